@@ -1,0 +1,48 @@
+# Every target sets itself up; a second run is quick.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+PYTEST ?= $(BIN)/python -m pytest -n auto
+
+.PHONY: help setup demo test test-slow check format bench docs clean constraints
+
+help:           ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
+
+setup: $(STAMP)  ## build .venv with everything the project needs
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON=$(PYTHON) sh scripts/setup.sh
+	@touch $@
+
+demo: setup     ## the main job, on built-in data
+	@$(BIN)/pramble demo
+
+test: setup     ## every test but the long studies
+	$(PYTEST)
+
+test-slow: setup  ## the long studies
+	$(PYTEST) -m slow
+
+check: setup    ## format, lint, types, architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_public_api.py
+
+format: setup   ## format and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup    ## measure, side by side with peers
+	$(BIN)/python -m bench
+
+docs: setup     ## build the pages into docs/_build/html
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+
+constraints: setup  ## write constraints.txt anew from what is newest
+	$(BIN)/uv pip compile -q --upgrade --no-header --no-annotate --no-emit-index-url --universal \
+	  --python-version 3.11 --all-extras --group dev --group docs pyproject.toml -o constraints.txt
+
+clean:          ## remove what the other targets made
+	rm -rf .venv docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Builds .venv with everything, and installs the system tools some tests need (Java, a browser).
+set -eu
+PYTHON=${PYTHON:-python3}
+
+say() { printf '%s\n' "$*" >&2; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null 2>&1; then sudo -n "$@"; else return 1; fi
+}
+
+apt_updated=
+apt_install() {  # apt_install PACKAGE... : quietly, or say what is missing
+    command -v apt-get >/dev/null 2>&1 || { say "Please install: $*"; return 1; }
+    [ -n "$apt_updated" ] || { as_root apt-get update -qq >/dev/null 2>&1 || true; apt_updated=yes; }
+    say "Installing $* ..."
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+        { say "Could not install $*; the tests that need it will say so."; return 1; }
+}
+
+if [ ! -x .venv/bin/python ]; then
+    say "Creating .venv ..."
+    "$PYTHON" -m venv .venv 2>/dev/null || {
+        rm -rf .venv
+        apt_install python3-venv
+        "$PYTHON" -m venv .venv
+    }
+fi
+[ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv 2>/dev/null ||
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+say "Installing the Python packages ..."
+UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=.venv .venv/bin/uv pip install --quiet -c constraints.txt \
+    --group dev --group docs --editable ".[pandas,spark,statfiles]"
+
+command -v java >/dev/null 2>&1 || apt_install default-jre-headless || true
+command -v chromium >/dev/null 2>&1 || apt_install chromium fonts-dejavu-core || true

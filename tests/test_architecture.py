@@ -1,0 +1,129 @@
+"""The house rules that a machine can check."""
+
+import ast
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "pramble"
+
+LAYERS = [
+    {"cli", "app"},
+    {"studies", "report"},
+    {"releasing"},
+    {"calibration"},
+    {"solvers", "engine", "estimation", "risk", "datasets"},
+    {"privacy", "information"},
+    {"mechanisms"},
+    {"errors"},
+]
+RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
+
+
+def area_of(path: Path) -> str:
+    """The folder or module right below the package that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def source_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_areas(path: Path):
+    """Pairs (area, line) of every pramble area that a file imports, at any depth."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            modules = [node.module]
+            if node.module == "pramble":
+                modules = [f"pramble.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            parts = module.split(".")
+            if parts[0] == "pramble" and len(parts) > 1:
+                yield parts[1], node.lineno
+
+
+def test_layers_name_every_area():
+    areas = {area_of(path) for path in source_files()} - {"__init__", "__main__"}
+    assert areas <= set(RANK)
+
+
+@pytest.mark.parametrize("path", source_files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_only_go_down(path):
+    area = area_of(path)
+    if area in {"__init__", "__main__"}:
+        return
+    for target, line in imported_areas(path):
+        if target in {area, "__version__"}:
+            continue
+        assert target in RANK, f"{path}:{line} imports pramble.{target}, which is no area"
+        assert RANK[target] > RANK[area], f"{path}:{line}: {area} may not import {target}"
+
+
+def test_no_folder_shares_its_name_with_a_public_function():
+    import pramble
+
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    public_callables = {name for name in pramble.__all__ if callable(getattr(pramble, name))}
+    assert not folders & public_callables
+
+
+@pytest.mark.parametrize("path", source_files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_source_files_stay_small(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_area_packages_export_nothing():
+    for path in PACKAGE.glob("*/__init__.py"):
+        if path.parent.name == "cli":
+            continue
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        assert len(body) == 1, f"{path} holds more than a docstring"
+
+
+def test_nothing_is_named_utils():
+    assert not [path for path in PACKAGE.rglob("*") if "util" in path.name or "helper" in path.name]
+
+
+def test_no_module_seeds_the_global_generator():
+    for path in source_files():
+        text = path.read_text(encoding="utf-8")
+        assert "np.random.seed" not in text, path
+        assert "import random" not in text, path
+
+
+def comparison_statements(path: Path):
+    """Line numbers of comparisons whose result is thrown away."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Expr):
+            continue
+        value = node.value
+        if isinstance(value, ast.Compare | ast.BoolOp):
+            yield node.lineno
+        elif isinstance(value, ast.Call):
+            name = ast.unparse(value.func).split(".")[-1]
+            if name in {"allclose", "isclose", "array_equal", "equals", "satisfies", "all", "any"}:
+                yield node.lineno
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_every_comparison_in_tests_is_asserted(path):
+    assert not list(comparison_statements(path))
+
+
+def test_the_comparison_rule_would_catch_a_loose_comparison(tmp_path):
+    loose = tmp_path / "loose.py"
+    loose.write_text("x = 1\nx == 2\nnp.allclose(x, 2)\nassert x == 1\n")
+    assert list(comparison_statements(loose)) == [2, 3]
+
+
+def test_the_layer_list_is_ordered_from_top_to_bottom():
+    assert all(not upper & lower for upper, lower in pairwise(LAYERS))
