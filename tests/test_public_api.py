@@ -9,6 +9,7 @@ import pytest
 import pramble
 
 PINNED = {
+    "Assessment",
     "Certificate",
     "InvalidData",
     "InvalidInput",
@@ -20,6 +21,7 @@ PINNED = {
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "assess",
     "certify",
     "compose",
     "conditional_entropy",

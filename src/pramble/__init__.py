@@ -29,10 +29,13 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.risk.assess import assess
+from pramble.risk.assessment import Assessment
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assessment",
     "Certificate",
     "InvalidData",
     "InvalidInput",
@@ -44,6 +47,7 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "assess",
     "certify",
     "compose",
     "conditional_entropy",
