@@ -138,7 +138,8 @@ def keep_probabilities(
 
     (equation "matrix_form" of the paper). Weights are rounded towards the flat row 1/S; if that is
     less private than the exact ``q`` (or than ``alpha``, when given), the rows are mixed with the
-    flat row by the least power of two that mends it, compared in integers.
+    flat row by the least power of two that mends it, compared in integers. The flattest matrix of
+    this kind still has a ratio of up to :math:`1 + S^2/2^{53}`; nothing flatter can be had.
 
     Parameters
     ----------
