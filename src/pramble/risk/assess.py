@@ -16,6 +16,7 @@ from pramble.risk.individual import household_risk, individual_risk
 from pramble.risk.loglinear import Fit, SupportFit, fit_margins, two_way
 from pramble.risk.measures import match_risk, uniqueness_risk
 from pramble.risk.records import record_array
+from pramble.risk.search import search_model
 from pramble.risk.structural_zeros import Rule, resolve_rules
 from pramble.risk.support import Margin
 
@@ -176,6 +177,9 @@ def _choose(
             raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {model!r}.")
         if model == "none":
             return Chosen(None, model, "class sizes only, as asked")
+        if model == "search":
+            fit, reason = search_model(table, fraction=fraction, rules=rules, progress=progress)
+            return Chosen(fit, model, reason)
         margins = two_way(len(table.keys)) if model == "two-way" else ()
         name = model
     else:
