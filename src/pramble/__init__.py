@@ -31,6 +31,7 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
+from pramble.risk.membership import Membership
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,7 @@ __all__ = [
     "InvalidPlan",
     "InvalidPrior",
     "Mechanism",
+    "Membership",
     "NotConverged",
     "NotIdentifiable",
     "PrambleError",

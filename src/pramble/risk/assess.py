@@ -11,16 +11,19 @@ from pramble.errors import InvalidInput
 from pramble.risk.assessment import Assessment, Chains
 from pramble.risk.cells import CrossClassification, Missing, cross_classify, wildcard_sums
 from pramble.risk.columns import encode, read_columns
+from pramble.risk.convergence import effective_size, split_r_hat
 from pramble.risk.fitting import Progress
 from pramble.risk.individual import household_risk, individual_risk
 from pramble.risk.loglinear import Fit, SupportFit, fit_margins, two_way
 from pramble.risk.measures import match_risk, uniqueness_risk
+from pramble.risk.membership import Membership, Posterior, sample_membership
 from pramble.risk.records import record_array
 from pramble.risk.search import search_model
 from pramble.risk.structural_zeros import Rule, resolve_rules
 from pramble.risk.support import Margin
 
 Floats = NDArray[np.float64]
+AGREEMENT = 1.1
 MODELS = ("independence", "two-way", "search", "membership", "none")
 Model = Any
 """One of ``MODELS``, a sequence of margins, or a ``Membership``."""
@@ -28,12 +31,13 @@ Model = Any
 
 @dataclass(frozen=True)
 class Chosen:
-    """A fitted model with its name, why it was taken, and how its chains mixed."""
+    """A fitted model: its name, why it was taken, how its chains mixed, its risks of uniques."""
 
     fit: Fit | None
     name: str
     reason: str
     chains: Chains | None = None
+    unique_risks: tuple[Floats, Floats] | None = None
 
 
 def assess(
@@ -115,8 +119,8 @@ def assess(
             'missing="wildcard" gives class sizes and individual risk only; use model="none", or '
             'missing="category" with a model.'
         )
-    chosen = _choose(table, model, rules=rules, fraction=table.n / size, rng=rng, progress=progress)
-    r1, r2 = _class_risks(table, chosen.fit, fraction)
+    chosen = _choose(table, model, rules=rules, size=size, rng=rng, progress=progress)
+    r1, r2 = _class_risks(table, chosen, fraction)
     uniques = table.sizes == 1
     columns = {"r1": r1, "r2": r2, "class_size": table.sizes}
     records = {name: values[table.class_of] for name, values in columns.items()}
@@ -168,17 +172,26 @@ def _choose(
     model: Model,
     *,
     rules: Any,
-    fraction: float,
+    size: float,
     rng: np.random.Generator | None,
     progress: Progress | None,
 ) -> Chosen:
+    if model == "membership":
+        model = Membership()
+    if isinstance(model, Membership):
+        posterior = sample_membership(
+            table, model, population_size=size, rules=rules, rng=rng, progress=progress
+        )
+        return _sampled(posterior, model)
     if isinstance(model, str):
         if model not in MODELS:
             raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {model!r}.")
         if model == "none":
             return Chosen(None, model, "class sizes only, as asked")
         if model == "search":
-            fit, reason = search_model(table, fraction=fraction, rules=rules, progress=progress)
+            fit, reason = search_model(
+                table, fraction=table.n / size, rules=rules, progress=progress
+            )
             return Chosen(fit, model, reason)
         margins = two_way(len(table.keys)) if model == "two-way" else ()
         name = model
@@ -186,6 +199,21 @@ def _choose(
         margins, name = named_axes(table, model), "margins"
     fit = fit_margins(table, margins, rules=rules, progress=progress)
     return Chosen(fit, name, "as asked")
+
+
+def _sampled(posterior: Posterior, model: Membership) -> Chosen:
+    traces = [posterior.expected[:, :, measure] for measure in (0, 1)]
+    tails = np.quantile(posterior.predicted, [0.025, 0.975], axis=(0, 1))
+    chains = Chains(
+        (float(tails[0, 0]), float(tails[1, 0])),
+        (float(tails[0, 1]), float(tails[1, 1])),
+        max(map(split_r_hat, traces)),
+        min(map(effective_size, traces)),
+        posterior.expected,
+    )
+    verdict = "the chains agree" if chains.r_hat < AGREEMENT else "the chains disagree: run longer"
+    reason = f"as asked, with {model.profiles} profiles; R-hat {chains.r_hat:.3f}, {verdict}"
+    return Chosen(posterior.fit, "membership", reason, chains, (posterior.r1, posterior.r2))
 
 
 def named_axes(table: CrossClassification, margins: Sequence[Any]) -> tuple[Margin, ...]:
@@ -203,12 +231,16 @@ def named_axes(table: CrossClassification, margins: Sequence[Any]) -> tuple[Marg
 
 
 def _class_risks(
-    table: CrossClassification, fit: Fit | None, fraction: Floats
+    table: CrossClassification, chosen: Chosen, fraction: Floats
 ) -> tuple[Floats, Floats]:
-    if fit is None:
+    if chosen.fit is None:
         return np.full(len(table.counts), np.nan), np.full(len(table.counts), np.nan)
-    rest = fit.means(table.classes) * (1 / fraction - 1)
-    return uniqueness_risk(rest, table.counts), match_risk(rest, table.counts)
+    rest = chosen.fit.means(table.classes) * (1 / fraction - 1)
+    r1, r2 = uniqueness_risk(rest, table.counts), match_risk(rest, table.counts)
+    if chosen.unique_risks is not None:
+        alone = table.counts == 1
+        r1[alone], r2[alone] = chosen.unique_risks
+    return r1, r2
 
 
 def _individual(
