@@ -14,7 +14,8 @@ Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, from 0 to 1."""
 TOLERANCE = 1e-8
-SWEEPS = 5000
+CLOSE = 0.01
+SWEEPS = 2000
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ def proportional_fit(
         \log\mu \in \operatorname{span}\{\text{indicators of the margins}\},
 
     whose solution reproduces every observed margin. Each sweep scales the means to one margin after
-    the other; it ends when no margin cell is off by more than ``tolerance`` times n.
+    the other; it ends when no margin cell is off by more than ``tolerance`` times n. Where the
+    likelihood has its supremum only as some means tend to 0, sweeps close in slowly; after 2,000 a
+    hundredth of a record is close enough.
 
     Parameters
     ----------
@@ -73,8 +76,10 @@ def proportional_fit(
         first = first or deviation
         if progress is not None:
             progress("fitting", _share(first, deviation, allowed))
+    if deviation <= CLOSE:
+        return Fitted(means, SWEEPS, deviation)
     raise NotConverged(
-        f"The log-linear fit must reach its margins within {allowed:.3g} records; after {SWEEPS} "
+        f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "
         f"sweeps it is off by {deviation:.3g}. Drop an interaction, or merge rare levels."
     )
 

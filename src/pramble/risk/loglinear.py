@@ -93,6 +93,7 @@ class SupportFit(Fit):
     values: Floats
     margins: tuple[Margin, ...]
     sweeps: int
+    deviation: float
 
     def means(self, cells: Codes) -> Floats:
         """Return the fitted mean of each cell."""
@@ -147,7 +148,7 @@ def fit_margins(
         return fit_independence(table)
     cells = possible_cells(table, generators, rules=rules)
     fitted = proportional_fit(table, cells, margins=generators, progress=progress)
-    return SupportFit(table.shape, cells, fitted.means, generators, fitted.sweeps)
+    return SupportFit(table.shape, cells, fitted.means, generators, fitted.sweeps, fitted.deviation)
 
 
 def two_way(dimension: int) -> tuple[Margin, ...]:

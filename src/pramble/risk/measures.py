@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+SMALLEST = 1e-200
 
 
 def uniqueness_risk(rest: ArrayLike, sizes: ArrayLike = 1) -> Floats:
@@ -39,7 +40,8 @@ def match_risk(rest: ArrayLike, sizes: ArrayLike = 1) -> Floats:
     if not alone.all():
         from scipy.special import hyp1f1
 
-        risk[~alone] = hyp1f1(1.0, sizes[~alone] + 1.0, -rest[~alone]) / sizes[~alone]
+        normal = np.where(rest[~alone] < SMALLEST, 0.0, rest[~alone])
+        risk[~alone] = hyp1f1(1.0, sizes[~alone] + 1.0, -normal) / sizes[~alone]
     return risk
 
 

@@ -132,7 +132,9 @@ def _add(table: CrossClassification, step: Step, margin: Margin, *, fraction: fl
 
 def _finish(table: CrossClassification, step: Step) -> Fit:
     fitted = proportional_fit(table, step.cells, margins=step.margins, start=step.means)
-    return SupportFit(table.shape, step.cells, fitted.means, step.margins, fitted.sweeps)
+    return SupportFit(
+        table.shape, step.cells, fitted.means, step.margins, fitted.sweeps, fitted.deviation
+    )
 
 
 def _stopped(best: Step, why: str) -> str:
