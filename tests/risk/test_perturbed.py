@@ -1,5 +1,6 @@
 """Risk after randomisation, by carrying out the attack: link a release to its population."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidInput, InvalidPlan
+from pramble.risk.alone import missed_by_pairs, missed_by_series
 from pramble.risk.cells import cross_classify
 from pramble.risk.laws import laws_of
 from pramble.risk.loglinear import SupportFit
@@ -203,3 +205,47 @@ def test_mechanisms_over_more_values_and_other_outputs():
     )
     assert a.after({"a": groups}).tau2 == 0.0
     assert a.after({"a": groups}).worst == 0.0
+
+
+@given(st.integers(0, 10**6), st.floats(0.2, 5.0))
+def test_pairs_series_and_brute_force_agree_on_who_is_left_alone(seed, alpha):
+    rng = np.random.default_rng(seed)
+    data = {key: rng.integers(0, size, 60) for key, size in zip("abc", (3, 4, 2), strict=True)}
+    table = cross_classify(data, list("abc"))
+    general = pramble.Mechanism.from_matrix(rng.dirichlet(np.ones(4), 4))
+    laws = laws_of({"a": pramble.randomized_response(3, alpha), "b": general}, table)
+    block = table.classes[:, 2].astype(np.int64)
+    expected = []
+    for j in range(len(table.counts)):
+        chance = 1.0
+        for k in range(len(table.counts)):
+            if k != j and block[k] == block[j]:
+                move = math.prod(
+                    law.dense()[table.classes[k, axis], table.classes[j, axis]]
+                    for axis, law in laws.items()
+                )
+                chance *= (1 - move) ** table.counts[k]
+        expected.append(chance)
+    np.testing.assert_allclose(missed_by_pairs(table, laws, block), expected, rtol=1e-12)
+    np.testing.assert_allclose(missed_by_series(table, laws, block), expected, rtol=1e-8)
+
+
+def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
+    rng = np.random.default_rng(9)
+    data = {key: rng.integers(0, size, 3000) for key, size in zip("abc", (6, 7, 8), strict=True)}
+    a = pramble.assess(data, list("abc"), population_size=30_000, model="independence")
+    plan = {"a": pramble.randomized_response(6, 1.0), "b": pramble.randomized_response(7, 2.0)}
+    plan["c"] = pramble.randomized_response(8, 2.0)
+    calls = []
+    monkeypatch.setattr(
+        "pramble.risk.alone.missed_by_series",
+        lambda *args: calls.append(1) or missed_by_series(*args),
+    )
+    by_series = a.after(plan)
+    assert calls
+    monkeypatch.setattr("pramble.risk.alone.LARGEST_GRID", 0)
+    by_pairs = a.after(plan)
+    assert by_series.tau2 == pytest.approx(by_pairs.tau2, rel=1e-8)
+    monkeypatch.setattr("pramble.risk.alone.MOST_PAIRS", 1000)
+    with pytest.raises(InvalidInput, match="randomise fewer keys"):
+        a.after(plan)

@@ -27,6 +27,15 @@ class ColumnLaw(ABC):
     def diagonal(self) -> Floats:
         """The probability of staying, for each level."""
 
+    @property
+    @abstractmethod
+    def largest_move(self) -> float:
+        """The largest probability of moving from one level to another."""
+
+    @abstractmethod
+    def power(self, exponent: int) -> "ColumnLaw":
+        """Return the law with every entry raised to a power; rows no longer sum to 1."""
+
     @abstractmethod
     def dense(self) -> Floats:
         """Return the matrix from level to level."""
@@ -50,6 +59,17 @@ class DenseLaw(ColumnLaw):
     def diagonal(self) -> Floats:
         """The probability of staying, for each level."""
         return np.asarray(np.diagonal(self.matrix), dtype=np.float64)
+
+    @property
+    def largest_move(self) -> float:
+        """The largest probability of moving from one level to another."""
+        away = self.matrix.copy()
+        np.fill_diagonal(away, 0.0)
+        return float(away.max())
+
+    def power(self, exponent: int) -> "DenseLaw":
+        """Return the law with every entry raised to a power."""
+        return DenseLaw(self.matrix**exponent)
 
     def dense(self) -> Floats:
         """Return the matrix from level to level."""
@@ -79,6 +99,15 @@ class UniformLaw(ColumnLaw):
     def diagonal(self) -> Floats:
         """The probability of staying, for each level."""
         return self.keep
+
+    @property
+    def largest_move(self) -> float:
+        """The largest probability of moving from one level to another."""
+        return float(self.off.max()) if len(self.off) > 1 else 0.0
+
+    def power(self, exponent: int) -> "UniformLaw":
+        """Return the law with every entry raised to a power."""
+        return UniformLaw(self.keep**exponent, self.off**exponent)
 
     def dense(self) -> Floats:
         """Return the matrix from level to level."""

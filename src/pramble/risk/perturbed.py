@@ -6,22 +6,20 @@ keys are the released ones. M is the plan's matrix over the cells: the product o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism, read_only
-from pramble.risk.cells import CrossClassification, group
+from pramble.risk.alone import expected_alone
+from pramble.risk.cells import CrossClassification
 from pramble.risk.laws import ColumnLaw
 from pramble.risk.loglinear import Fit
 from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
 from pramble.risk.records import record_array
 
 Floats = NDArray[np.float64]
-MOST_PAIRS = 20_000_000_000
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def risk_after(
     released = fit.released_means(table.classes, laws)
     posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
     rest = means * (1 / fraction - stay)
-    alone = _chance_alone(table, laws, stay=stay)
+    alone = expected_alone(table, laws, stay=stay)
     unsampled = means * (1 / fraction - 1)
     per_class = {
         "r1": posterior * np.exp(-rest),
@@ -121,69 +119,3 @@ def match_probability(population: ArrayLike, mechanism: Mechanism, fraction: flo
     counts = np.asarray(population, dtype=np.float64)
     odds = mechanism.matrix / (1 - fraction * mechanism.matrix)
     return np.asarray(np.diagonal(odds) / (counts @ odds), dtype=np.float64)
-
-
-def _chance_alone(
-    table: CrossClassification, laws: Mapping[int, ColumnLaw], *, stay: Floats
-) -> Floats:
-    """Return the expected number of records that stay on their cell with no other record there."""
-    counts = table.counts
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = counts * stay * np.where(counts == 1, 1.0, (1 - stay) ** (counts - 1))
-    if not laws:
-        return np.asarray(own, dtype=np.float64)
-    moving = sorted(laws)
-    still = [axis for axis in range(len(table.keys)) if axis not in laws]
-    block = np.zeros(len(counts), dtype=np.int64)
-    if still:
-        block, _ = group(list(table.classes[:, still].T), [table.shape[axis] for axis in still])
-    if len(moving) == 1:
-        return np.asarray(own * _missed_one(table, laws[moving[0]], axis=moving[0], block=block))
-    return np.asarray(own * _missed_several(table, laws, block=block), dtype=np.float64)
-
-
-def _missed_one(
-    table: CrossClassification, law: ColumnLaw, *, axis: int, block: NDArray[np.int64]
-) -> Floats:
-    codes = table.classes[:, axis]
-    missed = np.empty(len(codes))
-    width = table.shape[axis]
-    step = max(1, 2**24 // width)
-    order = np.argsort(block, kind="stable")
-    bounds = np.searchsorted(block[order], np.arange(0, block.max() + 1 + step, step))
-    for first, last in pairwise(bounds):
-        rows = order[first:last]
-        if rows.size:
-            counts = np.zeros((int(block[rows[-1]] - block[rows[0]]) + 1, width))
-            place = (block[rows] - block[rows[0]], codes[rows])
-            counts[place] = table.counts[rows]
-            missed[rows] = np.exp(law.misses(counts)[place])
-    return missed
-
-
-def _missed_several(
-    table: CrossClassification, laws: Mapping[int, ColumnLaw], *, block: NDArray[np.int64]
-) -> Floats:
-    from pramble.risk.linking_kernels import chance_missed
-
-    sizes = np.bincount(block)
-    pairs = int((sizes.astype(np.float64) ** 2).sum()) * len(laws)
-    if pairs > MOST_PAIRS:
-        raise InvalidInput(
-            f"The risk left needs {pairs:,} comparisons of classes, more than {MOST_PAIRS:,}; "
-            "randomise fewer keys at a time, or assess a sample of the file."
-        )
-    moving = sorted(laws)
-    width = max(table.shape[axis] for axis in moving)
-    matrices = np.zeros((len(moving), width, width))
-    for place, axis in enumerate(moving):
-        size = table.shape[axis]
-        matrices[place, :size, :size] = laws[axis].dense()
-    order = np.argsort(block, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    missed = np.empty(len(order))
-    codes = np.ascontiguousarray(table.classes[order][:, moving])
-    chance_missed(codes, table.counts[order], bounds, matrices, missed)
-    answer = np.empty_like(missed)
-    answer[order] = missed
-    return answer
