@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism, read_only
 from pramble.risk.cells import CrossClassification
+from pramble.risk.compare import Comparison, compare_plans
 from pramble.risk.fit_criteria import FitCriteria
 from pramble.risk.laws import laws_of
 from pramble.risk.loglinear import Fit
@@ -146,6 +147,19 @@ class Assessment:
         return risk_after(
             self.table, self.fit, fraction=self.fraction, laws=laws_of(plan, self.table)
         )
+
+    def compare(
+        self, plans: Mapping[str, Mapping[str, Mechanism]], *, level: float = 0.1
+    ) -> Comparison:
+        """Return protection plans side by side: risk left against information kept.
+
+        Parameters
+        ----------
+        plans : mapping from a name to a plan
+        level : float
+            Records count in ``share`` when their r̃2 is above this.
+        """
+        return compare_plans(self, plans, level=level)
 
     def riskiest(self, count: int = 10) -> list[dict[str, Any]]:
         """Return the rows of highest risk: row number, key values, class size, r1 and r2.
