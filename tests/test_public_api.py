@@ -10,6 +10,7 @@ import pramble
 
 PINNED = {
     "Assessment",
+    "Calibration",
     "Certificate",
     "InvalidData",
     "InvalidInput",
@@ -23,6 +24,7 @@ PINNED = {
     "PrambleError",
     "PrivacyError",
     "assess",
+    "calibrate",
     "certify",
     "compose",
     "conditional_entropy",

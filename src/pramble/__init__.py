@@ -5,6 +5,8 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble.calibration.calibrate import calibrate
+from pramble.calibration.calibration import Calibration
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -37,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Assessment",
+    "Calibration",
     "Certificate",
     "InvalidData",
     "InvalidInput",
@@ -50,6 +53,7 @@ __all__ = [
     "PrambleError",
     "PrivacyError",
     "assess",
+    "calibrate",
     "certify",
     "compose",
     "conditional_entropy",

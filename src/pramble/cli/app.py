@@ -1,11 +1,14 @@
 """The typer application: its verbs, its global options, and how errors end."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from pramble.cli import console
+from pramble.cli.assess import assess
+from pramble.cli.calibrate import calibrate
 from pramble.cli.demo import demo
 from pramble.errors import PrambleError
 
@@ -19,7 +22,7 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS = [demo]
+VERBS: list[Callable[..., None]] = [assess, calibrate, demo]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:

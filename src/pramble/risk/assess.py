@@ -154,7 +154,7 @@ def _population(table: CrossClassification, given: float | None, *, model: Model
         )
     if not given >= table.n:
         raise InvalidInput(
-            f"population_size must be at least the file's {table.n:,} records; found {given:,}."
+            f"population_size must be at least the file's {table.n:,} records; found {given:,g}."
         )
     return float(given)
 
