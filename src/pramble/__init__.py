@@ -5,6 +5,7 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble.engine.perturb import perturb
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -53,6 +54,7 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
     "product",
     "randomized_response",
     "released_distribution",

@@ -1,9 +1,11 @@
 r"""Alias tables in integers.
 
-A row of :math:`T` weights with sum :math:`2^B` is laid into :math:`K = 2^k \ge T` cells that hold :math:`2^{B-k}` units each, at most two
-outputs to a cell: cell :math:`c` belongs to output :math:`c` below its threshold :math:`t_c` and to the output
-:math:`a_c` from there on. Because K is a power of two, :math:`B` random bits name a unit exactly: the top :math:`k` bits the cell, the rest
-the unit in it. Output z is then drawn with weight exactly :math:`w_z`; nothing is rounded and nothing is rejected.
+A row of :math:`T` weights with sum :math:`2^B` is laid into :math:`K = 2^k \ge T` cells that hold
+:math:`2^{B-k}` units each, at most two outputs to a cell: cell :math:`c` belongs to output
+:math:`c` below its threshold :math:`t_c` and to the output :math:`a_c` from there on. Because K is
+a power of two, :math:`B` random bits name a unit exactly: the top :math:`k` bits the cell, the rest
+the unit in it. Output z is then drawn with weight exactly :math:`w_z`; nothing is rounded and
+nothing is rejected.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 Integers = NDArray[Any]
 
 COMPILED_ABOVE = 1 << 14
-"""Tables with more cells than this are filled by compiled code, which takes longer to load than to run."""
+"""Larger tables are filled by compiled code; smaller ones are done before it loads."""
 
 
 @dataclass(frozen=True)

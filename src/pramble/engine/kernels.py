@@ -1,27 +1,32 @@
 """Compiled loops. Import this module only where many rows are at hand: it loads numba.
 
-Each kernel draws what one 32-bit word decides and lists the rows where it does not; those are settled with further bits by the
-sampler's ``exact`` method, which states the same law. Widths come in as arguments, so that tests can run these very kernels over every word of a narrow build.
+Each kernel draws what one 32-bit word decides and lists the rows where it does not; those are
+settled with further bits by the sampler's ``exact`` method, which states the same law. Widths come
+in as arguments, so that tests can run these very kernels over every word of a narrow build.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
 
 from pramble.engine import alias
 
-_fill_row = njit(cache=True)(alias.fill_row)
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+compiled: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True)
+
+_fill_row = compiled(alias.fill_row)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_rows_compiled(weights: Any, capacity: int, threshold: Any, other: Any) -> None:
     """Lay every row of weights into alias cells; see :func:`pramble.engine.alias.fill_row`."""
     for row in range(len(weights)):
         _fill_row(weights[row], capacity, threshold[row], other[row])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_alias(
     codes: Any, words: Any, table: Any, index_bits: int, shift: int, out: Any, ties: Any
 ) -> int:
@@ -40,7 +45,7 @@ def draw_alias(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_uniform(
     codes: Any, words: Any, keep: Any, off: Any, extra: int, out: Any, ties: Any
 ) -> int:

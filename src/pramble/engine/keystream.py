@@ -2,12 +2,15 @@ r"""Random bits that depend on nothing but key, column and row.
 
 Every column has two streams of AES-256 in counter mode. Their AES keys are
 
-.. math:: K_s = \operatorname{HMAC-SHA256}(\text{key},\ \text{"pramble 1"} \,\|\, s \,\|\, \text{column}), \qquad
-          s \in \{\text{words}, \text{extras}\},
+.. math::
 
-with every part preceded by its length. Row :math:`i` has the :math:`i`-th 32-bit little-endian word of the first stream, and the
-first word of block :math:`i` of the second, which is read only where 32 bits do not decide. Nothing is kept between calls, so there is no
-state that a forked process could repeat.
+    K_s = \operatorname{HMAC-SHA256}(\text{key},\ \text{"pramble 1"} \,\|\, s \,\|\, \text{column}),
+    \qquad s \in \{\text{words}, \text{extras}\},
+
+with every part preceded by its length. Row :math:`i` has the :math:`i`-th 32-bit little-endian word
+of the first stream, and the first word of block :math:`i` of the second, which is read only where
+32 bits do not decide. Nothing is kept between calls, so there is no state that a forked process
+could repeat.
 """
 
 import hashlib
@@ -112,7 +115,7 @@ def contiguous_words(key: bytes, rows: range) -> NDArray[np.uint32]:
     size = (skipped + len(rows)) * 4
     buffer = np.empty(size + _BLOCK, dtype=np.uint8)
     counter = modes.CTR(block.to_bytes(_BLOCK, "big"))
-    Cipher(algorithms.AES(key), counter).encryptor().update_into(_zeros(size), buffer)
+    Cipher(algorithms.AES(key), counter).encryptor().update_into(_zeros(size), buffer.data)
     words = buffer[:size].view("<u4")[skipped:]
     return words.astype(np.uint32, copy=False)
 
@@ -134,7 +137,7 @@ def encrypted_blocks(key: bytes, numbers: NDArray[np.int64]) -> NDArray[np.uint3
 
 def checked_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
     """Return row numbers as int64; refuse negative or enormous ones."""
-    if len(rows) and not (0 <= int(rows.min()) and int(rows.max()) < _LAST_ROW):
+    if len(rows) and not (int(rows.min()) >= 0 and int(rows.max()) < _LAST_ROW):
         raise InvalidInput(
             f"Row numbers must lie in 0..2**62; found {int(rows.min())} to {int(rows.max())}."
         )

@@ -1,12 +1,13 @@
 """From a mechanism and secure words to drawn outputs, exactly.
 
-A sampler is a function of (code, word, extra bits): over all :math:`2^{53}` of them each output of a row appears exactly as often as its weight says.
+A sampler is a function of (code, word, extra bits): over all :math:`2^{53}` of them each output of
+a row appears exactly as often as its weight says.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ PIECE = 1 << 16
 COMPILED_ABOVE = 1 << 15
 """Fewer rows than this are drawn by NumPy, sooner than compiled code loads."""
 
-CLOSED_FORM_ABOVE = 128
+CLOSED_FORM_ABOVE = 256
 """Uniform rows over more categories than this are drawn by division rather than from a table."""
 
 
@@ -53,7 +54,7 @@ class WordSampler(Sampler):
 
     @abstractmethod
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide, list the undecided rows in ``ties``, return their number."""
+        """Write what words alone decide; list the undecided rows and return their number."""
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
         """Write the drawn output of each row to ``out``."""
@@ -63,12 +64,13 @@ class WordSampler(Sampler):
         ties = np.empty(PIECE, dtype=np.int64)
         for start in range(0, len(codes), PIECE):
             piece = slice(start, start + PIECE)
+            part = rows[piece]
             self.draw(
                 codes[piece],
-                stream.words(rows[piece]),
+                stream.words(part),
                 out=out[piece],
                 ties=ties,
-                extras_at=lambda tied, start=start: stream.extras(picked(rows, tied + start)),
+                extras_at=partial(extras_of, stream, part),
             )
 
     def draw(
@@ -80,10 +82,15 @@ class WordSampler(Sampler):
         ties: Codes,
         extras_at: Callable[[Codes], Codes],
     ) -> None:
-        """Draw by the compiled kernel and settle its ties with the bits that ``extras_at`` gives."""
+        """Draw by the compiled kernel and settle its ties with the bits of ``extras_at``."""
         tied = ties[: self.fast(codes, words, out=out, ties=ties)]
         if len(tied):
             out[tied] = self.exact(codes[tied], words[tied], extras_at(tied))
+
+
+def extras_of(stream: KeyStream, rows: Rows, positions: Codes) -> Codes:
+    """Return the further bits of the rows at some positions."""
+    return stream.extras(picked(rows, positions))
 
 
 @dataclass(frozen=True)
