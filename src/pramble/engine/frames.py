@@ -138,5 +138,8 @@ def narwhals_series(data: Any) -> Any:
 
 def narwhals_frame(data: Any) -> Any:
     """Return the data as an eager or lazy narwhals frame, or None."""
-    wrapped = nw.from_native(data, pass_through=True)
+    try:
+        wrapped = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidPlan(f"Column names must be unique; {error}") from error
     return wrapped if isinstance(wrapped, nw.DataFrame | nw.LazyFrame) else None
