@@ -5,6 +5,8 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble.engine.files import perturb_file
+from pramble.engine.perturb import perturb
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -15,6 +17,7 @@ from pramble.errors import (
     NotIdentifiable,
     PrambleError,
     PrivacyError,
+    WriteFailed,
 )
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
@@ -44,6 +47,7 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "WriteFailed",
     "certify",
     "compose",
     "conditional_entropy",
@@ -53,6 +57,8 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
+    "perturb_file",
     "product",
     "randomized_response",
     "released_distribution",
