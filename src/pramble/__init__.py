@@ -16,6 +16,8 @@ from pramble.errors import (
     PrambleError,
     PrivacyError,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -34,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Estimate",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -48,6 +51,7 @@ __all__ = [
     "compose",
     "conditional_entropy",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
