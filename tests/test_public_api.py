@@ -10,6 +10,7 @@ import pramble
 
 PINNED = {
     "Certificate",
+    "Estimate",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -25,6 +26,7 @@ PINNED = {
     "compose",
     "conditional_entropy",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",

@@ -19,6 +19,8 @@ from pramble.errors import (
     PrivacyError,
     WriteFailed,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -37,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Estimate",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -52,6 +55,7 @@ __all__ = [
     "compose",
     "conditional_entropy",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
