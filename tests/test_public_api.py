@@ -11,6 +11,7 @@ import pramble
 PINNED = {
     "Certificate",
     "Estimate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -25,6 +26,7 @@ PINNED = {
     "certify",
     "compose",
     "conditional_entropy",
+    "design",
     "entropy",
     "estimate",
     "estimation_variance",
