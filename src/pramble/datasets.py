@@ -237,8 +237,9 @@ def new_york_2000_margins() -> dict[str, dict[str, int]]:
     Returns
     -------
     dict
-        For each variable, its labels in order with the number of people in New York. MORTGAGE has a fourth
-        level and MARST a sixth, which the later survey behind `synthetic_new_york` lacks.
+        For each variable, its labels in order with the number of people in New York. MORTGAGE
+        has a fourth level and MARST a sixth, which the later survey behind `synthetic_new_york`
+        lacks.
 
     Examples
     --------
