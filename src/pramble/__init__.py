@@ -1,3 +1,59 @@
-"""Release categorical microdata under differential privacy, with the most information it allows."""
+"""Release categorical microdata under differential privacy, with the most information it allows.
+
+A mechanism is a row-stochastic matrix with exact dyadic entries; everything else is a function of
+mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the literature. Logarithms
+are natural: information is in nats.
+"""
+
+from pramble.errors import (
+    InvalidData,
+    InvalidInput,
+    InvalidMechanism,
+    InvalidPlan,
+    InvalidPrior,
+    NotConverged,
+    NotIdentifiable,
+    PrambleError,
+    PrivacyError,
+)
+from pramble.information.bound import information_bound
+from pramble.information.fisher import estimation_variance, fisher_information
+from pramble.information.measures import (
+    conditional_entropy,
+    entropy,
+    mutual_information,
+    released_distribution,
+)
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.product import product
+from pramble.mechanisms.uniform import keep_probabilities, randomized_response
+from pramble.privacy.certificate import Certificate, certify
+from pramble.privacy.composition import compose
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Certificate",
+    "InvalidData",
+    "InvalidInput",
+    "InvalidMechanism",
+    "InvalidPlan",
+    "InvalidPrior",
+    "Mechanism",
+    "NotConverged",
+    "NotIdentifiable",
+    "PrambleError",
+    "PrivacyError",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "entropy",
+    "estimation_variance",
+    "fisher_information",
+    "information_bound",
+    "keep_probabilities",
+    "mutual_information",
+    "product",
+    "randomized_response",
+    "released_distribution",
+]

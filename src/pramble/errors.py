@@ -1,0 +1,62 @@
+"""Everything pramble raises on purpose.
+
+::
+
+    PrambleError
+    ├── InvalidInput (also a ValueError)
+    │   ├── InvalidMechanism     a matrix, weights, labels or JSON that is no mechanism
+    │   ├── InvalidPrior         not a probability vector
+    │   ├── InvalidData          values, rows or files that do not fit what was declared
+    │   └── InvalidPlan          a plan that contradicts itself or the file
+    ├── PrivacyError             what was asked would break the stated privacy
+    ├── NotIdentifiable          the release does not determine what was asked
+    └── NotConverged             a fit or solve that stopped before its tolerance
+
+A message says what must hold, what was found, and what to do about it.
+"""
+
+
+class PrambleError(Exception):
+    """The root of every error that pramble raises on purpose.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> try:
+    ...     pramble.randomized_response(["only one"], 1.0)
+    ... except pramble.PrambleError as error:
+    ...     print(error)
+    A mechanism needs at least two categories; found 1.
+    """
+
+
+class InvalidInput(PrambleError, ValueError):
+    """A value handed in breaks a stated condition."""
+
+
+class InvalidMechanism(InvalidInput):
+    """A matrix, weights, labels or JSON document that is no mechanism."""
+
+
+class InvalidPrior(InvalidInput):
+    """Not a probability vector over the categories."""
+
+
+class InvalidData(InvalidInput):
+    """Values, rows or files that do not fit what was declared."""
+
+
+class InvalidPlan(InvalidInput):
+    """A plan that contradicts itself or the file it is for."""
+
+
+class PrivacyError(PrambleError):
+    """What was asked would break the stated privacy."""
+
+
+class NotIdentifiable(PrambleError):
+    """The release does not determine what was asked."""
+
+
+class NotConverged(PrambleError):
+    """A fit or solve stopped before it reached its tolerance."""

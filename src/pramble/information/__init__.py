@@ -1,0 +1,1 @@
+"""Entropy, mutual information, its universal bound, and Fisher information."""

@@ -1,0 +1,26 @@
+r"""Two convex functions behind every information measure, accurate near zero.
+
+.. math:: \varphi(t) = (1+t)\log(1+t) - t \ge 0, \qquad \psi(d) = d - \log(1+d) \ge 0.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SMALL = 1e-3
+
+
+def entropy_excess(t: Floats) -> Floats:
+    r"""Return :math:`(1+t)\log(1+t) - t` for :math:`t \ge -1`, by its series when t is small."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = np.where(t > -1, (1 + t) * np.log1p(t) - t, 1.0)
+    series = t * t * (1 / 2 - t * (1 / 6 - t * (1 / 12 - t * (1 / 20 - t * (1 / 30 - t / 42)))))
+    return np.where(np.abs(t) < SMALL, series, direct)
+
+
+def log_excess(d: Floats) -> Floats:
+    r"""Return :math:`d - \log(1+d)` for :math:`d > -1`, by its series when d is small."""
+    direct = d - np.log1p(d)
+    series = d * d * (1 / 2 - d * (1 / 3 - d * (1 / 4 - d * (1 / 5 - d * (1 / 6 - d / 7)))))
+    return np.where(np.abs(d) < SMALL, series, direct)

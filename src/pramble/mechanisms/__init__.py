@@ -1,0 +1,1 @@
+"""Mechanisms as values: row-stochastic matrices with exact dyadic entries."""

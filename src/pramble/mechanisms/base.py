@@ -1,0 +1,216 @@
+"""What every mechanism is: a row-stochastic matrix with exact dyadic entries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.mechanisms.extremes import Ratio, largest_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from pramble.mechanisms.labels import Label, Labels
+
+BITS = 53
+TOTAL = 2**BITS
+
+
+class Mechanism(ABC):
+    r"""A row-stochastic matrix: the law of the released value for each true value.
+
+    .. math:: M_{xz} = P(Z = z \mid X = x) = w_{xz} / 2^{53}, \qquad \sum_z w_{xz} = 2^{53},
+
+    with integer weights :math:`w`. The float64 matrix is therefore exactly the law that is sampled.
+    Mechanisms are immutable, compare by value, hash, and pickle to a validated value. Make one with
+    :func:`~pramble.randomized_response`, :func:`~pramble.keep_probabilities`, :meth:`from_matrix`,
+    :func:`~pramble.product` or :func:`~pramble.design`.
+
+    Attributes
+    ----------
+    categories, outputs : tuple
+        Labels of the rows and of the columns, in order.
+    weights : (S, T) array of int64
+        The integer weights, read-only. Structured kinds build them only when asked.
+    matrix : (S, T) array of float64
+        Exactly ``weights / 2**53``, read-only.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.Mechanism.from_matrix([[0.75, 0.25], [0.25, 0.75]], categories=["no", "yes"])
+    >>> m.categories
+    ('no', 'yes')
+    >>> m.weights.sum(axis=1) == 2**53
+    array([ True,  True])
+    """
+
+    bits = BITS
+
+    if TYPE_CHECKING:
+
+        @property
+        def labels(self) -> Labels:
+            """Labels of the rows."""
+
+        @property
+        def output_labels(self) -> Labels:
+            """Labels of the columns."""
+
+        @property
+        def weights(self) -> NDArray[Any]:
+            """The (S, T) integer weights; every row sums to ``2**bits``."""
+
+    @staticmethod
+    def from_matrix(
+        M: ArrayLike,
+        categories: int | Iterable[Label] | None = None,
+        outputs: int | Iterable[Label] | None = None,
+        *,
+        alpha: float | None = None,
+    ) -> Mechanism:
+        r"""Round a float matrix to exact weights, never to the less private side.
+
+        Let :math:`A` be the matrix with every row divided by its sum, and :math:`\rho` a ratio of
+        two entries of one column of :math:`A` that is the largest up to float error, so
+        :math:`\log\rho` is at most the smallest α of :math:`A`; with ``alpha`` given,
+        :math:`\rho` is a rational below :math:`e^\alpha`. Rows of
+
+        .. math:: (1-\delta) A + \delta\, 1 r^\top, \qquad r = \tfrac1S A^\top 1,
+
+        are scaled to :math:`2^{53}` and rounded by largest remainders, each entry to a neighbouring
+        integer. Of :math:`\delta = 0, 2^{-52}, 2^{-51}, …, 1` the smallest is taken for which
+        (by bisection) every ratio of two weights in one column is at most :math:`\rho`,
+        **compared in integers**.
+
+        *Proof.* The returned weights passed that comparison, so they are at least as private as
+        :math:`\rho` says. The search ends, for at :math:`\delta = 1` all rows are equal and every
+        ratio is 1. It ends early: an entry moves by less than one unit, so
+        :math:`\delta \ge (\rho+1)/(2^{53} (\rho-1) \min_z r_z)` suffices. ∎
+
+        Columns of zeros stay zero, and so does every zero entry when :math:`\rho` is infinite.
+
+        Parameters
+        ----------
+        M : (S, T) array_like
+            Probabilities; every row sums to 1 within 1e-9.
+        categories, outputs : int or iterable of labels, optional
+            Labels of rows and columns; 0, 1, 2, … unless given. A square matrix releases its own
+            categories.
+        alpha : float, optional
+            Round so that the result satisfies this α, and refuse a matrix that is far from it.
+
+        Returns
+        -------
+        Mechanism
+
+        Examples
+        --------
+        >>> import pramble
+        >>> m = pramble.Mechanism.from_matrix([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+        >>> m.shape, m.outputs
+        ((2, 3), (0, 1, 2))
+        >>> pramble.Mechanism.from_matrix([[0.5, 0.6], [0.5, 0.5]])
+        Traceback (most recent call last):
+        ...
+        pramble.errors.InvalidMechanism: Every row must sum to 1 within 1e-09; row 0 sums to 1.1.
+        ...
+        """
+        from pramble.mechanisms.general import from_matrix
+
+        return from_matrix(M, categories, outputs=outputs, alpha=alpha)
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any] | str) -> Mechanism:
+        """Return the mechanism that :meth:`to_json` wrote, bit for bit.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> m = pramble.randomized_response(["a", "b"], 1.0)
+        >>> pramble.Mechanism.from_json(m.to_json()) == m
+        True
+        """
+        from pramble.mechanisms.json_form import from_json
+
+        return from_json(document)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain, schema-versioned document of integers and labels.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> pramble.randomized_response(2, 1.0).to_json()["kind"]
+        'uniform'
+        """
+        from pramble.mechanisms.json_form import to_json
+
+        return to_json(self)
+
+    @cached_property
+    def categories(self) -> tuple[Label, ...]:
+        """Labels of the rows, in order."""
+        return self.labels.as_tuple()
+
+    @cached_property
+    def outputs(self) -> tuple[Label, ...]:
+        """Labels of the columns, in order."""
+        return self.output_labels.as_tuple()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of categories and of outputs."""
+        return len(self.labels), len(self.output_labels)
+
+    @cached_property
+    def matrix(self) -> NDArray[np.float64]:
+        """The (S, T) float64 matrix, exactly ``weights / 2**53``."""
+        return read_only(np.asarray(self.weights / 2**self.bits, dtype=np.float64))
+
+    def largest_ratio(self) -> Ratio:
+        """Return the largest ratio of two weights of one column, and where it stands."""
+        return largest_ratio(self.weights)
+
+    @abstractmethod
+    def row(self, x: int) -> NDArray[Any]:
+        """Return the weights of one row."""
+
+    def same_weights(self, other: Mechanism) -> bool:
+        """Whether both matrices have the same integer weights."""
+        return bool(np.array_equal(self.weights, other.weights))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        return (
+            self.bits == other.bits
+            and self.labels == other.labels
+            and self.output_labels == other.output_labels
+            and self.same_weights(other)
+        )
+
+    def __hash__(self) -> int:
+        first_row = tuple(self.row(0)[:8].tolist())
+        return hash((self.bits, self.labels, self.output_labels, first_row))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # every kind is a dataclass
+
+    def __repr__(self) -> str:
+        S, T = self.shape
+        shown = ", ".join(map(repr, self.labels.values[:3])) + (", …" if S > 3 else "")
+        size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
+        return f"<{type(self).__name__}: {size} ({shown})>"
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array after switching off writing."""
+    array.flags.writeable = False
+    return array

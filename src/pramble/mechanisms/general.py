@@ -1,0 +1,142 @@
+"""Any matrix: S categories, T outputs, all weights stored."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pramble.errors import InvalidMechanism, PrivacyError
+from pramble.mechanisms.base import TOTAL, Mechanism, read_only
+from pramble.mechanisms.exponential import check_alpha, exp_below
+from pramble.mechanisms.labels import Label, Labels, as_labels
+from pramble.mechanisms.rounding import round_matrix
+
+ROW_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class General(Mechanism):
+    """A mechanism that stores its whole (S, T) matrix of integer weights."""
+
+    labels: Labels
+    output_labels: Labels
+    weights: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        weights = np.array(self.weights, dtype=np.int64, order="C")
+        if weights.shape != (len(self.labels), len(self.output_labels)):
+            raise InvalidMechanism(
+                f"Weights of shape {weights.shape} do not fit {len(self.labels)} categories "
+                f"and {len(self.output_labels)} outputs."
+            )
+        if (weights < 0).any() or (weights > TOTAL).any():
+            row, column = np.argwhere((weights < 0) | (weights > TOTAL))[0]
+            raise InvalidMechanism(
+                f"Weights must lie in 0..2**53; row {row}, column {column} holds "
+                f"{weights[row, column]}."
+            )
+        off = np.flatnonzero([sum(row) != TOTAL for row in weights.tolist()])
+        if off.size:
+            raise InvalidMechanism(
+                f"Weights of every row must sum to 2**53; row {off[0]} sums to "
+                f"{sum(weights[off[0]].tolist())}."
+            )
+        object.__setattr__(self, "weights", read_only(weights))
+
+    def row(self, x: int) -> NDArray[np.int64]:
+        """Return the weights of one row."""
+        return np.asarray(self.weights[x])
+
+
+def from_matrix(
+    M: ArrayLike,
+    categories: int | Iterable[Label] | None = None,
+    *,
+    outputs: int | Iterable[Label] | None = None,
+    alpha: float | None = None,
+) -> General:
+    """Round a float matrix to a mechanism; see :meth:`Mechanism.from_matrix`."""
+    A = checked_matrix(M)
+    S, T = A.shape
+    labels = as_labels(S if categories is None else categories)
+    if outputs is not None:
+        output_labels = as_labels(outputs, what="outputs")
+    else:
+        output_labels = labels if T == S else as_labels(T, what="outputs")
+    if (len(labels), len(output_labels)) != (S, T):
+        raise InvalidMechanism(
+            f"A {S} x {T} matrix needs {S} categories and {T} outputs; "
+            f"found {len(labels)} and {len(output_labels)} labels."
+        )
+    if alpha is None:
+        limit = own_ratio(A)
+    else:
+        limit = exp_below(check_alpha(alpha))
+        refuse_far_from(A, check_alpha(alpha))
+    return General(
+        labels, output_labels, round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, limit=limit)
+    )
+
+
+def checked_matrix(M: ArrayLike) -> NDArray[np.float64]:
+    """Return a float matrix whose rows are probability vectors within tolerance."""
+    try:
+        A = np.array(M, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidMechanism(
+            "A matrix of numbers is needed, with rows of equal length."
+        ) from None
+    if A.ndim != 2 or 0 in A.shape:
+        raise InvalidMechanism(f"A matrix with rows and columns is needed; found shape {A.shape}.")
+    bad = ~np.isfinite(A) | (A < 0)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise InvalidMechanism(
+            f"Entries must be probabilities; row {row}, column {column} holds {A[row, column]}."
+        )
+    sums = A.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
+    if wrong.size:
+        raise InvalidMechanism(
+            f"Every row must sum to 1 within {ROW_SUM_TOLERANCE}; row {wrong[0]} sums to "
+            f"{sums[wrong[0]]:.12g}. Divide the row by its sum if that is what was meant."
+        )
+    return A
+
+
+def own_ratio(A: NDArray[np.float64]) -> Fraction | None:
+    """Return the exact ratio, after row scaling, at the pair that floats call the largest.
+
+    It is the ratio of one pair, hence at most the largest; None when a column mixes zero and
+    non-zero.
+    """
+    scaled = A / A.sum(axis=1, keepdims=True)
+    used = scaled[:, scaled.max(axis=0) > 0]
+    if (used == 0).any():
+        return None
+    high, low = used.argmax(axis=0), used.argmin(axis=0)
+    columns = np.arange(used.shape[1])
+    z = int((used[high, columns] / used[low, columns]).argmax())
+    column = A[:, scaled.max(axis=0) > 0][:, z]
+    x, y = int(high[z]), int(low[z])
+    ratio = Fraction(column[x]) * exact_sum(A[y]) / (Fraction(column[y]) * exact_sum(A[x]))
+    return max(ratio, Fraction(1))
+
+
+def exact_sum(row: NDArray[np.float64]) -> Fraction:
+    """Return the sum of floats without rounding."""
+    return sum(map(Fraction, row.tolist()), Fraction(0))
+
+
+def refuse_far_from(A: NDArray[np.float64], alpha: float) -> None:
+    """Raise when a matrix misses α by more than rounding can explain."""
+    ratio = own_ratio(A)
+    if ratio is None or math.log(ratio) > alpha * (1 + 1e-6) + 1e-9:
+        found = "infinite" if ratio is None else f"{math.log(ratio):.9g}"
+        raise PrivacyError(
+            f"The matrix has alpha {found}, above the {alpha:.9g} asked for; "
+            "design it for that alpha."
+        )

@@ -1,0 +1,99 @@
+"""Labels of categories: strings, integers, booleans or null, told apart by type and value."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pramble.errors import InvalidMechanism
+
+Label = Any
+"""``str | int | bool | None``, or a tuple of those for a product of mechanisms."""
+
+LABEL_TYPES = (str, int, bool, type(None))
+
+
+def label_key(label: Label) -> tuple[Any, ...]:
+    """Return a key that tells 1, True and "1" apart.
+
+    >>> label_key(1) == label_key(True)
+    False
+    """
+    if isinstance(label, tuple):
+        return (tuple, *map(label_key, label))
+    return (type(label), label)
+
+
+def plain_label(label: Label, *, position: int) -> Label:
+    """Return ``label`` as a plain Python value; refuse a type that is no label."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, tuple):
+        return tuple(plain_label(part, position=position) for part in value)
+    if type(value) not in LABEL_TYPES:
+        raise InvalidMechanism(
+            "A label must be a string, an integer, a boolean or None; "
+            f"found {label!r} of type {type(label).__name__} at position {position}. "
+            "Convert it to one of those first."
+        )
+    return value
+
+
+@dataclass(frozen=True)
+class Labels:
+    """An ordered set of labels; a ``range`` stays one, so a million integers cost nothing."""
+
+    values: Sequence[Label]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels) or len(self) != len(other):
+            return False
+        if isinstance(self.values, range) and isinstance(other.values, range):
+            return self.values == other.values
+        return all(
+            label_key(one) == label_key(two)
+            for one, two in zip(self.values, other.values, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.values[0], self.values[-1]))
+
+    def as_tuple(self) -> tuple[Label, ...]:
+        """Return all labels."""
+        return tuple(self.values)
+
+
+def as_labels(source: int | Iterable[Label] | Labels, *, what: str = "categories") -> Labels:
+    """Return validated labels from a count, or from a collection of labels."""
+    if isinstance(source, Labels):
+        return source
+    if isinstance(source, bool | str | bytes):
+        raise InvalidMechanism(f"{what} must be a count or a sequence of labels; found {source!r}.")
+    if isinstance(source, int | np.integer):
+        values: Sequence[Label] = range(int(source))
+    elif isinstance(source, range) and source == range(len(source)):
+        values = source
+    else:
+        values = tuple(plain_label(label, position=i) for i, label in enumerate(source))
+        refuse_duplicates(values, what=what)
+    if what == "categories" and len(values) < 2:
+        raise InvalidMechanism(
+            f"A mechanism needs at least two categories; found {max(len(values), 0)}."
+        )
+    if not values:
+        raise InvalidMechanism("A mechanism needs at least one output; found none.")
+    return Labels(values)
+
+
+def refuse_duplicates(values: Sequence[Label], *, what: str) -> None:
+    """Raise, naming the first label that stands twice."""
+    seen: dict[tuple[Any, ...], int] = {}
+    for position, label in enumerate(values):
+        first = seen.setdefault(label_key(label), position)
+        if first != position:
+            raise InvalidMechanism(
+                f"{what} must be distinct; {label!r} stands at positions {first} and {position}."
+            )

@@ -1,0 +1,1 @@
+"""How private is exactly what will be sampled."""

@@ -1,0 +1,98 @@
+"""The privacy certificate: how private exactly what is sampled is."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from pramble.errors import InvalidInput
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.exponential import ratio_within, smallest_alpha
+
+
+@dataclass(frozen=True)
+class Certificate:
+    r"""The largest ratio :math:`M_{xz}/M_{x'z}` of a mechanism, and where it stands.
+
+    Attributes
+    ----------
+    numerator, denominator : int
+        The two weights; their ratio is :math:`e^\alpha` for the smallest α. A zero denominator: no
+        finite α.
+    witness : tuple
+        Labels (x, x', z): the released value z tells x from x' best.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> c = pramble.certify(pramble.randomized_response(["no", "yes"], 1.0))
+    >>> round(c.alpha, 9), c.satisfies(1.0), c.satisfies(0.99)
+    (1.0, True, False)
+    """
+
+    numerator: int
+    denominator: int
+    witness: tuple[Any, Any, Any]
+
+    @property
+    def alpha(self) -> float:
+        """The smallest α, as a float rounded up; infinite if a column mixes zero and non-zero."""
+        return smallest_alpha(self.numerator, self.denominator)
+
+    def satisfies(self, alpha: float) -> bool:
+        """Whether the mechanism is α-differentially private, decided in integers."""
+        level = float(alpha)
+        if math.isnan(level):
+            raise InvalidInput("alpha must be a number; found NaN.")
+        if level < 0:
+            return False
+        if math.isinf(level):
+            return True
+        return ratio_within(self.numerator, self.denominator, level)
+
+    def __str__(self) -> str:
+        x, x_prime, z = self.witness
+        if not self.denominator:
+            return f"no finite α: {z!r} is possible from {x!r} and impossible from {x_prime!r}"
+        return f"α = {self.alpha:.9g}, attained by releasing {z!r} for {x!r} against {x_prime!r}"
+
+
+@singledispatch
+def certify(mechanism: Mechanism | Mapping[Any, Mechanism]) -> Certificate:
+    r"""Return the smallest α for which a mechanism is α-differentially private, with a witness.
+
+    .. math:: e^{\alpha} = \max_{z, x, x'} M_{xz} / M_{x'z}
+
+    is found in integers: closed forms for structured mechanisms, the whole matrix otherwise. A plan
+    (a mapping from columns to mechanisms) is certified for the whole record, over which the
+    columns' α add up.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or mapping from column to Mechanism
+
+    Returns
+    -------
+    Certificate
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.keep_probabilities([0.5, 0.5, 0.25], categories=["a", "b", "c"])
+    >>> print(pramble.certify(m))
+    α = 0.693147181, attained by releasing 'a' for 'a' against 'b'
+    >>> pramble.certify({"one": m, "two": m}).alpha
+    1.3862943611198908
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput(
+            f"certify takes a mechanism or a plan; found {type(mechanism).__name__}."
+        )
+    ratio = mechanism.largest_ratio()
+    labels, outputs = mechanism.labels.values, mechanism.output_labels.values
+    return Certificate(
+        ratio.numerator,
+        ratio.denominator,
+        (labels[ratio.x], labels[ratio.x_prime], outputs[ratio.z]),
+    )

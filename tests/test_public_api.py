@@ -1,0 +1,87 @@
+"""The public names are pinned, documented, and their examples run."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+import pramble
+
+PINNED = {
+    "Certificate",
+    "InvalidData",
+    "InvalidInput",
+    "InvalidMechanism",
+    "InvalidPlan",
+    "InvalidPrior",
+    "Mechanism",
+    "NotConverged",
+    "NotIdentifiable",
+    "PrambleError",
+    "PrivacyError",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "entropy",
+    "estimation_variance",
+    "fisher_information",
+    "information_bound",
+    "keep_probabilities",
+    "mutual_information",
+    "product",
+    "randomized_response",
+    "released_distribution",
+}
+
+
+def test_the_export_list_is_what_is_pinned():
+    assert set(pramble.__all__) == PINNED
+    assert list(pramble.__all__) == sorted(pramble.__all__)
+
+
+def public_with_examples():
+    """Every public name that must show an example: all but the leaves of the exception tree."""
+    for name in pramble.__all__:
+        thing = getattr(pramble, name)
+        if inspect.ismodule(thing):
+            continue
+        if inspect.isclass(thing) and issubclass(thing, Exception) and thing.__subclasses__() == []:
+            continue
+        if thing is pramble.InvalidInput:
+            continue
+        yield name
+
+
+@pytest.mark.parametrize("name", pramble.__all__)
+def test_every_public_name_has_a_docstring(name):
+    assert inspect.getdoc(getattr(pramble, name))
+
+
+@pytest.mark.parametrize("name", list(public_with_examples()))
+def test_every_public_name_has_a_running_example(name):
+    thing = getattr(pramble, name)
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(thing))
+    assert examples, f"pramble.{name} shows no example"
+
+
+@pytest.mark.parametrize("name", pramble.__all__)
+def test_public_names_live_in_modules_that_import_alone(name):
+    thing = getattr(pramble, name)
+    module = thing.__name__ if inspect.ismodule(thing) else thing.__module__
+    assert module.startswith("pramble")
+    assert importlib.import_module(module)
+
+
+def test_import_is_light():
+    import subprocess
+    import sys
+
+    heavy = "numba highspy scipy.optimize scipy.stats pandas polars matplotlib pyspark jinja2"
+    code = (
+        f"import sys, pramble\nprint([name for name in {heavy.split()!r} if name in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
