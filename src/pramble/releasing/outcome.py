@@ -58,7 +58,8 @@ class ColumnOutcome:
     alpha, alpha_prior : float
         Part of α given to the mechanism, and part spent on the column's prior.
     prior, prior_source, prior_detail
-        Probabilities the design used; "uniform", "public", "private" or "confidential"; a sentence.
+        Probabilities the design used (empty when confidential and published); "uniform",
+        "public", "private" or "confidential"; a sentence.
     entropy, information, information_bound : float
         H(X) at the prior, I(X;Z), and the most that any α-private mechanism could carry, nats.
     estimation_variance : float
@@ -110,7 +111,8 @@ class ColumnOutcome:
 
     def without_raw(self) -> ColumnOutcome:
         """Return a copy without figures that were counted on the confidential file."""
-        return replace(self, before=None, change_observed=None)
+        prior = () if self.prior_source == "confidential" else self.prior
+        return replace(self, before=None, change_observed=None, prior=prior)
 
 
 @dataclass(frozen=True)
