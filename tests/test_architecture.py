@@ -17,6 +17,7 @@ LAYERS = [
     {"solvers", "engine", "estimation", "risk", "datasets"},
     {"privacy", "information"},
     {"mechanisms"},
+    {"drawing"},
     {"errors"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
