@@ -69,8 +69,7 @@ def plan_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> Rel
     columns = read_columns(settings.get("columns"), seen_allowed=seen_allowed, mistakes=mistakes)
     columns = {name: {**defaults, **column} for name, column in columns.items()}
     risk = read_risk(settings["risk"], mistakes) if "risk" in settings else None
-    mistakes.extend(contradictions(found, columns))
-    if mistakes:
+    if mistakes := mistakes or contradictions(found, columns):
         raise InvalidPlan("\n".join(mistakes))
     return ReleasePlan(
         columns=tuple(ColumnPlan(name=name, **column) for name, column in columns.items()),

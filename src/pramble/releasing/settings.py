@@ -35,8 +35,8 @@ def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
     """Read a finite number between two bounds, both excluded."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not above < value < below:
-        range_text = "positive" if below == math.inf else f"between {above:g} and {below:g}"
-        raise Mistake(f"must be a {range_text} number; found {value!r}")
+        wanted = "a positive number" if below == math.inf else f"a number in ({above:g}, {below:g})"
+        raise Mistake(f"must be {wanted}; found {value!r}")
     return float(value)
 
 
