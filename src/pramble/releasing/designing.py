@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
     from pramble.releasing.plan import ColumnPlan, ReleasePlan
 
+LEAST = Fraction(1, 4)
+"""No column gets less than this part of an equal share in an optimal split."""
+
 WIDE = 40
 """Above so many categories an optimal split uses closed forms instead of designs."""
 
@@ -139,7 +142,7 @@ def mechanism_shares(
     left = plan.total - sum((prior.spent for prior in priors.values()), Fraction(0))
     losses = {c.name: loss_of(c, priors[c.name], objective=plan.split_objective) for c in columns}
     weights = {column.name: Fraction(column.weight) for column in plan.columns}
-    return split_optimally(left, losses, weights=weights)
+    return split_optimally(left, losses, weights=weights, least=LEAST)
 
 
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
