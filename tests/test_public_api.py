@@ -20,6 +20,7 @@ PINNED = {
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "Release",
     "certify",
     "compose",
     "conditional_entropy",
@@ -30,8 +31,10 @@ PINNED = {
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 }
 

@@ -30,6 +30,8 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.releasing.opening import Release, open_release
+from pramble.releasing.release import release
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,7 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "Release",
     "certify",
     "compose",
     "conditional_entropy",
@@ -55,7 +58,9 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 ]

@@ -34,7 +34,8 @@ def prepared_reader(source: Source, plan: ReleasePlan) -> Any:
     found = source.schema()
 
     def ready(name: str, values: Any) -> Any:
-        return prepared(values, plans[name]) if name in plans else values
+        csv = source.format == "csv"
+        return prepared(values, plans[name], csv=csv) if name in plans else values
 
     def empty_type(name: str) -> Any:
         return ready(name, pa.array([], found.field(name).type)).type
@@ -87,6 +88,24 @@ def write_release(
                 progress(done, rows)
 
 
+def expected_bytes(
+    source: Source, plan: ReleasePlan, *, mechanisms: Mapping[str, Mechanism], rows: int
+) -> int:
+    """Return about how large the released file will be, by writing its first batch to memory."""
+    import pyarrow as pa
+
+    from pramble.engine.perturb import perturb
+
+    released = perturb(prepared_reader(source, plan), dict(mechanisms))
+    batch = next(iter(released), None)
+    if batch is None or not batch.num_rows:
+        return 0
+    sink = pa.BufferOutputStream()
+    with writer(sink, plan.output, schema=released.schema) as write:
+        write(pa.Table.from_batches([batch]))
+    return int(sink.tell() * rows / batch.num_rows)
+
+
 def grouped(reader: Any) -> Iterator[Any]:
     """Gather batches into tables of about a million rows, one row group each."""
     import pyarrow as pa
@@ -102,7 +121,7 @@ def grouped(reader: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def writer(path: Path, output: str, *, schema: Any) -> Iterator[Callable[[Any], None]]:
+def writer(path: Any, output: str, *, schema: Any) -> Iterator[Callable[[Any], None]]:
     """Give a function that appends a table to a Parquet or CSV file."""
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
