@@ -7,6 +7,9 @@ import typer
 
 from pramble.cli import console
 from pramble.cli.demo import demo
+from pramble.cli.init import init
+from pramble.cli.ledger import ledger
+from pramble.cli.release import release
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -19,7 +22,7 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS = [demo]
+VERBS = [init, release, ledger, demo]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:

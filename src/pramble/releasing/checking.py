@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.releasing.outcome import Check
+from pramble.releasing.prior import label_text
 from pramble.releasing.source import open_dataset
 from pramble.releasing.writing import as_text, prepared_reader
 
@@ -117,20 +118,30 @@ def comparable(column: Any) -> Any:
 def codes(column: Any, labels: Sequence[Any], *, text: bool) -> NDArray[np.int64]:
     """Return the position of each value among the labels; −1 for any other value."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if text:
-        words = [
-            "" if v is None else str(v).lower() if v is True or v is False else str(v)
-            for v in labels
-        ]
-        column, values = column.fill_null(""), pa.array(words, pa.string())
+        values = pa.array([label_text(label) for label in labels], pa.string())
+        column = column.fill_null("")
+    elif pa.types.is_dictionary(column.type):
+        values = pa.array(list(labels), column.type.value_type)
     else:
         values = pa.array(list(labels), column.type)
-    found = pc.index_in(column, value_set=values).fill_null(-1)
-    return np.asarray(found.to_numpy(), dtype=np.int64)
+    parts = [chunk_codes(chunk, values) for chunk in column.chunks]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def chunk_codes(chunk: Any, values: Any) -> NDArray[np.int64]:
+    """Return the positions of one chunk's values; those of a dictionary are looked up once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(chunk.type):
+        found = pc.index_in(chunk, value_set=values).fill_null(-1)
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    null = chunk_codes(pa.array([None], values.type), values)
+    table = np.append(chunk_codes(chunk.dictionary, values), null)
+    places = chunk.indices.fill_null(len(table) - 1) if chunk.null_count else chunk.indices
+    return np.asarray(table[places.to_numpy(zero_copy_only=False)], dtype=np.int64)
 
 
 def checks_of(tally: Tally, *, rows: int, mechanisms: Mapping[str, Mechanism]) -> tuple[Check, ...]:

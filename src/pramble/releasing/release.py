@@ -130,6 +130,8 @@ def release(
     job = prepare(opened, chosen, confidential_allowed=confidential_prior_allowed)
     outcome = expected_outcome(job, account, started=started)
     if dry_run:
+        size = expected_bytes(job.source, job.plan, mechanisms=job.mechanisms, rows=job.rows)
+        outcome = replace(outcome, data_bytes=size)
         return Release(None, manifest(job, {}), job.mechanisms, outcome)
     entry = account.entered(job.spent, columns=list(job.mechanisms), target=target)
     with entry, building(target) as folder:
@@ -184,7 +186,7 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         risk=None if keys is None else risk_figures(job.source, keys, mechanisms=job.mechanisms),
         ledger_total=float_above(account.spent() + job.spent) if account.ledger else None,
         data_file=job.data_file,
-        data_bytes=expected_bytes(job.source, job.plan, mechanisms=job.mechanisms, rows=job.rows),
+        data_bytes=0,
         seconds=time.perf_counter() - started,
         plan=plan_to_toml(job.plan),
         version=document["software"]["version"],
