@@ -1,6 +1,7 @@
 """The typer application: its verbs, its global options, and how errors end."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,7 +23,7 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS = [init, release, ledger, demo]
+VERBS: list[Callable[..., None]] = [init, release, ledger, demo]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from pramble.cli.console import messages
 from pramble.errors import InvalidInput
@@ -47,7 +48,10 @@ def init(
     accepted = []
     for look in looks:
         if look.kind != "categorical":
-            messages().print(f"{look.name}: {look.kind} ({look.reason}); not randomised, dropped")
+            messages().print(
+                escape(f"{look.name}: {look.kind} ({look.reason}); not randomised, dropped"),
+                soft_wrap=True,
+            )
         elif accept or (not decline and asked(look.name, look.labels)):
             accepted.append(look.name)
     out.write_text(draft_plan(looks, accepted=accepted, alpha=alpha), encoding="utf-8")

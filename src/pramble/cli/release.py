@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pramble.releasing.opening import Release
     from pramble.releasing.outcome import ReleaseOutcome
 
-HEADINGS = ("column", "α", "on prior", "prior", "changed", "information", "of possible", "s.e.")
+HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
 
 
 def release(
@@ -154,7 +155,9 @@ def show(result: "Release") -> None:
     """Print what was done, or would be."""
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
-    console.print(f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:g} a record")
+    console.print(
+        f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record"
+    )
     table = Table()
     for name in (
         "column",
@@ -170,12 +173,12 @@ def show(result: "Release") -> None:
     for c in outcome.columns:
         error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(
-            c.name,
+            escape(c.name),
             f"{c.alpha:.4g}",
             f"{c.alpha_prior:.3g}",
             c.prior_source,
             f"{c.change_expected:.1%}",
-            f"{c.information:.4f} nats",
+            f"{c.information:.4f}",
             f"{c.share:.0%}",
             error,
         )
@@ -184,14 +187,15 @@ def show(result: "Release") -> None:
         risk = outcome.risk
         console.print(
             f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
-            f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after."
+            f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after.",
+            soft_wrap=True,
         )
     size = f"{outcome.data_bytes / 1e6:.1f} MB"
     console.print(f"{outcome.data_file}: {size}, {outcome.seconds:.1f} s")
     for check in outcome.checks:
-        console.print(f"  checked: {check.name}. {check.detail}", highlight=False)
+        console.print(escape(f"checked: {check.name}. {check.detail}"), soft_wrap=True)
     for warning in outcome.warnings:
-        messages().print(f"[yellow]warning:[/yellow] {warning}")
+        messages().print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
 
 
 def as_document(result: "Release") -> dict[str, Any]:

@@ -167,5 +167,9 @@ def check_spent(parts: Sequence[Fraction | float], total: Fraction | float) -> F
 
 
 def float_above(value: Fraction) -> float:
-    """Return the smallest float that is not below a rational."""
-    return -float_below(-value)
+    """Return the smallest float that is not below a rational.
+
+    >>> float_above(Fraction(0))
+    0.0
+    """
+    return -float_below(-value) + 0.0

@@ -33,8 +33,9 @@ def check_target(target: Path) -> None:
 def building(target: Path) -> Iterator[Path]:
     """Give an empty folder beside the target, and move it into place when all went well.
 
-    Everything is synced to disk before the move, which is atomic. After any error or interrupt the
-    folder is removed; one left by a killed process is removed by the next release to that target.
+    Everything is synced to disk before the move, which is atomic. The folder is its owner's alone,
+    since the curator's report lies in it until the rest is published. After any error or interrupt
+    it is removed; one left by a killed process is removed by the next release to that target.
     """
     check_target(target)
     try:
@@ -45,7 +46,6 @@ def building(target: Path) -> Iterator[Path]:
         lock = locked(folder)
         try:
             yield folder
-            folder.chmod(0o755)
             sync(folder)
             folder.rename(target)
             sync_folder(target.parent)
