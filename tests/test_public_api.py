@@ -27,6 +27,11 @@ PINNED = {
     "compose",
     "conditional_entropy",
     "design",
+    "Release",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "datasets",
     "entropy",
     "estimate",
     "estimation_variance",
@@ -36,8 +41,10 @@ PINNED = {
     "mutual_information",
     "perturb",
     "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 }
 

@@ -7,6 +7,7 @@ are natural: information is in nats.
 
 from pramble.engine.files import perturb_file
 from pramble.engine.perturb import perturb
+from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -36,6 +37,8 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.solvers.design import design
 from pramble.solvers.result import Design
+from pramble.releasing.opening import Release, open_release
+from pramble.releasing.release import release
 
 __version__ = "0.1.0"
 
@@ -58,6 +61,11 @@ __all__ = [
     "compose",
     "conditional_entropy",
     "design",
+    "Release",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "datasets",
     "entropy",
     "estimate",
     "estimation_variance",
@@ -67,7 +75,9 @@ __all__ = [
     "mutual_information",
     "perturb",
     "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 ]
