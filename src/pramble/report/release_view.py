@@ -48,21 +48,30 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
         (numbers.percent(share, 0), "of the information that α allows, on average"),
     ]
     if outcome.risk:
-        shown.append((numbers.few_digits(outcome.risk.tau2_before), "expected correct matches before"))
-        shown.append((numbers.few_digits(outcome.risk.tau2_after), "expected correct matches after"))
+        shown.append(
+            (numbers.few_digits(outcome.risk.tau2_before), "expected correct matches before")
+        )
+        shown.append(
+            (numbers.few_digits(outcome.risk.tau2_after), "expected correct matches after")
+        )
     return [{"value": value, "label": label} for value, label in shown]
 
 
 def plain_words(outcome: ReleaseOutcome) -> list[str]:
     """Say what was done in sentences without symbols where they can be avoided."""
     names = joined([column.name for column in outcome.columns])
+    columns = "these columns" if len(outcome.columns) > 1 else names
     sentences = [
-        f"In {names}, every person's value was replaced at random: kept with a known probability, "
-        "else changed. Nobody, not even someone who knows everything about everyone else, can be "
-        "sure of a person's true value from the released one.",
-        f"Whatever a person's true values in {'these columns' if len(outcome.columns) > 1 else names} "
-        f"are, a released record is at most {numbers.ratio_text(outcome.alpha)} times likelier "
-        "under them than under any other values.",
+        (
+            f"In {names}, every person's value was replaced at random: kept with a known "
+            "probability, else changed. Nobody, not even someone who knows everything about "
+            "everyone else, can be sure of a person's true value from the released one."
+        ),
+        (
+            f"Whatever a person's true values in {columns} are, a released record is at most "
+            f"{numbers.ratio_text(outcome.alpha)} times likelier under them than under any other "
+            "values."
+        ),
     ]
     lost = [c.name for c in outcome.columns if math.isinf(c.estimation_variance)]
     if lost:
@@ -133,8 +142,13 @@ def frequency_caption(column: ColumnOutcome) -> str:
 def rival_rows(column: ColumnOutcome, rows: int) -> list[dict[str, Any]]:
     """Return the design and its rivals, the design first."""
     entries = [
-        ("this design", column.certificate.alpha, column.change_expected, column.information,
-         column.estimation_variance),
+        (
+            "this design",
+            column.certificate.alpha,
+            column.change_expected,
+            column.information,
+            column.estimation_variance,
+        ),
         *((r.name, r.alpha, r.change, r.information, r.estimation_variance) for r in column.rivals),
     ]
     return [
@@ -143,7 +157,8 @@ def rival_rows(column: ColumnOutcome, rows: int) -> list[dict[str, Any]]:
             "alpha": numbers.alpha_text(alpha),
             "change": numbers.percent(change),
             "information": f"{information:.4f}",
-            "share": numbers.percent(information / column.information_bound, 0),
+            "share": numbers.percent(information / column.information_bound, 0)
+            + ("" if alpha <= column.alpha * (1 + 1e-9) else ", unprotected"),
             "width": round(min(100.0, 100 * information / column.information_bound), 1),
             "error": standard_error(variance, rows, len(column.categories)),
         }
