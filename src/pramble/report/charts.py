@@ -26,8 +26,9 @@ def budget_chart(outcome: ReleaseOutcome) -> str:
         axes = figure.subplots()
         axes.barh(places, own, color=BLUE, height=0.6, label="on the released values")
         if any(priors):
-            style = {"color": VERMILION, "hatch": "////", "edgecolor": "white"}
-            axes.barh(places, priors, left=own, height=0.6, label="on the prior", **style)
+            bars = axes.barh(places, priors, left=own, height=0.6, label="on the prior")
+            for bar in bars:
+                bar.set(facecolor=VERMILION, edgecolor="white", hatch="////")
             axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
         axes.set_yticks(places, shortened(names))
         axes.set_xlabel("α")
