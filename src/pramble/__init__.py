@@ -7,6 +7,9 @@ are natural: information is in nats.
 
 from pramble.calibration.calibrate import calibrate
 from pramble.calibration.calibration import Calibration
+from pramble.engine.files import perturb_file
+from pramble.engine.perturb import perturb
+from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -17,7 +20,10 @@ from pramble.errors import (
     NotIdentifiable,
     PrambleError,
     PrivacyError,
+    WriteFailed,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -34,6 +40,10 @@ from pramble.privacy.composition import compose
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.membership import Membership
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
+from pramble.releasing.opening import Release, open_release
+from pramble.releasing.release import release
 
 __version__ = "0.1.0"
 
@@ -41,6 +51,8 @@ __all__ = [
     "Assessment",
     "Calibration",
     "Certificate",
+    "Estimate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -54,16 +66,28 @@ __all__ = [
     "PrivacyError",
     "assess",
     "calibrate",
+    "WriteFailed",
     "certify",
     "compose",
     "conditional_entropy",
+    "design",
+    "Release",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "datasets",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
+    "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 ]

@@ -10,6 +10,9 @@ from pramble.cli import console
 from pramble.cli.assess import assess
 from pramble.cli.calibrate import calibrate
 from pramble.cli.demo import demo
+from pramble.cli.init import init
+from pramble.cli.ledger import ledger
+from pramble.cli.release import release
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -23,6 +26,7 @@ app = typer.Typer(
 )
 
 VERBS: list[Callable[..., None]] = [assess, calibrate, demo]
+VERBS: list[Callable[..., None]] = [init, release, ledger, demo]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:
