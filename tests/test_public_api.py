@@ -9,6 +9,8 @@ import pytest
 import pramble
 
 PINNED = {
+    "Assessment",
+    "Calibration",
     "Certificate",
     "Estimate",
     "Design",
@@ -18,10 +20,13 @@ PINNED = {
     "InvalidPlan",
     "InvalidPrior",
     "Mechanism",
+    "Membership",
     "NotConverged",
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "assess",
+    "calibrate",
     "WriteFailed",
     "certify",
     "compose",

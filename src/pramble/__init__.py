@@ -6,6 +6,8 @@ are natural: information is in nats.
 """
 
 from pramble import datasets
+from pramble.calibration.calibrate import calibrate
+from pramble.calibration.calibration import Calibration
 from pramble.engine.files import perturb_file
 from pramble.engine.perturb import perturb
 from pramble.errors import (
@@ -35,6 +37,11 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.risk.assess import assess
+from pramble.risk.assessment import Assessment
+from pramble.risk.membership import Membership
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
 from pramble.releasing.opening import Release, open_release
 from pramble.releasing.release import release
 from pramble.solvers.design import design
@@ -43,6 +50,8 @@ from pramble.solvers.result import Design
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assessment",
+    "Calibration",
     "Certificate",
     "Design",
     "Estimate",
@@ -52,11 +61,14 @@ __all__ = [
     "InvalidPlan",
     "InvalidPrior",
     "Mechanism",
+    "Membership",
     "NotConverged",
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
     "Release",
+    "assess",
+    "calibrate",
     "WriteFailed",
     "certify",
     "compose",
