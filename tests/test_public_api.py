@@ -10,6 +10,7 @@ import pramble
 
 PINNED = {
     "Certificate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -23,6 +24,7 @@ PINNED = {
     "certify",
     "compose",
     "conditional_entropy",
+    "design",
     "entropy",
     "estimation_variance",
     "fisher_information",
