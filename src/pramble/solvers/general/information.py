@@ -16,7 +16,6 @@ from pramble.solvers.general.mixtures import best_mixture
 from pramble.solvers.general.ties import (
     MOST_CATEGORIES,
     completed,
-    steadiest_mixture,
     steadiest_square,
 )
 from pramble.solvers.problem import Problem
@@ -72,9 +71,7 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
 
 
-def mechanisms(
-    problem: Problem, best: Mixture, *, floor: float, watch: Watch
-) -> list[Mechanism]:
+def mechanisms(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Mechanism]:
     """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
     prior, alpha = problem.prior, problem.alpha
     matrices = [best.matrix(alpha)]
