@@ -18,7 +18,7 @@ def with_pages(run: Callable[P, R]) -> Callable[P, R]:
         from pramble.report.release_report import write_reports
 
         filled: dict[str, Any] = {"write_reports": write_reports, **options}
-        return run(*args, **filled)  # type: ignore[arg-type]  # the same options, one filled in
+        return run(*args, **filled)
 
     return verb
 
