@@ -26,6 +26,14 @@ app = typer.Typer(
 )
 
 VERBS: list[Callable[..., None]] = [init, release, assess, calibrate, ledger, demo]
+VERBS: list[Callable[..., None]] = [
+    init,
+    release,
+    assess,
+    calibrate,
+    ledger,
+    demo,
+]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:
