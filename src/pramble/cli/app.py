@@ -25,7 +25,6 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS: list[Callable[..., None]] = [init, release, assess, calibrate, ledger, demo]
 VERBS: list[Callable[..., None]] = [
     init,
     release,
