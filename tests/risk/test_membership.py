@@ -10,7 +10,7 @@ import pramble
 from pramble.errors import InvalidInput
 from pramble.risk.cells import cross_classify
 from pramble.risk.convergence import effective_size, split_r_hat
-from pramble.risk.membership import Chain, Membership, _binomial_risks, _log_density
+from pramble.risk.membership import Chain, Membership, _binomial_risks
 from pramble.risk.mixture import cell_probabilities
 from pramble.risk.structural_zeros import resolve_rules
 
@@ -90,6 +90,8 @@ def test_reassigned_profiles_follow_their_exact_conditional_law():
 
 
 def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
+    from pramble.risk.membership_kernels import log_density
+
     alpha = np.array([0.4, 1.1])
     held = np.array([[2, 1], [0, 3], [3, 0]])
     spread = np.stack([np.bincount(held[:, k], minlength=4) for k in (0, 1)]).astype(float)
@@ -100,7 +102,30 @@ def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
         for row in held
     )
     prior = -1.5 - math.log(1.5)
-    assert _log_density(alpha, spread) == pytest.approx(expected + prior)
+    assert log_density(alpha, spread) == pytest.approx(expected + prior)
+
+
+def test_moves_of_the_membership_law_settle_on_its_posterior():
+    from pramble.risk.membership_kernels import log_density, move_alpha
+
+    rng = np.random.default_rng(12)
+    spread = np.array([[3.0, 5.0, 9.0, 13.0], [13.0, 9.0, 5.0, 3.0]])
+    grid = np.exp(np.linspace(-4, 4, 161))
+    logs = np.array([[log_density(np.array([a, b]), spread) for b in grid] for a in grid])
+    mass = np.exp(logs - logs.max()) * np.multiply.outer(grid, grid)
+    expected = (
+        mass.sum(axis=1) @ np.log(grid) / mass.sum(),
+        mass.sum(axis=0) @ np.log(grid) / mass.sum(),
+    )
+    alpha, seen = np.array([1.0, 1.0]), []
+    for _ in range(6000):
+        steps = 0.5 * rng.standard_normal((3, 2))
+        move_alpha(alpha, spread, steps, np.log1p(-rng.random((3, 2))))
+        seen.append(np.log(alpha))
+    draws = np.array(seen)[500:]
+    error = draws.std(axis=0) / np.sqrt(len(draws) / 20)
+    assert (np.abs(draws.mean(axis=0) - expected) < 4 * error).all()
+    assert (error < 0.05).all()
 
 
 @pytest.mark.parametrize("rest", [0, 1, 7, 60])
