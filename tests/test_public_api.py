@@ -29,11 +29,16 @@ PINNED = {
     "estimation_variance",
     "fisher_information",
     "information_bound",
+    "keep_levels",
     "keep_probabilities",
     "mutual_information",
+    "privacy_constraints",
+    "privacy_vertices",
     "product",
     "randomized_response",
     "released_distribution",
+    "symmetric_optimum",
+    "vertex_threshold",
 }
 
 

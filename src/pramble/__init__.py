@@ -30,6 +30,13 @@ from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.solvers.design import design
+from pramble.solvers.paper import (
+    keep_levels,
+    privacy_constraints,
+    privacy_vertices,
+    symmetric_optimum,
+    vertex_threshold,
+)
 from pramble.solvers.result import Design
 
 __version__ = "0.1.0"
@@ -55,9 +62,14 @@ __all__ = [
     "estimation_variance",
     "fisher_information",
     "information_bound",
+    "keep_levels",
     "keep_probabilities",
     "mutual_information",
+    "privacy_constraints",
+    "privacy_vertices",
     "product",
     "randomized_response",
     "released_distribution",
+    "symmetric_optimum",
+    "vertex_threshold",
 ]
