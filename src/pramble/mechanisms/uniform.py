@@ -138,7 +138,8 @@ def keep_probabilities(
 
     (equation "matrix_form" of the paper). Weights are rounded towards the flat row 1/S; if that is
     less private than the exact ``q`` (or than ``alpha``, when given), the rows are mixed with the
-    flat row by the least power of two that mends it, compared in integers.
+    flat row by the least power of two that mends it, compared in integers. The flattest matrix of
+    this kind still has a ratio of up to :math:`1 + S^2/2^{53}`; nothing flatter can be had.
 
     Parameters
     ----------
@@ -175,8 +176,15 @@ def keep_probabilities(
         towards_flat = np.where(mixed < flat, np.ceil(mixed), np.floor(mixed))
         return np.asarray(np.minimum(towards_flat, TOTAL // (S - 1)), dtype=np.int64)
 
-    limit = own_limit(keep) if alpha is None else exp_below(check_alpha(alpha))
-    off = least_mixing(rounded, lambda off: largest_uniform_ratio(off, TOTAL), limit)
+    def ratio_of(off: NDArray[np.int64]) -> Ratio:
+        return largest_uniform_ratio(off, TOTAL)
+
+    if alpha is None:
+        exact_limit, flattest = own_limit(keep), ratio_of(rounded(1.0))
+        limit = exact_limit and max(exact_limit, Fraction(*flattest[:2]))
+    else:
+        limit = exp_below(check_alpha(alpha))
+    off = least_mixing(rounded, ratio_of, limit)
     return UniformRows(labels, off)
 
 
