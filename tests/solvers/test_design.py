@@ -44,6 +44,7 @@ def test_bad_input_gets_one_clear_sentence(prior, alpha, sentence):
         ({"outputs": "free"}, "no meaning"),
         ({"workload": np.eye(4)}, "no meaning"),
         ({"workload": np.eye(3)}, "4 columns"),
+        ({"invariant": True, "symmetric": True}, "nothing beside it"),
         ({"time_limit": -1}, "time_limit must be positive"),
     ],
 )
