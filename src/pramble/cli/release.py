@@ -190,8 +190,12 @@ def show(result: "Release") -> None:
             f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after.",
             soft_wrap=True,
         )
-    size = f"{outcome.data_bytes / 1e6:.1f} MB"
-    console.print(f"{outcome.data_file}: {size}, {outcome.seconds:.1f} s")
+    size, wait = f"{outcome.data_bytes / 1e6:.1f} MB", f"{outcome.seconds:.1f} s"
+    console.print(
+        f"It would need about {size} of disk and {wait}."
+        if outcome.dry_run
+        else f"{outcome.data_file}: {size}, in {wait}."
+    )
     for check in outcome.checks:
         console.print(escape(f"checked: {check.name}. {check.detail}"), soft_wrap=True)
     for warning in outcome.warnings:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 LEAST = Fraction(1, 4)
 """No column gets less than this part of an equal share in an optimal split."""
 
+TIME_LIMIT = 60.0
+"""Seconds after which a design is taken with the gap that it has; its notes say so."""
+
 WIDE = 40
 """Above so many categories an optimal split uses closed forms instead of designs."""
 
@@ -148,7 +151,7 @@ def mechanism_shares(
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
     plan, size = column.plan, len(column.labels)
-    if plan.prior == "confidential":
+    if plan.prior == "confidential" and column.needs_prior:
         return confidential_prior(column.counts, allowed=confidential_allowed)
     if plan.prior == "public" and plan.prior_file is not None:
         return public_prior(plan.prior_file, column.name, categories=column.labels)
@@ -177,6 +180,7 @@ def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
         objective=plan.objective,
         categories=column.labels,
         invariant=plan.invariant,
+        time_limit=TIME_LIMIT,
     )
     return Designed(column, prior, alpha, best.mechanism, best.notes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 GROUP_ROWS = 1 << 20
+PASSES = 3
+"""Writing takes about this many times as long as one pass: reading, writing and comparing."""
 
 
 def kept_columns(source: Source, plan: ReleasePlan) -> list[str]:
@@ -88,22 +91,27 @@ def write_release(
                 progress(done, rows)
 
 
-def expected_bytes(
+def rehearse(
     source: Source, plan: ReleasePlan, *, mechanisms: Mapping[str, Mechanism], rows: int
-) -> int:
-    """Return about how large the released file will be, by writing its first batch to memory."""
+) -> tuple[int, float]:
+    """Return about how large the file will be and how many seconds writing will take.
+
+    The first batch is randomised into memory, with a key that is thrown away.
+    """
     import pyarrow as pa
 
     from pramble.engine.perturb import perturb
 
-    released = perturb(prepared_reader(source, plan), dict(mechanisms))
-    batch = next(iter(released), None)
-    if batch is None or not batch.num_rows:
-        return 0
+    reader = prepared_reader(source, plan)
+    first = pa.Table.from_batches([next(iter(reader))])
+    perturb(first, dict(mechanisms))
+    started = time.perf_counter()
     sink = pa.BufferOutputStream()
+    released = perturb(first, dict(mechanisms))
     with writer(sink, plan.output, schema=released.schema) as write:
-        write(pa.Table.from_batches([batch]))
-    return int(sink.tell() * rows / batch.num_rows)
+        write(released)
+    scale = rows / max(first.num_rows, 1)
+    return int(sink.tell() * scale), (time.perf_counter() - started) * scale * PASSES
 
 
 def grouped(reader: Any) -> Iterator[Any]:
