@@ -5,6 +5,8 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble.engine.files import perturb_file
+from pramble.engine.perturb import perturb
 from pramble import datasets
 from pramble.errors import (
     InvalidData,
@@ -16,7 +18,10 @@ from pramble.errors import (
     NotIdentifiable,
     PrambleError,
     PrivacyError,
+    WriteFailed,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -30,6 +35,8 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
 from pramble.releasing.opening import Release, open_release
 from pramble.releasing.release import release
 
@@ -37,6 +44,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Estimate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -47,17 +56,25 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "WriteFailed",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "design",
     "Release",
     "certify",
     "compose",
     "conditional_entropy",
     "datasets",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
+    "perturb_file",
     "open_release",
     "product",
     "randomized_response",
