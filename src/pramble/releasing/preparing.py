@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -80,6 +81,12 @@ class Prepared:
             found.append(
                 f"The mechanisms of {', '.join(conditional)} reveal something of the confidential "
                 "frequencies, which α does not cover."
+            )
+        lost = [d.column.name for d in self.designs if math.isinf(d.variance)]
+        if lost:
+            found.append(
+                f"The mechanism of {', '.join(lost)} merges categories: their frequencies cannot "
+                "be estimated from the release."
             )
         notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
         return (*found, *notes)

@@ -90,8 +90,10 @@ def release(
         The most that all releases of these people together may spend.
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
-    write_reports : callable, optional
-        Called with the unfinished folder and the `ReleaseOutcome`.
+    write_reports : callable or None
+        Called with the unfinished folder and the `ReleaseOutcome`. `pramble.release` writes
+        ``report.html``, for the curator alone, and ``summary.html``, which may be published; None
+        writes no pages.
     progress : callable, optional
         Called with (rows written, rows in all).
     **settings
