@@ -1,37 +1,26 @@
-"""The public verb: a release with its two pages.
-
-`pramble.releasing` lies below this layer and knows nothing of pages; it calls what it is given. So
-the verb that users meet is joined here.
-"""
+"""``pramble.release``: the release of the layer below, with its two pages."""
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
-from pramble.releasing.opening import Release
-from pramble.releasing.outcome import ReleaseOutcome
 from pramble.releasing.release import release as release_without_pages
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def write_pages(folder: Path, outcome: ReleaseOutcome) -> None:
-    """Write report.html and summary.html; what draws them is imported only now."""
-    from pramble.report.release_report import write_reports
+def with_pages(run: Callable[P, R]) -> Callable[P, R]:
+    """Return the same verb, writing ``report.html`` and ``summary.html`` unless told otherwise."""
 
-    write_reports(folder, outcome)
+    @wraps(run)
+    def verb(*args: P.args, **options: P.kwargs) -> R:
+        from pramble.report.release_report import write_reports
 
+        filled: dict[str, Any] = {"write_reports": write_reports, **options}
+        return run(*args, **filled)
 
-def with_pages(verb: Callable[P, Release]) -> Callable[P, Release]:
-    """Return the same verb, which writes both pages unless told otherwise."""
-
-    @wraps(verb)
-    def release(*args: P.args, **kwargs: P.kwargs) -> Release:
-        kwargs.setdefault("write_reports", write_pages)
-        return verb(*args, **kwargs)
-
-    return release
+    return verb
 
 
 release = with_pages(release_without_pages)
