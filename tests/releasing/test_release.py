@@ -310,6 +310,33 @@ def test_a_ragged_csv_gives_clear_words(tmp_path):
         release(path, tmp_path / "out", plan=PLAN)
 
 
+def test_lines_within_values_survive(tmp_path):
+    path = tmp_path / "lines.csv"
+    rows = [f'{"xyz"[i % 3]},"a ""word"", and{chr(10)}a line {i}"' for i in range(30_000)]
+    path.write_text("x,note\n" + "\n".join(rows) + "\n")
+    for output in ("csv", "parquet"):
+        r = release(path, tmp_path / output, columns=["x"], alpha=2.0, output=output)
+        notes = [f'a "word", and\na line {i}' for i in range(30_000)]
+        assert r.data["note"].to_pylist() == notes
+
+
+def test_types_that_no_csv_can_hold_are_refused(tmp_path):
+    path = tmp_path / "nested.parquet"
+    pq.write_table(pa.table({"x": ["a", "b"], "many": [[1], [2, 3]]}), path)
+    with pytest.raises(InvalidPlan, match="Column 'many' of type list<element: int64> cannot be"):
+        release(path, tmp_path / "out", columns=["x"], alpha=2.0, output="csv")
+    assert release(path, tmp_path / "out", columns=["x"], alpha=2.0).data.num_rows == 2
+
+
+def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise InvalidInput("no solver for it.")
+
+    monkeypatch.setattr("pramble.solvers.design.design", refuse)
+    with pytest.raises(InvalidPlan, match="Column 'AGE' has no such design: no solver for it"):
+        release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0)
+
+
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pramble.errors import InvalidPlan
+from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
@@ -188,15 +188,18 @@ def solved(column: Counted, prior: Prior, *, alpha: float, objective: str) -> De
     """Solve the design problem of a column."""
     from pramble.solvers.design import design
 
-    return design(
-        prior.probabilities,
-        alpha,
-        family="general" if column.plan.family == "general" else "uniform",
-        objective=objective,
-        categories=column.labels,
-        invariant=column.plan.invariant,
-        time_limit=TIME_LIMIT,
-    )
+    try:
+        return design(
+            prior.probabilities,
+            alpha,
+            family="general" if column.plan.family == "general" else "uniform",
+            objective=objective,
+            categories=column.labels,
+            invariant=column.plan.invariant,
+            time_limit=TIME_LIMIT,
+        )
+    except InvalidInput as error:
+        raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None
 
 
 def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> Designed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pramble.errors import InvalidData
 from pramble.releasing.designing import Counted, Designed, counted, design_columns
 from pramble.releasing.source import check_declared, count_values, seen_labels
-from pramble.releasing.writing import kept_columns
+from pramble.releasing.writing import check_output, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +94,7 @@ class Prepared:
 
 def prepare(source: Source, plan: ReleasePlan, *, confidential_allowed: bool) -> Prepared:
     """Count the whole file, refuse what does not fit the plan, and design every column."""
+    check_output(source, plan)
     rows, counts = count_values(source, plan.columns)
     if not rows:
         raise InvalidData(f"{source.path.name!r} has no rows; there is nothing to release.")

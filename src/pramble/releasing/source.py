@@ -88,25 +88,30 @@ def open_dataset(path: Path, kind: str) -> Any:
     """Return an Arrow dataset; every column of a CSV file is text."""
     import pyarrow as pa
     import pyarrow.dataset as ds
-    from pyarrow.csv import ConvertOptions
+    from pyarrow.csv import ConvertOptions, ParseOptions
 
     try:
         found = ds.dataset(path, format=kind)
         if kind == "csv":
             text = dict.fromkeys(found.schema.names, pa.string())
-            options = ConvertOptions(column_types=text, strings_can_be_null=False)
-            schema = pa.schema(list(text.items()))
-            form = ds.CsvFileFormat(convert_options=options)
-            found = ds.dataset(path, format=form, schema=schema)
+            form = ds.CsvFileFormat(
+                convert_options=ConvertOptions(column_types=text, strings_can_be_null=False),
+                parse_options=ParseOptions(newlines_in_values=True),
+            )
+            found = ds.dataset(path, format=form, schema=pa.schema(list(text.items())))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise InvalidData(f"Cannot read {path.name!r}: {first_line(error)}") from None
     return found
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's words, ending in a full stop."""
+    """Return the cause in the first line of an error's words, ending in a full stop.
+
+    >>> first_line(ValueError("Could not open the file: Invalid: CSV file is empty"))
+    'CSV file is empty.'
+    """
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return words.rstrip(".") + "."
+    return words.split(": Invalid: ")[-1].rstrip(".") + "."
 
 
 def open_source(path: str | Path) -> Source:

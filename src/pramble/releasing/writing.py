@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pramble.errors import InvalidPlan
 from pramble.releasing.source import prepared
 
 if TYPE_CHECKING:
@@ -154,8 +155,24 @@ def as_text(table: Any) -> Any:
     """Return a table whose values are the text that a CSV file holds."""
     import pyarrow as pa
 
-    def text(column: Any) -> Any:
+    def text(name: str) -> Any:
+        column = table[name]
         is_coded = pa.types.is_dictionary(column.type)
-        return (column.cast(column.type.value_type) if is_coded else column).cast(pa.string())
+        try:
+            return (column.cast(column.type.value_type) if is_coded else column).cast(pa.string())
+        except pa.ArrowNotImplementedError:
+            raise InvalidPlan(
+                f"Column {name!r} of type {column.type} cannot be written as CSV; drop it, or "
+                'write output = "parquet".'
+            ) from None
 
-    return pa.table([text(c) for c in table.columns], schema=text_schema(table.schema))
+    return pa.table(list(map(text, table.column_names)), schema=text_schema(table.schema))
+
+
+def check_output(source: Source, plan: ReleasePlan) -> None:
+    """Refuse a plan whose output cannot hold the types of the file."""
+    import pyarrow as pa
+
+    if plan.output == "csv":
+        kept = [source.schema().field(name) for name in kept_columns(source, plan)]
+        as_text(pa.schema(kept).empty_table())
