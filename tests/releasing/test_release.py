@@ -383,6 +383,8 @@ def test_a_second_release_of_the_same_people_warns_and_a_budget_refuses(people_f
     assert "These people have spent α = 3 in earlier releases" in second.outcome.warnings[0]
     with pytest.raises(PrivacyError, match="Nothing was released"):
         release(people_file, tmp_path / "c", plan=PLAN, budget=8.0)
+    with pytest.raises(PrivacyError, match="at most 2 is left"):
+        release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, dry_run=True)
     assert not (tmp_path / "c").exists()
     third = release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, people="others")
     assert third.outcome.ledger_total == pytest.approx(3)

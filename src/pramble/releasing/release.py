@@ -129,6 +129,7 @@ def release(
         check_target(target)
     account = open_account(opened.path, ledger=ledger, people=people, budget=budget)
     job = prepare(opened, chosen, confidential_allowed=confidential_prior_allowed)
+    account.check(job.spent)
     outcome = expected_outcome(job, account, started=started)
     if dry_run:
         size, wait = rehearse(job.source, job.plan, mechanisms=job.mechanisms, rows=job.rows)
