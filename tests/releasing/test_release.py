@@ -121,6 +121,21 @@ def test_nothing_raw_is_in_what_may_be_published(tmp_path):
     assert "CANARY-RARE" in manifest  # a declared label is public, and must be there
 
 
+def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path):
+    towns = pa.array(["CANARY-GONE", "x", "y", "CANARY-TOO", None, "z"] * 2000).dictionary_encode()
+    table = pa.table({"sex": ["f", "m", "f", "m", "f", "m"] * 2000, "town": towns})
+    stays = table.filter(pa.array([False, True, True, False, True, True] * 2000))
+    source = tmp_path / "people.arrow"
+    with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, stays.schema) as file:
+        file.write_table(stays, max_chunksize=700)
+    assert b"CANARY-GONE" in source.read_bytes()
+    r = release(source, tmp_path / "out", columns=["sex"], alpha=1.0)
+    assert r.data["town"].to_pylist() == stays["town"].to_pylist()
+    assert pa.types.is_dictionary(r.data["town"].type)
+    written = pq.read_table(tmp_path / "out" / "data.parquet", read_dictionary=["town"])["town"]
+    assert {value for chunk in written.chunks for value in chunk.dictionary.to_pylist()} == {*"xyz"}
+
+
 def test_a_confidential_prior_is_flagged_and_not_printed(people_file, tmp_path):
     plan = {**PLAN, "prior": "confidential"}
     with pytest.raises(PrivacyError, match="--i-know-the-design-reveals-the-prior"):

@@ -159,6 +159,28 @@ def prepared(column: Any, plan: ColumnPlan, *, csv: bool) -> Any:
     return column
 
 
+def without_unused(column: Any) -> Any:
+    """Return a dictionary column whose dictionary holds only values that occur in it.
+
+    A dictionary may list values of records that are no longer in the file; they must not be
+    released with it.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    used = np.unique(column.indices.drop_null().to_numpy(zero_copy_only=False))
+    if len(used) == len(column.dictionary):
+        return column
+    place = np.zeros(len(column.dictionary) + 1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    codes = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    indices = pa.array(place[codes], column.type.index_type, mask=np.array(column.is_null()))
+    values = column.dictionary.take(pa.array(used))
+    return pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+
+
 def filled(column: Any, label: Any) -> Any:
     """Return a column with its empty cells replaced by a label."""
     import pyarrow as pa

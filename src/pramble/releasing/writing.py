@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidPlan
-from pramble.releasing.source import prepared
+from pramble.releasing.source import prepared, without_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,8 +38,9 @@ def prepared_reader(source: Source, plan: ReleasePlan) -> Any:
     found = source.schema()
 
     def ready(name: str, values: Any) -> Any:
-        csv = source.format == "csv"
-        return prepared(values, plans[name], csv=csv) if name in plans else values
+        if name not in plans:
+            return without_unused(values)
+        return prepared(values, plans[name], csv=source.format == "csv")
 
     def empty_type(name: str) -> Any:
         return ready(name, pa.array([], found.field(name).type)).type
