@@ -10,6 +10,8 @@ import pramble
 
 PINNED = {
     "Certificate",
+    "Estimate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -24,7 +26,14 @@ PINNED = {
     "certify",
     "compose",
     "conditional_entropy",
+    "design",
+    "Release",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "datasets",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
@@ -32,8 +41,10 @@ PINNED = {
     "mutual_information",
     "perturb",
     "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 }
 

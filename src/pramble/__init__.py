@@ -7,6 +7,7 @@ are natural: information is in nats.
 
 from pramble.engine.files import perturb_file
 from pramble.engine.perturb import perturb
+from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -19,6 +20,8 @@ from pramble.errors import (
     PrivacyError,
     WriteFailed,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -32,11 +35,17 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
+from pramble.releasing.opening import Release, open_release
+from pramble.releasing.release import release
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Estimate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -51,7 +60,14 @@ __all__ = [
     "certify",
     "compose",
     "conditional_entropy",
+    "design",
+    "Release",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "datasets",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
@@ -59,7 +75,9 @@ __all__ = [
     "mutual_information",
     "perturb",
     "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 ]
