@@ -17,6 +17,8 @@ from pramble.errors import (
     PrivacyError,
 )
 from pramble.estimation.estimate import estimate
+from pramble.estimation.independence import Independence, independence_test
+from pramble.estimation.regression import Regression, estimate_regression
 from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
@@ -37,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Certificate",
     "Estimate",
+    "Independence",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -47,13 +50,16 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "Regression",
     "certify",
     "compose",
     "conditional_entropy",
     "entropy",
     "estimate",
+    "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "independence_test",
     "information_bound",
     "keep_probabilities",
     "mutual_information",

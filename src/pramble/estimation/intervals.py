@@ -25,7 +25,7 @@ from pramble.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 
-HALVINGS = 60
+HALVINGS = 48
 SMALLEST_DEVIATION = 1e-150
 
 
