@@ -5,6 +5,9 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble.engine.files import perturb_file
+from pramble.engine.perturb import perturb
+from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -15,6 +18,7 @@ from pramble.errors import (
     NotIdentifiable,
     PrambleError,
     PrivacyError,
+    WriteFailed,
 )
 from pramble.estimation.estimate import estimate
 from pramble.estimation.independence import Independence, independence_test
@@ -33,6 +37,10 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
+from pramble.releasing.opening import Release, open_release
+from pramble.releasing.release import release
 
 __version__ = "0.1.0"
 
@@ -40,6 +48,7 @@ __all__ = [
     "Certificate",
     "Estimate",
     "Independence",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -51,9 +60,16 @@ __all__ = [
     "PrambleError",
     "PrivacyError",
     "Regression",
+    "WriteFailed",
     "certify",
     "compose",
     "conditional_entropy",
+    "design",
+    "Release",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "datasets",
     "entropy",
     "estimate",
     "estimate_regression",
@@ -63,7 +79,11 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
+    "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 ]

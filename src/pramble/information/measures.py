@@ -6,7 +6,8 @@ Mutual information is computed from the compensation identity
 
 which holds for every law r with full support, and with divergences written through
 :math:`\varphi(t) = (1+t)\log(1+t) - t \ge 0`. For general matrices :math:`r = m = pM`; for uniform
-rows :math:`r = 1/S`, which makes it O(S). Neither loses digits as α → 0.
+rows :math:`r = 1/S`, or the row of a category with more than half of the mass, which makes it O(S).
+Neither loses digits as α → 0, nor as one category takes all the mass.
 """
 
 from functools import singledispatch
@@ -138,9 +139,27 @@ def _information(mechanism: Mechanism, p: Floats) -> float:
 
 @_information.register
 def _(mechanism: UniformRows, p: Floats) -> float:
+    star = int(p.argmax())
+    if p[star] > 0.5 and mechanism.off[star] and mechanism.keep[star]:
+        return _information_from_row(mechanism, p, star)
     S = len(p)
     off = (S * mechanism.off - TOTAL) / TOTAL
     keep = -(S - 1) * off
     rows = entropy_excess(keep) + (S - 1) * entropy_excess(off)
     released = p @ off - S * p * off
     return float(p @ rows - entropy_excess(released).sum()) / S
+
+
+def _information_from_row(mechanism: UniformRows, p: Floats, star: int) -> float:
+    """Take the row of a dominant category for r: nothing cancels as its probability nears 1."""
+    rest = np.arange(len(p)) != star
+    off, keep, q = mechanism.off[rest], mechanism.keep[rest], p[rest]
+    off_star, keep_star = int(mechanism.off[star]), int(mechanism.keep[star])
+    rows = off_star * entropy_excess((keep - off_star) / off_star)
+    rows += keep_star * entropy_excess((off - keep_star) / keep_star)
+    rows += (len(p) - 2) * off_star * entropy_excess((off - off_star) / off_star)
+    shift = q @ (off - off_star)
+    released = off_star * float(entropy_excess((shift + q * (keep - off)) / off_star).sum())
+    own = np.asarray((shift - q.sum() * (keep_star - off_star)) / keep_star)
+    released += keep_star * float(entropy_excess(own))
+    return (float(q @ rows) - released) / TOTAL
