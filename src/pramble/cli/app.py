@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from pramble.cli import console
+from pramble.cli.assess import assess
+from pramble.cli.calibrate import calibrate
 from pramble.cli.demo import demo
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
@@ -23,6 +25,7 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
+VERBS: list[Callable[..., None]] = [assess, calibrate, demo]
 VERBS: list[Callable[..., None]] = [init, release, ledger, demo]
 """Every command, in the order that --help shows."""
 
