@@ -39,13 +39,11 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.releasing.opening import Release, open_release
+from pramble.report.verb import release
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.membership import Membership
-from pramble.solvers.design import design
-from pramble.solvers.result import Design
-from pramble.releasing.opening import Release, open_release
-from pramble.releasing.release import release
 from pramble.solvers.design import design
 from pramble.solvers.result import Design
 
@@ -72,9 +70,9 @@ __all__ = [
     "PrivacyError",
     "Regression",
     "Release",
+    "WriteFailed",
     "assess",
     "calibrate",
-    "WriteFailed",
     "certify",
     "compose",
     "conditional_entropy",

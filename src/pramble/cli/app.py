@@ -25,8 +25,14 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS: list[Callable[..., None]] = [assess, calibrate, demo]
-VERBS: list[Callable[..., None]] = [init, release, ledger, demo]
+VERBS: list[Callable[..., None]] = [
+    init,
+    release,
+    assess,
+    calibrate,
+    ledger,
+    demo,
+]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:
