@@ -125,7 +125,7 @@ def test_a_randomised_covariate_is_unbiased_where_the_naive_fit_is_not(family):
     rng = np.random.default_rng(4)
     m = pramble.randomized_response(3, 2.0)
     right, naive, errors = [], [], []
-    for _ in range(40):
+    for _ in range(25):
         frame = people(rng, 4000, family=family)
         frame["x"] = released(frame.x.to_numpy(), m, rng)
         fit = pramble.estimate_regression(
@@ -143,7 +143,7 @@ def test_a_randomised_covariate_is_unbiased_where_the_naive_fit_is_not(family):
     mean_naive, error_naive = mean_and_error(naive)
     assert (np.abs(mean_naive - TRUTH)[1:3] > 8 * error_naive[1:3]).all()
     spread = np.array(right).std(axis=0, ddof=1)
-    assert np.allclose(np.mean(errors, axis=0), spread, rtol=0.35)
+    assert np.allclose(np.mean(errors, axis=0), spread, rtol=0.45)
 
 
 @pytest.mark.parametrize("family", ["logistic", "linear"])
@@ -151,7 +151,7 @@ def test_a_randomised_response_is_unbiased_where_the_naive_fit_is_not(family):
     rng = np.random.default_rng(5)
     m = pramble.keep_probabilities([0.8, 0.7])
     right, naive = [], []
-    for _ in range(30):
+    for _ in range(20):
         frame = people(rng, 4000)
         truth = sm.OLS(frame.y, raw_design(frame)).fit().params.to_numpy()
         frame["y"] = released(frame.y.to_numpy(), m, rng)
