@@ -237,8 +237,8 @@ def test_plans_and_data_that_do_not_fit_are_refused():
         pramble.estimate(frame, {"town": SEX}, by="town")
     with pytest.raises(pramble.InvalidData, match="at least one row"):
         pramble.estimate(frame[:0], PLAN, by="sex")
+    big = {f"c{j}": pramble.randomized_response(100, 1.0) for j in range(5)}
     with pytest.raises(pramble.InvalidInput, match="at most"):
-        big = {f"c{j}": pramble.randomized_response(100, 1.0) for j in range(5)}
         pramble.estimate({name: [0] for name in big}, big, by=list(big))
     with pytest.raises(pramble.InvalidData, match="frame is needed"):
         pramble.estimate(object(), PLAN, by="sex")

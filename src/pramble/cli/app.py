@@ -10,6 +10,7 @@ from pramble.cli import console
 from pramble.cli.assess import assess
 from pramble.cli.calibrate import calibrate
 from pramble.cli.demo import demo
+from pramble.cli.estimate import estimate
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
@@ -28,6 +29,7 @@ app = typer.Typer(
 VERBS: list[Callable[..., None]] = [
     init,
     release,
+    estimate,
     assess,
     calibrate,
     ledger,

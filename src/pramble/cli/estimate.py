@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from pramble.cli.console import answers, messages, print_json
@@ -18,9 +19,7 @@ MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
 
 Folder = Annotated[Path, typer.Argument(help="A release folder.", show_default=False)]
-By = Annotated[
-    list[str], typer.Option(help="Columns of the table, randomised or not, separated by commas.")
-]
+By = Annotated[str, typer.Option(help="Columns of the table, randomised or not: a,b,c.")]
 Queries = Annotated[
     list[str] | None,
     typer.Option(
@@ -59,14 +58,23 @@ def estimate(
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
-    """Estimate the original distribution from a release, with intervals."""
+    """Estimate the original distribution from a release, with intervals.
+
+    Examples
+    --------
+      pramble estimate out --by sex,region
+
+      pramble estimate out --by sex,region --query "sex=f,region=north|south" --json
+
+      pramble estimate out --by sex --mean income --plot income.png
+    """
     import pramble
 
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
     answer = pramble.estimate(
         pramble.open_release(release),
-        by=[name.strip() for part in by for name in part.split(",")],
+        by=[name.strip() for name in by.split(",")],
         query=query or None,
         mean=mean,
         total=total,
@@ -132,5 +140,5 @@ def terminal_table(answer: "Estimate") -> Table:
             table.add_row(f"… {rest:,} more: --csv", *[""] * (len(cell) + 3))
             break
         shown = [f"{value:.2%}" if share else f"{value:,.4g}" for value in values]
-        table.add_row(*map(str, cell), *shown)
+        table.add_row(*(escape(str(label)) for label in cell), *shown)
     return table

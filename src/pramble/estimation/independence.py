@@ -103,11 +103,15 @@ def independence_test(data: Any, plan: Any = None, *, columns: Sequence[str]) ->
     statistic, freedom, pearson = chi_square(table, matrices)
     spread = spread_of_table(source.counts, source.layout.axes)
     shape = (len(matrices[0]), len(matrices[1]))
+    p, variances = (
+        as_table(cells, shape, groups=source.layout.groups)
+        for cells in (spread.p, spread.variances())
+    )
     return Independence(
         statistic=statistic,
         degrees_of_freedom=freedom,
         p_value=float(chdtrc(freedom, statistic)) if freedom else 1.0,
-        cramers_v=cramers_v(unbiased_contingency(spread, shape), shape),
+        cramers_v=cramers_v(unbiased_contingency(p, variances), shape),
         cramers_v_released=cramers_v(pearson / source.n, table.shape),
         n=source.n,
     )
@@ -158,12 +162,18 @@ def spread_of_table(counts: Floats, axes: tuple[Operator, ...]) -> Spread:
     return Spread(axes, right_inverses(axes), fitted.p, fitted.law, squares, 1.0)
 
 
-def unbiased_contingency(spread: Spread, shape: tuple[int, int]) -> float:
+def as_table(cells: Floats, shape: tuple[int, int], *, groups: NDArray[np.int64]) -> Floats:
+    """Return cells as a two-way table; combinations of untouched labels that are absent are 0."""
+    if groups.shape[1] < 2:
+        return cells.reshape(shape)
+    table = np.zeros(shape)
+    table[groups[:, 0], groups[:, 1]] = cells
+    return table
+
+
+def unbiased_contingency(p: Floats, variances: Floats) -> float:
     r"""Return :math:`\sum (\hat p^2 - \hat V)/(a b) - 1` over cells with positive margins."""
-    if spread.p.size != shape[0] * shape[1]:
-        return float("nan")
-    p = spread.p.reshape(shape)
-    squares = p**2 - spread.variances().reshape(shape)
+    squares = p**2 - variances
     expected = np.outer(p.sum(axis=1), p.sum(axis=0))
     rows, columns = p.sum(axis=1) > 0, p.sum(axis=0) > 0
     used = np.ix_(rows, columns)

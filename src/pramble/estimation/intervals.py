@@ -45,7 +45,6 @@ def unified_interval(
 
     ``variance`` gives the variance of ``y`` for candidate means, element by element.
     """
-
     from scipy.special import ndtri
 
     target = ndtri((1 + level) / 2)
