@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
 
+SMALLEST_MISFIT = 1e-6
+"""A p-value below which data and plan are said not to fit."""
+
 Folder = Annotated[Path, typer.Argument(help="A release folder.", show_default=False)]
 By = Annotated[str, typer.Option(help="Columns of the table, randomised or not: a,b,c.")]
 Queries = Annotated[
@@ -84,6 +87,10 @@ def estimate(
         covers=covers,
         population_size=population,
     )
+    if answer.misfit < SMALLEST_MISFIT:
+        messages().print(
+            f"The data fits its plan badly (p < {SMALLEST_MISFIT:g}): is it what was released?"
+        )
     if as_json:
         print_json(document_of(answer))
     elif as_csv:
@@ -108,6 +115,7 @@ def document_of(answer: "Estimate") -> dict[str, Any]:
         "covers": answer.covers,
         "log_likelihood": answer.log_likelihood,
         "gap": answer.gap,
+        "misfit": answer.misfit,
         "cells": rows,
     }
 
