@@ -12,8 +12,9 @@ of a smaller :math:`q` is at most the level. That region of y is an interval: at
 reaches down by k (or by :math:`(a^2+k^2)/(2a)` where :math:`k > a`, past the bound) and up by k (or
 :math:`(b^2+k^2)/(2b)`). Far from the bounds this is Wilson's score interval, since
 :math:`\sigma` is taken at the candidate; at a bound it becomes one-sided by itself. Its coverage
-does not depend on how near the bound the truth is, which is why it is used here: profile likelihood
-covers too much there and the parametric bootstrap too little (``python -m bench coverage``).
+does not depend on how near the bound the truth is, which is why it is used here: near the bound
+profile likelihood covers too much, and the parametric bootstrap too much for some cells and too
+little for others (``python -m bench coverage``).
 """
 
 from collections.abc import Callable
