@@ -23,6 +23,8 @@ from pramble.errors import (
     WriteFailed,
 )
 from pramble.estimation.estimate import estimate
+from pramble.estimation.independence import Independence, independence_test
+from pramble.estimation.regression import Regression, estimate_regression
 from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
@@ -60,6 +62,7 @@ __all__ = [
     "Certificate",
     "Design",
     "Estimate",
+    "Independence",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -71,6 +74,7 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "Regression",
     "Release",
     "WriteFailed",
     "assess",
@@ -82,8 +86,10 @@ __all__ = [
     "design",
     "entropy",
     "estimate",
+    "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "independence_test",
     "information_bound",
     "keep_levels",
     "keep_probabilities",

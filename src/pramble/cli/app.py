@@ -12,6 +12,7 @@ from pramble.cli.calibrate import calibrate
 from pramble.cli.certify import certify
 from pramble.cli.demo import demo
 from pramble.cli.design import design
+from pramble.cli.estimate import estimate
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
@@ -32,6 +33,7 @@ VERBS: list[Callable[..., None]] = [
     design,
     certify,
     release,
+    estimate,
     assess,
     calibrate,
     ledger,
