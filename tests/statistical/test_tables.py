@@ -1,4 +1,4 @@
-"""Two-way tables of a real file, randomised at α = 4 a column, are recovered at nominal coverage."""
+"""Two-way tables of a real file, randomised at α = 4 a column, recovered at nominal coverage."""
 
 from itertools import combinations
 
