@@ -43,8 +43,11 @@ PINNED = {
     "fisher_information",
     "independence_test",
     "information_bound",
+    "keep_levels",
     "keep_probabilities",
     "mutual_information",
+    "privacy_constraints",
+    "privacy_vertices",
     "perturb",
     "perturb_file",
     "open_release",
@@ -52,6 +55,8 @@ PINNED = {
     "randomized_response",
     "release",
     "released_distribution",
+    "symmetric_optimum",
+    "vertex_threshold",
 }
 
 

@@ -45,6 +45,13 @@ from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.membership import Membership
 from pramble.solvers.design import design
+from pramble.solvers.paper import (
+    keep_levels,
+    privacy_constraints,
+    privacy_vertices,
+    symmetric_optimum,
+    vertex_threshold,
+)
 from pramble.solvers.result import Design
 
 __version__ = "0.1.0"
@@ -84,13 +91,18 @@ __all__ = [
     "fisher_information",
     "independence_test",
     "information_bound",
+    "keep_levels",
     "keep_probabilities",
     "mutual_information",
     "open_release",
     "perturb",
     "perturb_file",
+    "privacy_constraints",
+    "privacy_vertices",
     "product",
     "randomized_response",
     "release",
     "released_distribution",
+    "symmetric_optimum",
+    "vertex_threshold",
 ]
