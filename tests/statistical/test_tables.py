@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Two-way tables of a real file, randomised at α = 4 a column, recovered at nominal coverage."""
-=======
-"""Tables of a census file, randomised in two columns and recovered with nominal coverage."""
->>>>>>> main
 
 from itertools import combinations
 
