@@ -1,4 +1,4 @@
-"""Two-way tables of a real file, randomised at α = 4 a column, are recovered at nominal coverage."""
+"""Tables of a census file, randomised in two columns and recovered with nominal coverage."""
 
 from itertools import combinations
 
