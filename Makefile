@@ -35,7 +35,7 @@ format: setup   ## format and fix what can be fixed
 	$(BIN)/ruff format .
 
 bench: setup    ## measure, side by side with peers
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(or $(NAME),all)
 
 docs: setup     ## build the pages into docs/_build/html
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

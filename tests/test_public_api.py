@@ -23,6 +23,7 @@ PINNED = {
     "certify",
     "compose",
     "conditional_entropy",
+    "datasets",
     "entropy",
     "estimation_variance",
     "fisher_information",

@@ -5,6 +5,7 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -47,6 +48,7 @@ __all__ = [
     "certify",
     "compose",
     "conditional_entropy",
+    "datasets",
     "entropy",
     "estimation_variance",
     "fisher_information",

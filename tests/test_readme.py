@@ -1,0 +1,38 @@
+"""Every example of the README runs, in order, in an empty folder."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_python_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert blocks("python")
+    namespace: dict[str, object] = {}
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), namespace)
+
+
+def test_the_two_commands_are_make_targets():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in re.findall(r"^make ([a-z-]+)", "\n".join(blocks("sh")), flags=re.MULTILINE):
+        assert f"\n{command}:" in makefile, command
+
+
+@pytest.mark.parametrize("file", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "constraints.txt"])
+def test_files_a_reader_expects(file):
+    assert (ROOT / file).exists()
+
+
+def test_constraints_name_no_addresses():
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert "://" not in text
+    assert all("==" in line for line in text.splitlines() if line and not line.startswith("#"))
