@@ -229,3 +229,10 @@ def test_the_product_never_builds_the_table_to_certify():
 def test_an_abstract_mechanism_cannot_be_made():
     with pytest.raises(TypeError):
         pramble.Mechanism()
+
+
+def test_a_ratio_beyond_floats_is_no_trouble():
+    m = pramble.Mechanism.from_matrix([[1e-308, 1.0], [1.0, 1e-308]])
+    assert pramble.certify(m).alpha < 37
+    subnormal = pramble.Mechanism.from_matrix([[5e-324, 1.0], [1.0, 5e-324]])
+    assert pramble.certify(subnormal).alpha < 37

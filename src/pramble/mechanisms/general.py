@@ -119,7 +119,8 @@ def own_ratio(A: NDArray[np.float64]) -> Fraction | None:
         return None
     high, low = used.argmax(axis=0), used.argmin(axis=0)
     columns = np.arange(used.shape[1])
-    z = int((used[high, columns] / used[low, columns]).argmax())
+    with np.errstate(over="ignore"):
+        z = int((used[high, columns] / used[low, columns]).argmax())
     column = A[:, scaled.max(axis=0) > 0][:, z]
     x, y = int(high[z]), int(low[z])
     ratio = Fraction(column[x]) * exact_sum(A[y]) / (Fraction(column[y]) * exact_sum(A[x]))
