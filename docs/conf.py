@@ -1,6 +1,11 @@
 """Sphinx configuration."""
 
+import sys
+from pathlib import Path
+
 import pramble
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "pramble"
 copyright = "the pramble developers"
@@ -8,10 +13,16 @@ version = release = pramble.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "pramble"
+html_math_renderer = "mathml"
+html_theme_options = {
+    "show_toc_level": 2,
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+}
 exclude_patterns = ["_build"]
 numpydoc_show_class_members = False
