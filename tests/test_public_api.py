@@ -10,6 +10,7 @@ import pramble
 
 PINNED = {
     "Certificate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -24,6 +25,7 @@ PINNED = {
     "compose",
     "conditional_entropy",
     "datasets",
+    "design",
     "entropy",
     "estimation_variance",
     "fisher_information",

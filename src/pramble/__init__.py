@@ -30,11 +30,14 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Design",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -49,6 +52,7 @@ __all__ = [
     "compose",
     "conditional_entropy",
     "datasets",
+    "design",
     "entropy",
     "estimation_variance",
     "fisher_information",

@@ -1,0 +1,185 @@
+"""The verb ``design``: validate, choose the solver by family and objective, return its answer."""
+
+import math
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pramble.errors import InvalidInput, InvalidPrior
+from pramble.information.priors import as_prior
+from pramble.mechanisms.exponential import check_alpha
+from pramble.mechanisms.labels import Label, Labels, as_labels
+from pramble.solvers.problem import Floats, Problem, Progress
+from pramble.solvers.result import Design
+
+SOLVERS = {
+    ("uniform", "information"): "pramble.solvers.uniform_information",
+}
+"""The module whose ``solve(problem)`` answers, and whose ``KEYWORDS`` says which options it has."""
+
+OPTIONS: dict[str, Any] = {
+    "invariant": False,
+    "keep_at_least": None,
+    "symmetric": False,
+    "information_at_least": None,
+    "outputs": "same",
+    "workload": None,
+}
+"""Keywords that only some solvers know, with the value that means "not asked for"."""
+
+
+def design(
+    prior: ArrayLike,
+    alpha: float,
+    *,
+    family: str = "uniform",
+    objective: str = "information",
+    categories: int | Iterable[Label] | None = None,
+    invariant: bool = False,
+    tolerance: float = 1e-6,
+    keep_at_least: float | None = None,
+    symmetric: bool = False,
+    information_at_least: float | None = None,
+    outputs: str | int | Iterable[Label] = "same",
+    workload: ArrayLike | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Design:
+    r"""Return the best mechanism at a given privacy, with a proof that none is better.
+
+    With ``family="uniform"`` this is the paper's problem, solved to its global maximum:
+
+    .. math:: \max_q I(X;Z) \quad\text{s.t.}\quad M_{kk} = q_k,\; M_{kl} = \frac{1-q_k}{S-1},\;
+              M_{xz} \le e^\alpha M_{x'z}.
+
+    With ``family="general"`` the maximum is over every matrix. ``objective="estimation"`` minimises
+    n times the summed asymptotic variance of the maximum likelihood estimate of p instead.
+
+    Parameters
+    ----------
+    prior : (S,) array_like
+        Probabilities of the categories, zeros allowed. Beware: a prior counted on confidential data
+        makes the published matrix itself a statement about them, which α does not cover.
+    alpha : float
+        The privacy parameter α (the ε of most of the literature), positive and finite.
+    family : {"uniform", "general"}
+        Matrices with uniform off-diagonal rows, or all matrices.
+    objective : {"information", "estimation"}
+        Mutual information (larger is better) or estimation variance (smaller is better).
+    categories : int or iterable of labels, optional
+        Labels in the order of ``prior``; 0, 1, …, S−1 unless given.
+    invariant : bool
+        Ask for :math:`pM = p`, so that released shares are right at face value.
+    tolerance : float
+        The search ends when ``gap`` is at most this. Rounding to exact weights may keep the gap
+        above a very small tolerance; ``gap`` then says so.
+    keep_at_least : float, optional
+        Uniform family: no category is kept with a probability below this.
+    symmetric : bool
+        Uniform family: all categories are kept with the same probability.
+    information_at_least : float, optional
+        Estimation objective: never fall below this mutual information (nats).
+    outputs : "same", "free", int or iterable of labels
+        General family: release into the same S labels, or into as many columns as the optimum uses,
+        or into a given number of columns or given labels.
+    workload : (Q, S) array_like, optional
+        Estimation objective: minimise the summed variance of the linear queries :math:`W p`.
+    time_limit : float, optional
+        Seconds after which the best design so far is returned, with the bound proven so far.
+    progress : callable, optional
+        Called now and then with (value, bound).
+
+    Returns
+    -------
+    Design
+        ``mechanism`` is rounded to exact weights and certified; ``value`` is the objective at it,
+        ``bound`` is proven, ``gap`` relates the two.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design([0.5, 0.3, 0.2], 1.0, categories=["a", "b", "c"])
+    >>> d.mechanism.matrix.round(4)
+    array([[0.5761, 0.2119, 0.2119],
+           [0.2119, 0.5761, 0.2119],
+           [0.2119, 0.2119, 0.5761]])
+    >>> round(d.value, 6), d.gap <= 1e-6, d.certificate.satisfies(1.0)
+    (0.081633, True, True)
+    """
+    p = as_prior(prior)
+    if len(p) < 2:
+        raise InvalidPrior("A design needs at least two categories; the prior has one.")
+    problem = Problem(
+        prior=p,
+        alpha=check_alpha(alpha),
+        labels=labels_for(p, categories),
+        family=family,
+        objective=objective,
+        invariant=bool(invariant),
+        tolerance=positive("tolerance", tolerance),
+        keep_at_least=None if keep_at_least is None else probability(keep_at_least),
+        symmetric=bool(symmetric),
+        information_at_least=None if information_at_least is None else float(information_at_least),
+        outputs=outputs,
+        workload=None if workload is None else as_workload(workload, len(p)),
+        time_limit=None if time_limit is None else positive("time_limit", time_limit),
+        progress=progress,
+    )
+    return solver_for(problem)(problem)
+
+
+def solver_for(problem: Problem) -> Callable[[Problem], Design]:
+    """Return the solver for a family and an objective; refuse options it does not know."""
+    asked = (problem.family, problem.objective)
+    if asked not in SOLVERS:
+        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS)
+        raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")
+    module = import_module(SOLVERS[asked])
+    for name, default in OPTIONS.items():
+        value = getattr(problem, name)
+        absent = value is default or (isinstance(default, str) and value == default)
+        if not absent and name not in module.KEYWORDS:
+            raise InvalidInput(
+                f"{name} has no meaning for family={problem.family!r} with "
+                f"objective={problem.objective!r}; leave it out."
+            )
+    solve: Callable[[Problem], Design] = module.solve
+    return solve
+
+
+def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
+    """Return the labels of a prior; refuse another number of them."""
+    labels = as_labels(len(p) if categories is None else categories)
+    if len(labels) != len(p):
+        raise InvalidPrior(f"{len(labels)} categories do not fit a prior of {len(p)}.")
+    return labels
+
+
+def positive(name: str, value: float) -> float:
+    """Return a positive finite float."""
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise InvalidInput(f"{name} must be positive and finite; found {value!r}.")
+    return number
+
+
+def probability(value: float) -> float:
+    """Return a keep probability between 0 and 1."""
+    number = float(value)
+    if not 0 <= number <= 1:
+        raise InvalidInput(f"keep_at_least must lie in [0, 1]; found {value!r}.")
+    return number
+
+
+def as_workload(workload: ArrayLike, size: int) -> Floats:
+    """Return a read-only matrix of linear queries, one per row."""
+    queries = np.atleast_2d(np.array(workload, dtype=np.float64))
+    if queries.ndim != 2 or queries.shape[1] != size or not np.isfinite(queries).all():
+        raise InvalidInput(
+            f"A workload must be a finite matrix with {size} columns; found shape {queries.shape}."
+        )
+    queries.flags.writeable = False
+    return queries

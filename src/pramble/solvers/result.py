@@ -1,0 +1,186 @@
+"""What a design is: a mechanism, what it is worth, and how we know that nothing is better."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from functools import cached_property, singledispatch
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.information.bound import information_bound
+from pramble.information.measures import entropy, mutual_information
+from pramble.information.priors import as_prior
+from pramble.mechanisms.base import TOTAL, Mechanism, read_only
+from pramble.mechanisms.uniform import UniformRows
+from pramble.privacy.certificate import Certificate, certify
+from pramble.solvers.problem import Floats
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STOPPED = ("tolerance", "time limit", "interrupted")
+
+
+@dataclass(frozen=True)
+class Level:
+    """Categories that are kept with one and the same probability.
+
+    Attributes
+    ----------
+    name : str
+        The paper's name of the value, such as ``"v_α"``, or a name by rank above its threshold.
+    probability : float
+        The keep probability before rounding to exact weights.
+    positions : (k,) array of int64
+        Where these categories stand.
+    """
+
+    name: str
+    probability: float
+    positions: np.ndarray[Any, np.dtype[np.int64]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", read_only(np.array(self.positions, dtype=np.int64)))
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.probability, self.positions)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    r"""The answer of :func:`~pramble.design`: a certified mechanism and a proof of its quality.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Rounded to exact weights on the private side.
+    prior : (S,) array
+        The prior it was designed for, read-only.
+    alpha : float
+        The privacy parameter α that was asked for.
+    family, objective : str
+        What was optimised, over which matrices.
+    value : float
+        The objective **at this mechanism**, after rounding.
+    bound : float
+        A proven bound on the best possible value in the family: from above for information, from
+        below for estimation.
+    stopped : str
+        Why the search ended: ``"tolerance"``, ``"time limit"`` or ``"interrupted"``.
+    notes : tuple of str
+        What the reader should know, one sentence each.
+    details : mapping
+        Figures of the solver.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design([0.5, 0.3, 0.2], 1.0)
+    >>> d.certificate.satisfies(1.0), d.gap <= 1e-6
+    (True, True)
+    >>> round(d.value, 6), round(d.share, 3)
+    (0.081633, 0.662)
+    """
+
+    mechanism: Mechanism
+    prior: Floats
+    alpha: float
+    family: str
+    objective: str
+    value: float
+    bound: float
+    stopped: str = "tolerance"
+    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.certificate.satisfies(self.alpha):
+            raise PrivacyError(
+                f"A design for alpha = {self.alpha!r} must satisfy it; {self.certificate}."
+            )
+        if self.stopped not in STOPPED:
+            raise InvalidInput(f"stopped must be one of {STOPPED}; found {self.stopped!r}.")
+        object.__setattr__(self, "prior", as_prior(self.prior, size=self.mechanism.shape[0]))
+        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The privacy certificate of the mechanism; it satisfies ``alpha``."""
+        return certify(self.mechanism)
+
+    @property
+    def gap(self) -> float:
+        """The relative distance between ``value`` and ``bound``."""
+        if self.bound == self.value:
+            return 0.0
+        return abs(self.bound - self.value) / abs(self.value) if self.value else math.inf
+
+    @cached_property
+    def information(self) -> float:
+        """Mutual information at the mechanism, in nats, whatever the objective."""
+        return mutual_information(self.prior, self.mechanism)
+
+    @cached_property
+    def ceiling(self) -> float:
+        """The most information that any mechanism could carry: min of universal bound and H(X)."""
+        return min(information_bound(self.alpha), entropy(self.prior))
+
+    @property
+    def share(self) -> float:
+        """The information carried, as a share of ``ceiling``."""
+        return self.information / self.ceiling if self.ceiling else 1.0
+
+    @cached_property
+    def keep(self) -> Floats:
+        """The probability that a category is released unchanged, per category."""
+        return read_only(kept(self.mechanism))
+
+    @property
+    def kept(self) -> float:
+        """The probability that a value drawn from the prior is released unchanged."""
+        return float(self.prior @ self.keep)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The distinct keep probabilities in the paper's words; empty outside its family."""
+        return tuple(self.details.get("levels", ()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        values["details"] = dict(self.details)
+        return type(self), tuple(values.values())
+
+    def __repr__(self) -> str:
+        from pramble.solvers.show import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from pramble.solvers.show import as_html
+
+        return as_html(self)
+
+
+@singledispatch
+def kept(mechanism: Mechanism) -> Floats:
+    """Return the probability of each category being released under its own label."""
+    S, T = mechanism.shape
+    if mechanism.labels == mechanism.output_labels:
+        return np.array(np.diagonal(mechanism.matrix))
+    place = {label: z for z, label in enumerate(mechanism.outputs)}
+    found = [place.get(label, T) for label in mechanism.categories]
+    padded = np.column_stack([mechanism.matrix, np.zeros(S)])
+    return np.asarray(padded[np.arange(S), found])
+
+
+@kept.register
+def _(mechanism: UniformRows) -> Floats:
+    return np.asarray(mechanism.keep / TOTAL)

@@ -1,0 +1,80 @@
+"""A design in words: for a terminal and for a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pramble.solvers.result import Design, Level
+
+SHOWN = 4
+
+UNITS = {"information": "nats", "estimation": "× 1/n"}
+
+OBJECTIVES = {
+    "information": "mutual information",
+    "estimation": "summed variance of the estimate of p",
+}
+
+
+def as_text(design: Design) -> str:
+    """Return a few aligned lines."""
+    rows = facts(design)
+    width = max(len(name) for name, _ in rows)
+    lines = [title(design), *(f"  {name:<{width}}  {text}" for name, text in rows)]
+    return "\n".join([*lines, *(f"  note: {note}" for note in design.notes)])
+
+
+def as_html(design: Design) -> str:
+    """Return the same as a table."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for name, text in facts(design)
+    )
+    notes = "".join(f"<p>{escape(note)}</p>" for note in design.notes)
+    return f"<table><caption>{escape(title(design))}</caption>{cells}</table>{notes}"
+
+
+def title(design: Design) -> str:
+    """Return one line that says what this is."""
+    S, T = design.mechanism.shape
+    size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
+    return f"Design: {design.family} family, {size}, α = {design.alpha:g}"
+
+
+def facts(design: Design) -> list[tuple[str, str]]:
+    """Return names and sentences in the order they are read."""
+    unit = UNITS.get(design.objective, "")
+    rows = [
+        (OBJECTIVES.get(design.objective, design.objective), f"{design.value:.9g} {unit}"),
+        ("proven bound", f"{design.bound:.9g} {unit} (gap {design.gap:.2g})"),
+        (
+            "share of what α allows",
+            f"{design.share:.2%} of min(universal bound, H(X)) = {design.ceiling:.6g} nats",
+        ),
+        ("kept unchanged", kept_text(design)),
+        *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),
+        ("certificate", str(design.certificate)),
+    ]
+    if design.stopped != "tolerance":
+        rows.append(("stopped", f"by {design.stopped}, before the tolerance was reached"))
+    return rows
+
+
+def kept_text(design: Design) -> str:
+    """Return how often a value survives, overall and from the least to the most kept category."""
+    least, most = design.keep.min(), design.keep.max()
+    return f"{design.kept:.4f} overall; {least:.4g} to {most:.4g} by category"
+
+
+def level_text(design: Design, level: Level) -> str:
+    """Return the probability of a level, how many categories it has, and which."""
+    labels = design.mechanism.labels.values
+    if len(level) == len(labels):
+        which = "all categories"
+    else:
+        names = ", ".join(repr(labels[i]) for i in level.positions[:SHOWN].tolist())
+        which = names + (", …" if len(level) > SHOWN else "")
+    return f"{level.probability:.6g}, {len(level)} of {len(labels)}: {which}"
