@@ -32,6 +32,7 @@ PINNED = {
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
     "product",
     "randomized_response",
     "released_distribution",

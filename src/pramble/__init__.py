@@ -6,6 +6,7 @@ are natural: information is in nats.
 """
 
 from pramble import datasets
+from pramble.engine.perturb import perturb
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -59,6 +60,7 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "perturb",
     "product",
     "randomized_response",
     "released_distribution",
