@@ -1,0 +1,173 @@
+"""Figures 1 to 4: estimates of p from repeated releases, by three designs of equal privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.engine.perturb import perturb
+from pramble.estimation.estimate import estimate
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import mutual_information
+from pramble.mechanisms.uniform import keep_probabilities
+from pramble.solvers.design import design
+from pramble.studies.family import best_placement
+from pramble.studies.printed import (
+    ALPHAS,
+    REPETITIONS,
+    SAMPLE_SIZE,
+    SCENARIOS,
+    printed_counts,
+    priors,
+)
+from pramble.studies.study import Column, Spread, Table, in_turn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pramble.mechanisms.base import Mechanism
+
+    Floats = NDArray[np.float64]
+
+DESIGNS = ("printed", "family", "estimation")
+TITLES = {
+    "printed": "the paper’s printed vertex",
+    "family": "best in the paper’s family",
+    "estimation": "general design for estimation",
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """The paper's size: 100 samples of 10,000 people for each scenario and privacy."""
+
+    scenarios: tuple[str, ...] = SCENARIOS
+    alphas: tuple[float, ...] = ALPHAS
+    sample_size: int = SAMPLE_SIZE
+    repetitions: int = REPETITIONS
+    tolerance: float = 1e-4
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One panel: the estimates (repetitions × categories) under one design."""
+
+    scenario: str
+    alpha: float
+    design: str
+    estimates: Floats
+    rmse: float
+    expected: float
+    information: float
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All panels, the priors, and the sample size."""
+
+    cells: tuple[Cell, ...]
+    priors: dict[str, Floats]
+    sample_size: int
+
+    def cell(self, scenario: str, alpha: float, *, design: str) -> Cell:
+        """Return one panel."""
+        wanted = (scenario, alpha, design)
+        return next(c for c in self.cells if (c.scenario, c.alpha, c.design) == wanted)
+
+
+Case = tuple[str, float, str, Config, np.random.Generator]
+
+
+def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Estimates:
+    """Release and estimate again and again."""
+    keys = [
+        (name, alpha, kind)
+        for name in config.scenarios
+        for alpha in config.alphas
+        for kind in DESIGNS
+    ]
+    cases = [(*key, config, own) for key, own in zip(keys, rng.spawn(len(keys)), strict=True)]
+    return Estimates(
+        cells=tuple(each(panel, cases)),
+        priors={name: priors()[name] for name in config.scenarios},
+        sample_size=config.sample_size,
+    )
+
+
+def panel(case: Case) -> Cell:
+    """Draw samples, randomise them, and estimate p from each release."""
+    name, alpha, kind, config, rng = case
+    prior = priors()[name]
+    mechanism = mechanism_for(name, alpha, kind=kind, tolerance=config.tolerance)
+    estimates = np.array(
+        [
+            estimate_once(prior, mechanism, n=config.sample_size, rng=rng)
+            for _ in range(config.repetitions)
+        ]
+    )
+    return Cell(
+        scenario=name,
+        alpha=alpha,
+        design=kind,
+        estimates=estimates,
+        rmse=float(np.sqrt(((estimates - prior) ** 2).mean())),
+        expected=math.sqrt(estimation_variance(prior, mechanism) / config.sample_size / len(prior)),
+        information=mutual_information(prior, mechanism),
+    )
+
+
+def mechanism_for(name: str, alpha: float, *, kind: str, tolerance: float) -> Mechanism:
+    """Return the mechanism of one kind of design for a scenario."""
+    prior = priors()[name]
+    if kind == "printed":
+        q, _ = best_placement(prior, printed_counts(name, alpha), alpha=alpha)
+        return keep_probabilities(q, alpha=alpha)
+    if kind == "family":
+        return design(prior, alpha).mechanism
+    chosen = design(prior, alpha, family="general", objective="estimation", tolerance=tolerance)
+    return chosen.mechanism
+
+
+def estimate_once(
+    prior: Floats, mechanism: Mechanism, *, n: int, rng: np.random.Generator
+) -> Floats:
+    """Draw n people, randomise them, and return the maximum likelihood estimate of p."""
+    people = rng.choice(len(prior), size=n, p=prior)
+    released = perturb(people, mechanism, key=rng.bytes(32), threads=1)
+    counts = np.bincount(released, minlength=len(mechanism.outputs))
+    return np.asarray(estimate(counts, mechanism, counts=True).probabilities)
+
+
+def tables(data: Estimates) -> tuple[Table, ...]:
+    """Show the root mean squared error of every panel, beside what the theory expects."""
+    return tuple(error_table(data, name) for name in data.priors)
+
+
+def error_table(data: Estimates, name: str) -> Table:
+    """Show the errors of one scenario."""
+    alphas = list(dict.fromkeys(cell.alpha for cell in data.cells))
+    rows = []
+    for alpha in alphas:
+        cells = [data.cell(name, alpha, design=kind) for kind in DESIGNS]
+        errors = [value for cell in cells for value in (cell.rmse, cell.expected)]
+        rows.append((alpha, *errors, cells[0].rmse / cells[2].rmse))
+    number = SCENARIOS.index(name) + 1
+    return Table(
+        f"figure-{number}-errors",
+        f"Scenario {name}: root mean squared error of p̂ per category over the repetitions, and "
+        f"the asymptotic error without boundary effects.",
+        (
+            Column("α", "g"),
+            Column("printed vertex", ".4f"),
+            Column("asymptotic", ".4f"),
+            Column("best in family", ".4f"),
+            Column("asymptotic", ".4f"),
+            Column("for estimation", ".4f"),
+            Column("asymptotic", ".4f"),
+            Column("printed ÷ estimation", ".2f"),
+        ),
+        tuple(rows),
+    )
