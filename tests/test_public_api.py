@@ -11,6 +11,7 @@ import pramble
 PINNED = {
     "Certificate",
     "Design",
+    "Estimate",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -27,6 +28,7 @@ PINNED = {
     "datasets",
     "design",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",

@@ -18,6 +18,8 @@ from pramble.errors import (
     PrambleError,
     PrivacyError,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Certificate",
     "Design",
+    "Estimate",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -55,6 +58,7 @@ __all__ = [
     "datasets",
     "design",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",

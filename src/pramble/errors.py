@@ -15,6 +15,8 @@
 A message says what must hold, what was found, and what to do about it.
 """
 
+from typing import Any
+
 
 class PrambleError(Exception):
     """The root of every error that pramble raises on purpose.
@@ -55,7 +57,13 @@ class PrivacyError(PrambleError):
 
 
 class NotIdentifiable(PrambleError):
-    """The release does not determine what was asked."""
+    """The release does not determine what was asked.
+
+    ``directions`` holds, where known, a basis of the differences of priors that give the same
+    released law, one per row.
+    """
+
+    directions: Any = None
 
 
 class NotConverged(PrambleError):
