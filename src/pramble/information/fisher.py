@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pramble.information.measures import check, released_distribution
 from pramble.information.priors import as_prior
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 
@@ -99,3 +100,21 @@ def _(mechanism: UniformRows, p: Floats) -> float:
     spread = released @ share**2 - centre**2
     variance = released * (1 - released) - 2 * released * (share - centre) + spread
     return float((variance * inverse**2).sum())
+
+
+@_variance.register
+def _(mechanism: Arcs, p: Floats) -> float:
+    r"""Infinite when two categories share a position; else a circulant, if it is square.
+
+    The rows of the inverse of a circulant have one norm,
+    :math:`\tfrac1S\sum_k |\lambda_k|^{-2}` with its eigenvalues λ, by one Fourier transform.
+    """
+    S, T = mechanism.shape
+    if len(np.unique(mechanism.positions)) < S:
+        return math.inf
+    if S < T:
+        return float(_variance.dispatch(Mechanism)(mechanism, p))
+    size = np.abs(np.fft.fft(mechanism.pattern / TOTAL))
+    if size.min() < 1e-12 * size.max():
+        return math.inf
+    return float((size**-2.0).mean() - p @ p)

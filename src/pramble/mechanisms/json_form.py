@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import InvalidMechanism
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.labels import Labels, as_labels
@@ -50,6 +51,20 @@ def _(mechanism: UniformRows) -> dict[str, Any]:
 @body.register
 def _(mechanism: Product) -> dict[str, Any]:
     return {"kind": "product", "factors": [body(factor) for factor in mechanism.factors]}
+
+
+@body.register
+def _(mechanism: Arcs) -> dict[str, Any]:
+    document = {"kind": "arcs", "categories": labels_to_json(mechanism.labels)}
+    if mechanism.output_labels != mechanism.labels:
+        document["outputs"] = labels_to_json(mechanism.output_labels)
+    return {
+        **document,
+        "positions": mechanism.positions.tolist(),
+        "slots": mechanism.slots.tolist(),
+        "width": mechanism.width,
+        "low": mechanism.low,
+    }
 
 
 def from_json(document: Mapping[str, Any] | str) -> Mechanism:
@@ -107,9 +122,25 @@ def build_product(factors: Any) -> Mechanism:
     return Product(tuple(from_body(factor) for factor in factors))
 
 
+def build_arcs(
+    categories: Any, positions: Any, slots: Any, width: Any, low: Any, outputs: Any = None
+) -> Mechanism:
+    """Build arcs from their fields."""
+    labels = labels_from_json(categories)
+    return Arcs(
+        labels,
+        labels if outputs is None else labels_from_json(outputs, what="outputs"),
+        integers(positions),
+        integers(slots),
+        int(integers([width])[0]),
+        int(integers([low])[0]),
+    )
+
+
 READERS: dict[str, tuple[set[str], set[str], Callable[..., Mechanism]]] = {
     "general": ({"categories", "weights"}, {"outputs"}, build_general),
     "uniform": ({"categories", "off"}, set(), build_uniform),
+    "arcs": ({"categories", "positions", "slots", "width", "low"}, {"outputs"}, build_arcs),
     "product": ({"factors"}, set(), build_product),
 }
 

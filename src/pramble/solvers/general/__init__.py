@@ -1,0 +1,1 @@
+"""The best of all matrices: column generation, estimation designs, invariant designs."""
