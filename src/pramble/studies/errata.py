@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.privacy.certificate import certify
 from pramble.studies.printed import SEX_ALPHA, SEX_KEEP
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
 from pramble.studies.vertices import (
     Point,
     exact_vertices,
@@ -35,7 +35,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(Result):
     """The vertices for one S and one e^α, beside those of Proposition 2."""
 
     S: int
@@ -56,7 +56,7 @@ class Enumeration:
 
 
 @dataclass(frozen=True)
-class Refutation:
+class Refutation(Result):
     """A printed inequality, and the left side minus the right side at a private point."""
 
     place: str
@@ -68,7 +68,7 @@ class Refutation:
 
 
 @dataclass(frozen=True)
-class Outside:
+class Outside(Result):
     """A keep probability of the New York example, and whether it is private as claimed."""
 
     q: float
@@ -79,7 +79,7 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Errata:
+class Errata(Result):
     """All that the study found."""
 
     refutations: tuple[Refutation, ...]

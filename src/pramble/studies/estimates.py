@@ -23,7 +23,7 @@ from pramble.studies.printed import (
     printed_counts,
     priors,
 )
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Result):
     """One panel: the estimates (repetitions × categories) under one design."""
 
     scenario: str
@@ -65,7 +65,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Estimates:
+class Estimates(Result):
     """All panels, the priors, and the sample size."""
 
     cells: tuple[Cell, ...]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.studies.family import information
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
 from pramble.studies.vertices import cut, exact_vertices, listed_vertices, privacy_rows, unit_box
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Body:
+class Body(Result):
     """The feasible set for one prior and one e^α: its vertices, and the information at each."""
 
     prior: tuple[float, ...]
@@ -52,7 +52,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Result):
     """Two of four coordinates: what each kind of constraint leaves, and what is really possible."""
 
     a: Fraction
@@ -62,7 +62,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Gallery:
+class Gallery(Result):
     """All bodies and pairs."""
 
     bodies: tuple[Body, ...]

@@ -16,7 +16,7 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.privacy.certificate import certify
 from pramble.studies.printed import REPETITIONS, SEX_ALPHA, SEX_KEEP
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Panel:
+class Panel(Result):
     """Releases at one keep probability: estimates and estimated information of each."""
 
     q: float
@@ -54,7 +54,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Sex:
+class Sex(Result):
     """All panels in order of q, and the theoretical curve over the whole interval."""
 
     alpha: float
@@ -89,6 +89,7 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Sex
         for (q, end), own in zip(grid, rng.spawn(len(grid)), strict=True)
     ]
     curve_q = np.linspace(low, high, config.curve)
+    prior = np.array([first, second]) / (first + second)
     labels = tuple(margin)
     return Sex(
         alpha=config.alpha,
@@ -96,12 +97,7 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Sex
         labels=(labels[0], labels[1]),
         panels=tuple(each(panel, cases)),
         curve_q=curve_q,
-        curve=np.array(
-            [
-                mutual_information([first, second] / np.float64(first + second), symmetric(q))
-                for q in curve_q
-            ]
-        ),
+        curve=np.array([mutual_information(prior, symmetric(q)) for q in curve_q]),
     )
 
 

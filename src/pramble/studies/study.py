@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+
+from pramble.mechanisms.base import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +26,20 @@ class Spread(Protocol):
     ) -> list[Answer]:  # pragma: no cover
         """Return the answers in the order of the tasks."""
         ...
+
+
+class Result:
+    """What a study returns: a frozen dataclass whose arrays stay read-only, unpickled ones too."""
+
+    def __post_init__(self) -> None:
+        for part in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, part.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, part.name, read_only(np.array(value)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(values)
 
 
 def in_turn(function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
@@ -60,6 +76,8 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
+    shown: bool = True
+    """Whether the page shows it; every table is written as a file."""
 
     def cells(self) -> list[list[str]]:
         """Return the body as text."""

@@ -12,7 +12,7 @@ from pramble.information.measures import entropy
 from pramble.solvers.design import design
 from pramble.studies.family import best_placement, count_values
 from pramble.studies.printed import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Result):
     """One row of a table: information in nats, with the bound that proves each optimum."""
 
     scenario: str
@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Redraws:
+class Redraws(Result):
     """Scenario III over many priors drawn as described: what the printed vertex loses."""
 
     alpha: float
@@ -74,7 +74,7 @@ class Redraws:
 
 
 @dataclass(frozen=True)
-class Tables:
+class Tables(Result):
     """All rows, and the redraws of scenario III."""
 
     rows: tuple[Row, ...]
@@ -139,7 +139,7 @@ def losses_of_third(case: tuple[Floats, float]) -> Floats:
     counts = printed_counts("III", alpha)
     printed = [best_placement(prior, counts, alpha=alpha)[1] for prior in drawn]
     optima = [design(prior, alpha).value for prior in drawn]
-    return np.maximum(0.0, 1 - np.array(printed) / np.array(optima))
+    return np.asarray(np.maximum(0.0, 1 - np.array(printed) / np.array(optima)))
 
 
 def in_words(keep: Floats, alpha: float) -> str:
