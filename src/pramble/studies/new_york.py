@@ -29,6 +29,20 @@ DESIGNS = {
 }
 """Family and objective of each design."""
 
+WORDS = {
+    "OWNERSHP": "ownership",
+    "MORTGAGE": "mortgage",
+    "AGE": "age",
+    "SEX": "sex",
+    "MARST": "marital status",
+    "RACESING": "race",
+    "EDUC": "education",
+    "EMPSTAT": "employment",
+    "DISABWRK": "work disability",
+    "VETSTAT": "veteran status",
+}
+"""The variables of the paper in words."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -185,7 +199,7 @@ def error_table(data: NewYork) -> Table:
             kinds = [data.best(variable, alpha, design=kind) for kind in DESIGNS]
             errors = [kind.standard_error for kind in kinds]
             ratio = errors[0] / errors[2]
-            rows.append((variable, len(margin), alpha, *errors, ratio))
+            rows.append((WORDS[variable], len(margin), alpha, *errors, ratio))
     people = sum(next(iter(data.margins.values())).values())
     return Table(
         "new-york-errors",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.drawing.style import SERIES, WIDTH, house_style, new_figure
+from pramble.studies.new_york import WORDS
 from pramble.studies.study import Picture
 
 if TYPE_CHECKING:
@@ -50,26 +51,25 @@ def pictures(data: NewYork) -> tuple[Picture, ...]:
 def draw_shares(data: NewYork) -> Figure:
     """Draw one panel for each α."""
     names = list(data.margins)
-    figure = new_figure(WIDTH, 0.26 * len(names) + 1.1)
+    figure = new_figure(WIDTH, 0.34 * len(names) + 1.1)
     panels = np.ravel(figure.subplots(1, len(data.alphas), sharey=True, sharex=True, squeeze=False))
     for axes, alpha in zip(panels, data.alphas, strict=True):
-        for field, label, series in LINES:
+        for offset, (field, label, series) in zip((-0.2, 0.0, 0.2), LINES, strict=True):
             shares = [data.best(name, alpha, design=field).share for name in names]
             axes.plot(
                 shares,
-                range(len(names)),
+                np.arange(len(names)) + offset,
                 linestyle="none",
                 marker=series.marker,
                 color=series.colour,
                 label=label,
-                markersize=5.5,
-                markerfacecolor="none" if field == "estimation" else series.colour,
+                markersize=4.5,
             )
         axes.set_title(f"α = {alpha:g}", loc="center")
         axes.set_xlim(0, 1.06)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.set_xticks([0, 0.5, 1])
-    panels[0].set_yticks(range(len(names)), [f"{n} ({len(data.margins[n])})" for n in names])
+    panels[0].set_yticks(range(len(names)), [f"{WORDS[n]} ({len(data.margins[n])})" for n in names])
     panels[0].invert_yaxis()
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
@@ -82,11 +82,11 @@ def draw_matrices(data: NewYork, alpha: float) -> Figure:
     bands = -(-len(names) // columns)
     figure = new_figure(WIDTH, 1.55 * 2 * bands + 0.6)
     grid = figure.subplots(2 * bands, columns, squeeze=False)
-    image = None
+    image: Any = None
     for kind, first in (("information", 0), ("estimation", bands)):
         cells = grid[first : first + bands].ravel()
         for axes, name in zip(cells, names, strict=False):
-            image = draw_matrix(axes, data.best(name, alpha, design=kind).matrix, name=name)
+            image = draw_matrix(axes, data.best(name, alpha, design=kind).matrix, name=WORDS[name])
         for axes in cells[len(names) :]:
             axes.set_visible(False)
         cells[0].set_ylabel(

@@ -57,7 +57,7 @@ def draw(data: Estimates, name: str) -> Figure:
         axes.set_xlabel("category")
     grid[0, 0].set_ylim(-0.02 * highest, 1.04 * highest)
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=1.6)
     return figure
 
 
@@ -71,8 +71,8 @@ def draw_panel(axes: Axes, cell: Cell, *, prior: NDArray[np.float64]) -> None:
         cell.estimates.ravel(),
         ".",
         color=BLUE,
-        alpha=0.35,
-        markersize=2.2,
+        alpha=0.45,
+        markersize=3,
         markeredgewidth=0,
         rasterized=True,
         label="one release",

@@ -63,7 +63,7 @@ def draw_estimates(data: Sex) -> Figure:
     for row in grid:
         row[0].set_ylabel("share")
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=1.4)
     return figure
 
 
@@ -77,7 +77,7 @@ def draw_panel(axes: Axes, panel: Panel, *, data: Sex) -> None:
             ".",
             color=BLUE,
             alpha=0.5,
-            markersize=3,
+            markersize=3.6,
             markeredgewidth=0,
             label="one release" if place == 0 else None,
         )
