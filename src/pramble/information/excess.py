@@ -13,10 +13,16 @@ SMALL = 1e-3
 
 def entropy_excess(t: Floats) -> Floats:
     r"""Return :math:`(1+t)\log(1+t) - t` for :math:`t \ge -1`, by its series when t is small."""
+    small = np.abs(t) < SMALL
+    if small.all():
+        return _entropy_series(t)
     with np.errstate(divide="ignore", invalid="ignore"):
         direct = np.where(t > -1, (1 + t) * np.log1p(t) - t, 1.0)
-    series = t * t * (1 / 2 - t * (1 / 6 - t * (1 / 12 - t * (1 / 20 - t * (1 / 30 - t / 42)))))
-    return np.where(np.abs(t) < SMALL, series, direct)
+    return np.where(small, _entropy_series(t), direct) if small.any() else direct
+
+
+def _entropy_series(t: Floats) -> Floats:
+    return t * t * (1 / 2 - t * (1 / 6 - t * (1 / 12 - t * (1 / 20 - t * (1 / 30 - t / 42)))))
 
 
 def log_excess(d: Floats) -> Floats:

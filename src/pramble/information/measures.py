@@ -6,7 +6,8 @@ Mutual information is computed from the compensation identity
 
 which holds for every law r with full support, and with divergences written through
 :math:`\varphi(t) = (1+t)\log(1+t) - t \ge 0`. For general matrices :math:`r = m = pM`; for uniform
-rows :math:`r = 1/S`, which makes it O(S). Neither loses digits as α → 0.
+rows :math:`r = 1/S`, or the row of a category with more than half of the mass, which makes it O(S).
+Neither loses digits as α → 0, nor as one category takes all the mass.
 """
 
 from functools import singledispatch
@@ -18,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from pramble.errors import InvalidInput
 from pramble.information.excess import entropy_excess
 from pramble.information.priors import as_prior
-from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 
@@ -116,25 +116,6 @@ def _(mechanism: UniformRows, p: Floats) -> Floats:
     return np.asarray(p @ off + p * (mechanism.keep / TOTAL - off), dtype=np.float64)
 
 
-@_released.register
-def _(mechanism: Arcs, p: Floats) -> Floats:
-    released = np.empty(mechanism.shape[1])
-    released[mechanism.slots] = arc_weights(mechanism, p)[1]
-    return released
-
-
-def arc_weights(arcs: Arcs, p: Floats) -> tuple[list[tuple[float, Floats]], Floats]:
-    """Return the three weights with the prior mass that has each, per slot; and their mean."""
-    top, arc = arcs.within(arcs.raised, p), arcs.within(arcs.width, p)
-    classes = [
-        ((arcs.high + 1) / TOTAL, top),
-        (arcs.high / TOTAL, np.maximum(arc - top, 0.0)),
-        (arcs.low / TOTAL, np.maximum(1 - arc, 0.0)),
-    ]
-    released = sum((weight * mass for weight, mass in classes), start=np.zeros(len(arc)))
-    return classes, released
-
-
 @singledispatch
 def _conditional(mechanism: Mechanism, p: Floats) -> float:
     return float(-(p @ xlogx(mechanism.matrix).sum(axis=1)))
@@ -144,11 +125,6 @@ def _conditional(mechanism: Mechanism, p: Floats) -> float:
 def _(mechanism: UniformRows, p: Floats) -> float:
     rows = xlogx(mechanism.keep / TOTAL) + (len(p) - 1) * xlogx(mechanism.off / TOTAL)
     return float(-(p @ rows))
-
-
-@_conditional.register
-def _(mechanism: Arcs, p: Floats) -> float:  # noqa: ARG001  # all rows have the same entropy
-    return float(-xlogx(mechanism.pattern / TOTAL).sum())
 
 
 @singledispatch
@@ -163,6 +139,9 @@ def _information(mechanism: Mechanism, p: Floats) -> float:
 
 @_information.register
 def _(mechanism: UniformRows, p: Floats) -> float:
+    star = int(p.argmax())
+    if p[star] > 0.5 and mechanism.off[star] and mechanism.keep[star]:
+        return _information_from_row(mechanism, p, star)
     S = len(p)
     off = (S * mechanism.off - TOTAL) / TOTAL
     keep = -(S - 1) * off
@@ -171,13 +150,16 @@ def _(mechanism: UniformRows, p: Floats) -> float:
     return float(p @ rows - entropy_excess(released).sum()) / S
 
 
-@_information.register
-def _(mechanism: Arcs, p: Floats) -> float:
-    """In O(S + T): every column holds three weights."""
-    classes, released = arc_weights(mechanism, p)
-    return float(
-        sum(
-            released @ (mass * entropy_excess((weight - released) / released))
-            for weight, mass in classes
-        )
-    )
+def _information_from_row(mechanism: UniformRows, p: Floats, star: int) -> float:
+    """Take the row of a dominant category for r: nothing cancels as its probability nears 1."""
+    rest = np.arange(len(p)) != star
+    off, keep, q = mechanism.off[rest], mechanism.keep[rest], p[rest]
+    off_star, keep_star = int(mechanism.off[star]), int(mechanism.keep[star])
+    rows = off_star * entropy_excess((keep - off_star) / off_star)
+    rows += keep_star * entropy_excess((off - keep_star) / keep_star)
+    rows += (len(p) - 2) * off_star * entropy_excess((off - off_star) / off_star)
+    shift = q @ (off - off_star)
+    released = off_star * float(entropy_excess((shift + q * (keep - off)) / off_star).sum())
+    own = np.asarray((shift - q.sum() * (keep_star - off_star)) / keep_star)
+    released += keep_star * float(entropy_excess(own))
+    return (float(q @ rows) - released) / TOTAL

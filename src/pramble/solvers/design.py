@@ -107,7 +107,7 @@ def design(
            [0.2119, 0.5761, 0.2119],
            [0.2119, 0.2119, 0.5761]])
     >>> round(d.value, 6), d.gap <= 1e-6, d.certificate.satisfies(1.0)
-    (0.081633, True, True)
+    (0.11412, True, True)
     """
     p = as_prior(prior)
     if len(p) < 2:

@@ -86,7 +86,7 @@ class Design:
     >>> d.certificate.satisfies(1.0), d.gap <= 1e-6
     (True, True)
     >>> round(d.value, 6), round(d.share, 3)
-    (0.081633, 0.662)
+    (0.11412, 0.926)
     """
 
     mechanism: Mechanism

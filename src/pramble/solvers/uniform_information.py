@@ -1,23 +1,216 @@
-"""The paper's problem: the most informative matrix with uniform off-diagonal rows."""
+"""The paper's problem: the most informative matrix with uniform off-diagonal rows, proven."""
 
+import math
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import PrivacyError
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
-from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.problem import Problem
-from pramble.solvers.result import Design
+from pramble.mechanisms.base import TOTAL
+from pramble.mechanisms.exponential import exp_below
+from pramble.mechanisms.uniform import UniformRows, keep_probabilities
+from pramble.solvers.polytope import Corner, corners
+from pramble.solvers.problem import Floats, Problem
+from pramble.solvers.result import Design, Level
+from pramble.solvers.uniform_bound import SAFETY
+from pramble.solvers.uniform_invariant import solve_invariant
+from pramble.solvers.uniform_model import HIGH, LOW, TOP, Kind, kind_of
+from pramble.solvers.uniform_names import level_name
+from pramble.solvers.uniform_rounding import round_assignment
+from pramble.solvers.uniform_search import Found, Search, roots
 
 KEYWORDS = frozenset({"invariant", "keep_at_least", "symmetric"})
 
+LARGEST_ALPHA = 44.0
+"""Beyond it e^α exceeds 2^63, and no weights over 2^53 can tell the difference."""
+
+FINEST = 1e-9
+"""The search does not go below this relative tolerance: float margins would drown it."""
+
+LIKELY = 3
+
 
 def solve(problem: Problem) -> Design:
-    """Return randomised response, until the search stands behind it."""
-    mechanism = randomized_response(problem.labels.values, problem.alpha)
+    """Return the proven optimum over uniform rows."""
+    if problem.invariant:
+        return solve_invariant(problem)
+    started = time.perf_counter()
+    kinds = vertex_kinds(problem)
+    search = Search(search_tolerance(problem))
+    stopped = run(search, problem, kinds)
+    found, mechanism = best_rounded(search, problem)
+    value = mutual_information(problem.prior, mechanism)
+    ceiling = min(information_bound(problem.alpha), entropy(problem.prior)) * (1 + SAFETY)
+    bound = ceiling if problem.alpha > LARGEST_ALPHA else min(search.bound, ceiling)
     return Design(
         mechanism=mechanism,
         prior=problem.prior,
         alpha=problem.alpha,
         family=problem.family,
         objective=problem.objective,
-        value=mutual_information(problem.prior, mechanism),
-        bound=min(information_bound(problem.alpha), entropy(problem.prior)),
+        value=value,
+        bound=max(bound, value),
+        stopped=stopped,
+        notes=tuple(notes(problem, search, value)),
+        details={
+            "levels": levels_of(problem, found),
+            "nodes": search.nodes,
+            "unrounded": found.value,
+            "seconds": time.perf_counter() - started,
+        },
     )
+
+
+def search_tolerance(problem: Problem) -> float:
+    """Return the share of the tolerance that the search may use; rounding needs the rest."""
+    coarse = 2 * problem.size**2 / (TOTAL * math.expm1(min(problem.alpha, LARGEST_ALPHA)))
+    share = 2 if coarse < problem.tolerance / 4 else 10
+    return max(problem.tolerance / share, FINEST)
+
+
+def vertex_kinds(problem: Problem) -> list[Kind]:
+    """Return the kinds of vertices of the feasible set; refuse an impossible floor."""
+    S, a = problem.size, working_exp(problem)
+    floor = None if problem.keep_at_least is None else Fraction(problem.keep_at_least)
+    most = a / (S - 1 + a)
+    if floor is not None and floor > most:
+        raise PrivacyError(
+            f"At alpha = {problem.alpha:g} at most one of {S} categories can be kept with more "
+            f"than {float(most):.6g}; keep_at_least = {problem.keep_at_least!r} asks it of all."
+        )
+    if problem.symmetric:
+        least = 1 / (a * (S - 1) + 1)
+        ends = {most, least if floor is None else max(least, floor)}
+        return [kind_of(Corner(q, q, q, q), S) for q in ends]
+    points = [c for c in corners(S, a, floor) if not (S == 2 and c.bottom == 0)]
+    inside = {q for c in points if is_two_level(c) for q in (c.high, c.low)}
+    return [kind_of(c, S) for c in points if is_two_level(c) or not set(c) <= {*inside} or mixed(c)]
+
+
+def is_two_level(corner: Corner) -> bool:
+    """Whether any set of categories may be at the high level and the others at the low one."""
+    return corner.top == corner.high != corner.low == corner.bottom
+
+
+def mixed(corner: Corner) -> bool:
+    """Whether a corner has more than one level."""
+    return len(set(corner)) > 1
+
+
+def working_exp(problem: Problem) -> Fraction:
+    """Return the rational just below e^α that the search works with."""
+    return exp_below(min(problem.alpha, LARGEST_ALPHA))
+
+
+def run(search: Search, problem: Problem, kinds: list[Kind]) -> str:
+    """Search until the tolerance, the time limit or an interruption; say which."""
+    deadline = time.monotonic() + (problem.time_limit or np.inf)
+    try:
+        nodes = list(roots(problem.prior, kinds))
+        for node in nodes:
+            for choice in starts(node.model.rest, node.model.kind, top_left=node.model.top_left):
+                search.offer(node.model, choice)
+        for node in nodes:
+            search.add(node, 0.0)
+        while search.heap:
+            if time.monotonic() > deadline:
+                return "time limit"
+            search.step()
+            if problem.progress is not None:
+                problem.progress(search.value, search.bound)
+    except KeyboardInterrupt:
+        if not search.found:
+            raise
+        search.settled = np.inf
+        return "interrupted"
+    return "tolerance"
+
+
+def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.int64]]:
+    """Yield a few assignments that often win: all alike, or a likely category at the top."""
+    levels = [HIGH, LOW] if kind.free else [HIGH]
+    for level in levels:
+        alike = np.full(len(rest), level)
+        yield alike
+        if top_left:
+            for x in np.argsort(-rest)[:LIKELY]:
+                yield np.where(np.arange(len(rest)) == x, TOP, alike)
+
+
+def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
+    """Return the assignment that is best after rounding, and its mechanism.
+
+    Rounding lowers the value, so assignments below the best rounded one cannot win.
+    """
+    best: tuple[float, Found, UniformRows] | None = None
+    for found in sorted(search.found.values(), key=lambda one: -one.value):
+        if best is not None and found.value <= best[0]:
+            break
+        for mechanism in rounded(problem, found):
+            value = mutual_information(problem.prior, mechanism)
+            if best is None or value > best[0]:
+                best = value, found, mechanism
+    assert best is not None
+    return best[1], best[2]
+
+
+def rounded(problem: Problem, found: Found) -> Iterator[UniformRows]:
+    """Yield private mechanisms close to an assignment."""
+    levels = all_levels(problem, found)
+    corner = found.model.kind.corner
+    floor = None if problem.keep_at_least is None else Fraction(problem.keep_at_least)
+    none = True
+    for off in round_assignment(corner, levels, alpha=problem.alpha, keep_at_least=floor):
+        none = False
+        yield UniformRows(problem.labels, off)
+    if none:
+        q = np.array([float(q) for q in corner])[levels]
+        mechanism = keep_probabilities(q, problem.labels.values, alpha=problem.alpha)
+        if floor is not None and (mechanism.keep < floor * TOTAL).any():
+            raise PrivacyError(
+                f"keep_at_least = {problem.keep_at_least!r} leaves no weights over 2**53 at "
+                f"alpha = {problem.alpha:g}; lower it a little."
+            )
+        yield mechanism
+
+
+def all_levels(problem: Problem, found: Found) -> NDArray[np.int64]:
+    """Return the level of every category, the likeliest one included."""
+    star = int(problem.prior.argmax())
+    return np.insert(found.choice, star, found.model.star)
+
+
+def levels_of(problem: Problem, found: Found) -> tuple[Level, ...]:
+    """Return the distinct keep probabilities, largest first, in the paper's words."""
+    levels, corner = all_levels(problem, found), found.model.kind.corner
+    a = working_exp(problem)
+    exact = np.array([sorted(set(corner), reverse=True).index(q) for q in corner])[levels]
+    named = []
+    for rank, q in enumerate(sorted(set(corner), reverse=True)):
+        positions = np.flatnonzero(exact == rank)
+        if positions.size:
+            name = level_name(q, corner, size=problem.size, a=a)
+            named.append(Level(name, float(q), positions))
+    return tuple(named)
+
+
+def notes(problem: Problem, search: Search, value: float) -> Iterator[str]:
+    """Yield what the reader should know."""
+    if problem.alpha > LARGEST_ALPHA:
+        yield (
+            f"alpha = {problem.alpha:g} asks for next to no privacy: weights over 2**53 end at "
+            "alpha = 36.7, and the bound is H(X)."
+        )
+    lost = 1 - value / search.value if search.value > 0 else 0.0
+    if lost > problem.tolerance / 2:
+        yield (
+            f"Weights over 2**53 are coarse for {problem.size} categories: rounding to the private "
+            f"side cost a share {lost:.1e} of the information."
+        )
+    if value == 0:
+        yield "The prior has no entropy: nothing can be learnt, whatever is released."

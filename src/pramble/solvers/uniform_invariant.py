@@ -1,0 +1,73 @@
+r"""Uniform rows that leave the prior unchanged: one number to choose.
+
+:math:`pM = p` holds for uniform rows iff :math:`1-q_x = \theta / p_x` with one θ for all x. Privacy
+bounds θ from both sides, and information is convex along the segment: one of its ends is best.
+"""
+
+import math
+
+import numpy as np
+
+from pramble.errors import PrivacyError
+from pramble.information.bound import information_bound
+from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.uniform import UniformRows, keep_probabilities
+from pramble.solvers.problem import Floats, Problem
+from pramble.solvers.result import Design
+
+MARGIN = 1e-9
+"""Covers the float errors of θ and of the rounded mechanism that stands in for each end."""
+
+
+def solve_invariant(problem: Problem) -> Design:
+    """Return the best invariant matrix with uniform rows; refuse when there is none."""
+    low, high = segment(problem)
+    ends = [rounded(problem, theta) for theta in (low, high)]
+    values = [mutual_information(problem.prior, end) for end in ends]
+    best = int(values[1] > values[0])
+    ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
+    bound = min(max(values) * (1 + MARGIN), ceiling)
+    return Design(
+        mechanism=ends[best],
+        prior=problem.prior,
+        alpha=problem.alpha,
+        family=problem.family,
+        objective=problem.objective,
+        value=values[best],
+        bound=max(bound, values[best]),
+        notes=("The released shares equal the prior up to rounding in the 15th digit.",),
+        details={"theta": (low, high)[best], "segment": (low, high)},
+    )
+
+
+def segment(problem: Problem) -> tuple[float, float]:
+    """Return the smallest and the largest private θ."""
+    p, n = np.sort(problem.prior), problem.size - 1
+    if problem.keep_at_least is not None or problem.symmetric:
+        raise PrivacyError("invariant=True leaves one number to choose; ask for nothing beside it.")
+    shrink = math.exp(-problem.alpha)
+    if not p[0] or (n > 1 and p[0] < shrink * p[-1]):
+        raise PrivacyError(
+            "A matrix with uniform rows keeps the prior only if no category is more than e^alpha "
+            f"times as likely as another; found {p[-1]:.6g} and {p[0]:.6g}. "
+            'Use family="general", or a larger alpha.'
+        )
+    low = max(least(p[-1], p[-2], shrink * n), least(p[-2], p[-1], shrink * n))
+    high = min(most(p[0], p[1], shrink / n), most(p[1], p[0], shrink / n))
+    return low, high
+
+
+def least(kept: float, other: float, scale: float) -> float:
+    """Return the θ at which keeping one value is e^α times as likely as moving to it."""
+    return 1 / (1 / kept + 1 / (other * scale))
+
+
+def most(moved: float, kept: float, scale: float) -> float:
+    """Return the θ at which moving to a value is e^α times as likely as keeping it."""
+    return 1 / (scale / moved + 1 / kept)
+
+
+def rounded(problem: Problem, theta: float) -> UniformRows:
+    """Return the mechanism of one θ in exact weights."""
+    q: Floats = np.clip(1 - theta / problem.prior, 0, 1)
+    return keep_probabilities(q, problem.labels.values, alpha=problem.alpha)
