@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from pramble.errors import InvalidInput
 from pramble.information.excess import entropy_excess
 from pramble.information.priors import as_prior
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 
@@ -116,6 +117,25 @@ def _(mechanism: UniformRows, p: Floats) -> Floats:
     return np.asarray(p @ off + p * (mechanism.keep / TOTAL - off), dtype=np.float64)
 
 
+@_released.register
+def _(mechanism: Arcs, p: Floats) -> Floats:
+    released = np.empty(mechanism.shape[1])
+    released[mechanism.slots] = arc_weights(mechanism, p)[1]
+    return released
+
+
+def arc_weights(arcs: Arcs, p: Floats) -> tuple[list[tuple[float, Floats]], Floats]:
+    """Return the three weights with the prior mass that has each, per slot; and their mean."""
+    top, arc = arcs.within(arcs.raised, p), arcs.within(arcs.width, p)
+    classes = [
+        ((arcs.high + 1) / TOTAL, top),
+        (arcs.high / TOTAL, np.maximum(arc - top, 0.0)),
+        (arcs.low / TOTAL, np.maximum(1 - arc, 0.0)),
+    ]
+    released = sum((weight * mass for weight, mass in classes), start=np.zeros(len(arc)))
+    return classes, released
+
+
 @singledispatch
 def _conditional(mechanism: Mechanism, p: Floats) -> float:
     return float(-(p @ xlogx(mechanism.matrix).sum(axis=1)))
@@ -125,6 +145,11 @@ def _conditional(mechanism: Mechanism, p: Floats) -> float:
 def _(mechanism: UniformRows, p: Floats) -> float:
     rows = xlogx(mechanism.keep / TOTAL) + (len(p) - 1) * xlogx(mechanism.off / TOTAL)
     return float(-(p @ rows))
+
+
+@_conditional.register
+def _(mechanism: Arcs, p: Floats) -> float:  # noqa: ARG001  # all rows have the same entropy
+    return float(-xlogx(mechanism.pattern / TOTAL).sum())
 
 
 @singledispatch
@@ -148,6 +173,18 @@ def _(mechanism: UniformRows, p: Floats) -> float:
     rows = entropy_excess(keep) + (S - 1) * entropy_excess(off)
     released = p @ off - S * p * off
     return float(p @ rows - entropy_excess(released).sum()) / S
+
+
+@_information.register
+def _(mechanism: Arcs, p: Floats) -> float:
+    """In O(S + T): every column holds three weights."""
+    classes, released = arc_weights(mechanism, p)
+    return float(
+        sum(
+            released @ (mass * entropy_excess((weight - released) / released))
+            for weight, mass in classes
+        )
+    )
 
 
 def _information_from_row(mechanism: UniformRows, p: Floats, star: int) -> float:

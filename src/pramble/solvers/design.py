@@ -17,6 +17,8 @@ from pramble.solvers.result import Design
 
 SOLVERS = {
     ("uniform", "information"): "pramble.solvers.uniform_information",
+    ("general", "information"): "pramble.solvers.general.information",
+    ("general", "estimation"): "pramble.solvers.general.estimation",
 }
 """The module whose ``solve(problem)`` answers, and whose ``KEYWORDS`` says which options it has."""
 
@@ -81,7 +83,8 @@ def design(
     symmetric : bool
         Uniform family: all categories are kept with the same probability.
     information_at_least : float, optional
-        Estimation objective: never fall below this mutual information (nats).
+        General family: a share, such as 0.95, of the best information. Among matrices that carry at
+        least so much, the one of least estimation variance is returned.
     outputs : "same", "free", int or iterable of labels
         General family: release into the same S labels, or into as many columns as the optimum uses,
         or into a given number of columns or given labels.

@@ -14,6 +14,7 @@ from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism, read_only
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.certificate import Certificate, certify
@@ -22,7 +23,7 @@ from pramble.solvers.problem import Floats
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-STOPPED = ("tolerance", "time limit", "interrupted")
+STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Design:
         A proven bound on the best possible value in the family: from above for information, from
         below for estimation.
     stopped : str
-        Why the search ended: ``"tolerance"``, ``"time limit"`` or ``"interrupted"``.
+        Why the search ended: ``"tolerance"``, ``"time limit"``, ``"interrupted"``, ``"size limit"``
+        (too many categories for more than a closed form) or ``"search"`` (every start was tried).
     notes : tuple of str
         What the reader should know, one sentence each.
     details : mapping
@@ -184,3 +186,13 @@ def kept(mechanism: Mechanism) -> Floats:
 @kept.register
 def _(mechanism: UniformRows) -> Floats:
     return np.asarray(mechanism.keep / TOTAL)
+
+
+@kept.register
+def _(mechanism: Arcs) -> Floats:
+    S, T = mechanism.shape
+    if mechanism.labels != mechanism.output_labels:
+        return kept.dispatch(Mechanism)(mechanism)
+    slot = np.empty(T, dtype=np.int64)
+    slot[mechanism.slots] = np.arange(T)
+    return np.asarray(mechanism.pattern[(mechanism.positions - slot[:S]) % T] / TOTAL)

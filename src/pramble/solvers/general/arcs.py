@@ -1,0 +1,77 @@
+r"""Arcs on a circle: a closed form close to the universal bound, for any number of categories.
+
+Lay the categories on a circle of length 1, category x in the middle :math:`c_x` of an arc of length
+:math:`p_x`, in any order. Output j of T is high for the categories with
+:math:`c_x \in [j/T, (j+W)/T)`. Every category lies in exactly W of these arcs, so the rows of the
+matrix have equal sums whatever the prior, and every high set has prior mass near W/T, which is
+chosen nearest to the ideal mass. What is lost against the universal bound is the unevenness of the
+masses, which the best of some orders makes small.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.information.bound import best_high_mass
+from pramble.information.measures import mutual_information
+from pramble.mechanisms.arcs import Arcs, least_low
+from pramble.mechanisms.labels import Labels
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ORDERS = 20
+
+
+def best_arcs(prior: Floats, alpha: float, labels: Labels, *, orders: int = ORDERS) -> Arcs:
+    """Return the best of some arcs: sorted order, the order given, and random orders."""
+    S = len(prior)
+    rng = np.random.default_rng(S)
+    tried = [np.argsort(-prior, kind="stable"), np.arange(S)]
+    tried += [rng.permutation(S) for _ in range(orders)]
+    width = min(max(round(best_high_mass(alpha) * S), 1), S - 1)
+    low = least_low(S, width, alpha)
+    plain = np.arange(S)
+    candidates = [
+        Arcs(labels, labels, positions_in(prior, order), plain, width, low) for order in tried
+    ]
+    best = max(candidates, key=lambda arcs: mutual_information(prior, arcs))
+    slots = labelled_slots(prior, best.positions, width)
+    return Arcs(labels, labels, best.positions, slots, width, low)
+
+
+def positions_in(prior: Floats, order: Integers) -> Integers:
+    """Return the slot of each category's middle when they are laid out in this order."""
+    S = len(prior)
+    middles = np.cumsum(prior[order]) - prior[order] / 2
+    positions = np.empty(S, dtype=np.int64)
+    positions[order] = np.clip(np.floor(middles * S + 1e-9), 0, S - 1)
+    return positions
+
+
+def labelled_slots(prior: Floats, positions: Integers, width: int) -> Integers:
+    """Return the output at each slot: heavy categories first choose a slot of their own arc.
+
+    Each takes the last free slot up to its position; those whose arc is full take what is left.
+    """
+    S = len(prior)
+    slots = np.full(S, -1, dtype=np.int64)
+    below = list(range(S + 1))  # slot + 1 of the nearest slot at or below that is free; 0: none
+
+    def last_free(slot: int) -> int:
+        root = slot + 1
+        while below[root] != root:
+            below[root] = below[below[root]]
+            root = below[root]
+        return root - 1
+
+    for x in np.argsort(-prior, kind="stable").tolist():
+        end = int(positions[x])
+        slot = last_free(end)
+        if slot < 0 and width > end + 1:
+            slot = last_free(S - 1)
+        if slot < 0 or (end - slot) % S >= width:
+            continue
+        slots[slot] = x
+        below[slot + 1] = slot
+    slots[slots < 0] = np.setdiff1d(np.arange(S), slots)
+    return slots

@@ -1,0 +1,64 @@
+"""What is always reported beside the objective: rank, condition number, estimation variance."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.information.fisher import estimation_variance
+from pramble.mechanisms.arcs import Arcs
+from pramble.mechanisms.base import Mechanism
+
+Floats = NDArray[np.float64]
+
+NEARLY_SINGULAR = 1e8
+
+
+def figures(prior: Floats, mechanism: Mechanism) -> dict[str, Any]:
+    """Return rank, condition number and estimation variance of a mechanism."""
+    rank, condition = spectrum(mechanism)
+    return {
+        "rank": rank,
+        "condition_number": condition,
+        "estimation_variance": estimation_variance(prior, mechanism),
+        "outputs_used": outputs_used(mechanism),
+    }
+
+
+def spectrum(mechanism: Mechanism) -> tuple[int, float]:
+    """Return the rank and the ratio of the extreme singular values; infinite below full rank."""
+    if isinstance(mechanism, Arcs) and mechanism.shape[0] == mechanism.shape[1]:
+        values = np.abs(np.fft.fft(mechanism.pattern))
+        distinct = len(np.unique(mechanism.positions))
+        rank = min(int((values > values.max() * 1e-12).sum()), distinct)
+        full = rank == mechanism.shape[0]
+        return rank, float(values.max() / values.min()) if full else math.inf
+    matrix = mechanism.matrix[:, mechanism.matrix.any(axis=0)]
+    values = np.linalg.svd(matrix, compute_uv=False)
+    rank = int((values > values[0] * 1e-13 * max(matrix.shape)).sum())
+    full = rank == mechanism.shape[0]
+    return rank, float(values[0] / values[-1]) if full else math.inf
+
+
+def outputs_used(mechanism: Mechanism) -> int:
+    """Return how many outputs are possible at all."""
+    if isinstance(mechanism, Arcs):
+        return mechanism.shape[1]
+    return int(mechanism.weights.any(axis=0).sum())
+
+
+def warnings(report: dict[str, Any], size: int) -> tuple[str, ...]:
+    """Return sentences about identifiability."""
+    if math.isinf(report["estimation_variance"]):
+        return (
+            f"p is not identifiable from this release: the matrix has rank {report['rank']} of "
+            f'{size}. Ask for objective="estimation", or give up a share of the information with '
+            "information_at_least.",
+        )
+    if report["condition_number"] > NEARLY_SINGULAR:
+        return (
+            "p is barely identifiable from this release: the condition number is "
+            f"{report['condition_number']:.2g}.",
+        )
+    return ()

@@ -1,0 +1,119 @@
+"""Family general, objective information: the most mutual information of any matrix."""
+
+import numpy as np
+
+from pramble.errors import InvalidInput
+from pramble.information.bound import information_bound
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.general.arcs import best_arcs
+from pramble.solvers.general.column_generation import Mixture, Watch
+from pramble.solvers.general.figures import figures, warnings
+from pramble.solvers.general.labelling import named_mechanism
+from pramble.solvers.general.mixtures import best_mixture
+from pramble.solvers.general.ties import (
+    MOST_CATEGORIES,
+    completed,
+    steadiest_mixture,
+    steadiest_square,
+)
+from pramble.solvers.problem import Problem
+from pramble.solvers.result import Design
+
+KEYWORDS = {"invariant", "information_at_least", "outputs"}
+
+MOST_STORED = 5000
+LARGEST_ALPHA = 25.0
+
+
+def solve(problem: Problem) -> Design:
+    """Solve the problem; see :func:`~pramble.design`."""
+    if problem.invariant:
+        from pramble.solvers.general.invariant import solve_invariant
+
+        return solve_invariant(problem)
+    share = information_share(problem)
+    watch = Watch(problem.tolerance, problem.time_limit, problem.progress)
+    ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
+    quick = closed_forms(problem)
+    value = max(mutual_information(problem.prior, one) for one in quick)
+    if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
+        stopped = "tolerance" if ceiling - value <= problem.tolerance * value else "size limit"
+        return finished(problem, quick, bound=ceiling, floor=value, stopped=stopped)
+    best = best_mixture(problem.prior, problem.alpha, watch)
+    bound = min(best.bound, ceiling)
+    floor = share * max(best.value, value)
+    candidates = [*quick, *mechanisms(problem, best, floor=floor, watch=watch)]
+    return finished(problem, candidates, bound=bound, floor=floor, stopped=best.stopped)
+
+
+def information_share(problem: Problem) -> float:
+    """Return the share of the best information below which no candidate may fall."""
+    asked = problem.information_at_least
+    if asked is None:
+        return 1 - problem.tolerance / 2
+    if not 0 <= asked <= 1:
+        raise InvalidInput(
+            "information_at_least is a share of the best information, between 0 and 1; "
+            f"found {asked!r}."
+        )
+    return asked
+
+
+def closed_forms(problem: Problem) -> list[Mechanism]:
+    """Return randomised response, and arcs where they exist, when the outputs are the same."""
+    if problem.outputs != "same":
+        return [randomized_response(problem.labels, problem.alpha)]
+    response: Mechanism = randomized_response(problem.labels, problem.alpha)
+    if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
+        return [response]
+    return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
+
+
+def mechanisms(
+    problem: Problem, best: Mixture, *, floor: float, watch: Watch
+) -> list[Mechanism]:
+    """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
+    prior, alpha = problem.prior, problem.alpha
+    matrices = [best.matrix(alpha)]
+    if problem.size <= MOST_CATEGORIES and watch.left() > 0 and best.stopped == "tolerance":
+        if problem.outputs == "same":
+            matrices.append(completed(prior, alpha, best, floor=floor, most=problem.size))
+            square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
+            if square is not None:
+                columns = square.theta * np.where(square.sets.T, np.exp(alpha), 1.0)
+                matrices.append(columns / columns.sum(axis=1, keepdims=True))
+    return [
+        named_mechanism(matrix, prior, alpha, labels=problem.labels, outputs=problem.outputs)
+        for matrix in matrices
+    ]
+
+
+def finished(
+    problem: Problem, candidates: list[Mechanism], *, bound: float, floor: float, stopped: str
+) -> Design:
+    """Return the candidate of least variance among those with enough information."""
+    prior = problem.prior
+    values = [mutual_information(prior, one) for one in candidates]
+    floor = min(floor, max(values))
+    enough = [
+        (estimation_variance(prior, one), -value, k)
+        for k, (one, value) in enumerate(zip(candidates, values, strict=True))
+        if value >= floor
+    ]
+    _, negative, k = min(enough)
+    report = figures(prior, candidates[k])
+    return Design(
+        mechanism=candidates[k],
+        prior=prior,
+        alpha=problem.alpha,
+        family=problem.family,
+        objective=problem.objective,
+        value=-negative,
+        bound=max(bound, -negative),
+        stopped=stopped,
+        notes=warnings(report, problem.size),
+        details=report,
+    )

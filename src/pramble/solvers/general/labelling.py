@@ -1,0 +1,61 @@
+"""Names for columns, and the exact mechanism that a float matrix becomes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidInput
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.general import General
+from pramble.mechanisms.labels import Labels, as_labels
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
+    """Return the labels of the outputs that were asked for, at least ``used`` of them."""
+    if isinstance(outputs, str):
+        if outputs == "same":
+            return labels
+        if outputs == "free":
+            return as_labels([f"z{j + 1}" for j in range(used)], what="outputs")
+        raise InvalidInput(f'outputs must be "same", "free", a count or labels; found {outputs!r}.')
+    if not isinstance(outputs, int | Iterable):
+        raise InvalidInput(f'outputs must be "same", "free", a count or labels; found {outputs!r}.')
+    found = as_labels(outputs, what="outputs")
+    if len(found) < used:
+        raise InvalidInput(
+            f"This design needs {used} outputs; {len(found)} were allowed. "
+            'Allow more, or use outputs="same" or "free".'
+        )
+    return found
+
+
+def best_places(prior: Floats, matrix: Floats) -> Integers:
+    r"""Return the category that names each column, so that :math:`\sum_x p_x M_{xx}` is largest."""
+    from scipy.optimize import linear_sum_assignment
+
+    columns, names = linear_sum_assignment((prior[:, None] * matrix).T, maximize=True)
+    places = np.empty(matrix.shape[1], dtype=np.int64)
+    places[columns] = names
+    return places
+
+
+def named_mechanism(
+    matrix: Floats, prior: Floats, alpha: float, *, labels: Labels, outputs: Any = "same"
+) -> Mechanism:
+    """Round a matrix to exact weights that satisfy α, and put its columns under their labels.
+
+    Columns fewer than the outputs leave the others impossible.
+    """
+    S, used = matrix.shape
+    names = output_labels(outputs, labels, used)
+    rounded = Mechanism.from_matrix(matrix, labels, used, alpha=alpha)
+    same = len(names) == S and names == labels
+    places = best_places(prior, matrix) if same else np.arange(used)
+    weights = np.zeros((S, len(names)), dtype=np.int64)
+    weights[:, places] = rounded.weights
+    return General(labels, names, weights)
