@@ -72,6 +72,11 @@ class Best(Result):
         """The information kept, as a share of what α and the entropy allow."""
         return self.information / self.ceiling
 
+    @property
+    def is_merging(self) -> bool:
+        """Whether values are merged, so that p cannot be estimated from the release."""
+        return self.rank < len(self.matrix)
+
 
 @dataclass(frozen=True)
 class NewYork(Result):

@@ -72,9 +72,7 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
 
 
-def mechanisms(
-    problem: Problem, best: Mixture, *, floor: float, watch: Watch
-) -> list[Mechanism]:
+def mechanisms(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Mechanism]:
     """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
     prior, alpha = problem.prior, problem.alpha
     matrices = [best.matrix(alpha)]
