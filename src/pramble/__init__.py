@@ -5,8 +5,9 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
-from pramble import datasets
+from pramble.engine.files import perturb_file
 from pramble.engine.perturb import perturb
+from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -17,6 +18,7 @@ from pramble.errors import (
     NotIdentifiable,
     PrambleError,
     PrivacyError,
+    WriteFailed,
 )
 from pramble.estimation.estimate import estimate
 from pramble.estimation.result import Estimate
@@ -35,6 +37,8 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.solvers.design import design
 from pramble.solvers.result import Design
+from pramble.releasing.opening import Release, open_release
+from pramble.releasing.release import release
 
 __version__ = "0.1.0"
 
@@ -52,11 +56,16 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "WriteFailed",
+    "certify",
+    "compose",
+    "conditional_entropy",
+    "design",
+    "Release",
     "certify",
     "compose",
     "conditional_entropy",
     "datasets",
-    "design",
     "entropy",
     "estimate",
     "estimation_variance",
@@ -65,7 +74,10 @@ __all__ = [
     "keep_probabilities",
     "mutual_information",
     "perturb",
+    "perturb_file",
+    "open_release",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
 ]

@@ -8,6 +8,7 @@
     │   ├── InvalidPrior         not a probability vector
     │   ├── InvalidData          values, rows or files that do not fit what was declared
     │   └── InvalidPlan          a plan that contradicts itself or the file
+    ├── WriteFailed (also an OSError)  an output that could not be completed, and was not left
     ├── PrivacyError             what was asked would break the stated privacy
     ├── NotIdentifiable          the release does not determine what was asked
     └── NotConverged             a fit or solve that stopped before its tolerance
@@ -50,6 +51,10 @@ class InvalidData(InvalidInput):
 
 class InvalidPlan(InvalidInput):
     """A plan that contradicts itself or the file it is for."""
+
+
+class WriteFailed(PrambleError, OSError):
+    """An output could not be completed; nothing was left under its name."""
 
 
 class PrivacyError(PrambleError):

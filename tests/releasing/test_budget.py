@@ -74,6 +74,13 @@ def test_convex_gain_puts_almost_everything_on_one_column():
     assert shares["a"] > 0
 
 
+def test_no_column_is_starved_below_the_floor():
+    losses = {"a": lambda a: -(a**2), "b": lambda a: -2 * a**2, "c": lambda a: -(a**2)}
+    shares = split_optimally(Fraction(3), losses, least=Fraction(1, 4))
+    assert sum(shares.values()) == 3
+    assert min(shares.values()) == Fraction(1, 4)
+
+
 def test_weights_count():
     losses = {"a": lambda a: 1 / a, "b": lambda a: 1 / a}
     shares = split_optimally(Fraction(2), losses, weights={"a": Fraction(9), "b": Fraction(1)})

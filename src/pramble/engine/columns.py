@@ -31,17 +31,21 @@ def available_threads() -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """A named column with its mechanism and its stream of bits."""
+    """A named column with its mechanism and its stream of bits.
+
+    With ``from_text`` its values come as text, as from a CSV file, and leave in the labels' type.
+    """
 
     name: str
     mechanism: Mechanism
     stream: KeyStream
     threads: int = 1
+    from_text: bool = False
 
     @cached_property
     def encoder(self) -> Encoder:
         """The declared categories."""
-        return Encoder(self.mechanism, self.name)
+        return Encoder(self.mechanism, self.name, self.from_text)
 
     @cached_property
     def sampler(self) -> Sampler:
@@ -72,6 +76,8 @@ class Column:
     def arrow(self, values: Any, rows: Rows) -> Any:
         """Return a randomised Arrow array, or chunked array, of the same type."""
         codes = self.draw(self.encoder.arrow(values, rows), rows)
+        if self.from_text:
+            return decoding.natural_arrow_labels(self.outputs).take(pa.array(codes))
         if isinstance(values, pa.ChunkedArray):
             return decoding.arrow_chunks(codes, self.outputs, like=values)
         return decoding.arrow_values(codes, self.outputs, like=values.type)

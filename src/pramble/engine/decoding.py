@@ -5,7 +5,7 @@ code. The type is the input's where it can hold every output; where it cannot (a
 whose outputs are text) it is the type that the outputs have of themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,14 @@ def arrow_chunks(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
     return pa.chunked_array([arrow_values(part, outputs, like=like.type) for part in parts])
 
 
+def holds(values: Iterable[Any], outputs: Sequence[Label]) -> bool:
+    """Whether values that a library made of the outputs still are the outputs."""
+    return all(
+        label is None or (value == label and isinstance(value, str) == isinstance(label, str))
+        for value, label in zip(values, outputs, strict=True)
+    )
+
+
 def pandas_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
     """Return a pandas Series with the name, index and dtype of the one that came in."""
     import pandas as pd
@@ -124,9 +132,10 @@ def pandas_extension(outputs: Sequence[Label], *, dtype: Any) -> Any:
     import pandas as pd
 
     try:
-        return pd.array(list(outputs), dtype=dtype)
+        labels = pd.array(list(outputs), dtype=dtype)
     except (TypeError, ValueError, OverflowError, pa.ArrowInvalid):
         return pd.array(list(outputs))
+    return labels if holds(labels.astype(object), outputs) else pd.array(list(outputs))
 
 
 def polars_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
@@ -145,7 +154,9 @@ def polars_labels(outputs: Sequence[Label], *, dtype: Any) -> Any:
         declared = [label for label in outputs if isinstance(label, str)]
         if len(declared) + (None in outputs) == len(outputs):
             return pl.Series(list(outputs), dtype=pl.Enum(declared))
+    own = pl.from_arrow(natural_arrow_labels(outputs))
     try:
-        return pl.Series(list(outputs), dtype=dtype)
+        labels = pl.Series(list(outputs), dtype=dtype)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.from_arrow(natural_arrow_labels(outputs))
+        return own
+    return labels if holds(labels, outputs) else own

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pramble.engine.keystream import Rows, picked
 from pramble.engine.sampling import Codes, code_type
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.labels import Label, label_key
 
@@ -37,10 +37,13 @@ class Encoder:
         Its categories are the declared values.
     column : str
         The name that an error message gives.
+    from_text : bool
+        Whether every value comes as text, as in a CSV file; see :func:`texts_of`.
     """
 
     mechanism: Mechanism
     column: str
+    from_text: bool = False
 
     @cached_property
     def dtype(self) -> Any:
@@ -50,14 +53,21 @@ class Encoder:
     @cached_property
     def is_range(self) -> bool:
         """Whether the categories are the integers 0, 1, …, S−1 in order."""
-        return counts_up(self.mechanism.labels.values)
+        return counts_up(self.mechanism.labels.values) and not self.from_text
 
     @cached_property
     def by_type(self) -> dict[type, dict[Label, int]]:
         """The code of every label, apart for text, integers, booleans and null."""
         codes: dict[type, dict[Label, int]] = {kind: {} for kind in (str, int, bool, type(None))}
         for code, label in enumerate(self.mechanism.labels.values):
-            codes.setdefault(type(label), {})[label] = code
+            for form in texts_of(label) if self.from_text else (label,):
+                known = codes.setdefault(type(form), {})
+                if form in known:
+                    raise InvalidPlan(
+                        f"{named(self.column)} comes as text, in which its categories must differ; "
+                        f"{form!r} stands for two of them. Declare the categories as text."
+                    )
+                known[form] = code
         return codes
 
     @cached_property
@@ -155,6 +165,13 @@ def counts_up(labels: Sequence[Label]) -> bool:
     if isinstance(labels, range):
         return labels == range(len(labels))
     return all(type(label) is int and label == i for i, label in enumerate(labels))
+
+
+def texts_of(label: Label) -> tuple[str, ...]:
+    """Return the texts that stand for a label in a file without types; null is the empty text."""
+    if isinstance(label, bool):
+        return str(label), str(label).lower(), str(label).upper()
+    return ("" if label is None else str(label),)
 
 
 def comparable(values: Any, column: str) -> tuple[Any, type]:

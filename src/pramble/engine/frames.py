@@ -1,6 +1,6 @@
 """Columns and frames of pandas, polars and pyarrow, through narwhals and Arrow."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +13,7 @@ from pramble.engine.keystream import Rows, checked_rows
 from pramble.errors import InvalidData, InvalidPlan
 
 Columns = Mapping[str, Column]
+Each = Callable[[Callable[[Column], Any], Iterable[Column]], Iterable[Any]]
 
 
 def perturb_series(series: Any, column: Column, rows: Rows) -> Any:
@@ -91,13 +92,14 @@ def check_names(present: Any, columns: Columns, row_number: str | None) -> None:
         raise InvalidPlan(f"Column {row_number!r} numbers the rows, so it cannot be randomised.")
 
 
-def perturb_batch(batch: Any, columns: Columns, rows: Rows) -> Any:
-    """Return a record batch with the named columns randomised."""
+def perturb_batch(batch: Any, columns: Columns, rows: Rows, *, each: Each = map) -> Any:
+    """Return a record batch with the named columns randomised; ``each`` maps over columns."""
     arrays, schema = list(batch.columns), batch.schema
-    for name, column in columns.items():
+    drawn = each(lambda column: column.arrow(batch[column.name], rows), columns.values())
+    for name, values in zip(columns, drawn, strict=True):
         position = schema.get_field_index(name)
-        arrays[position] = column.arrow(arrays[position], rows)
-        schema = schema.set(position, schema.field(position).with_type(arrays[position].type))
+        arrays[position] = values
+        schema = schema.set(position, schema.field(position).with_type(values.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -136,5 +138,8 @@ def narwhals_series(data: Any) -> Any:
 
 def narwhals_frame(data: Any) -> Any:
     """Return the data as an eager or lazy narwhals frame, or None."""
-    wrapped = nw.from_native(data, pass_through=True)
+    try:
+        wrapped = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidPlan(f"Column names must be unique; {error}") from error
     return wrapped if isinstance(wrapped, nw.DataFrame | nw.LazyFrame) else None

@@ -76,9 +76,9 @@ def perturb(
     --------
     >>> import pramble
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
-    >>> key = bytes(range(32, 0, -1))  # an example; draw yours with secrets.token_bytes(32)
+    >>> key = bytes(range(31, -1, -1))  # an example; draw yours with secrets.token_bytes(32)
     >>> pramble.perturb(["no", "yes", "yes", "no", "no", "yes"], m, key=key)
-    ['no', 'yes', 'yes', 'no', 'no', 'yes']
+    ['no', 'no', 'yes', 'no', 'yes', 'yes']
     >>> import pyarrow
     >>> table = pyarrow.table({"id": [1, 2], "smokes": ["no", "yes"]})
     >>> pramble.perturb(table, {"smokes": m}, key=key).column_names

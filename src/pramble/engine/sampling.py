@@ -4,6 +4,7 @@ A sampler is a function of (code, word, extra bits): over all :math:`2^{53}` of 
 a row appears exactly as often as its weight says.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class WordSampler(Sampler):
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
         """Write the drawn output of each row to ``out``."""
-        if len(codes) <= COMPILED_ABOVE:
+        if len(codes) <= COMPILED_ABOVE and "pramble.engine.kernels" not in sys.modules:
             out[:] = self.exact(codes, stream.words(rows), stream.extras(rows))
             return
         ties = np.empty(PIECE, dtype=np.int64)

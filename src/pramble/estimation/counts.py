@@ -19,17 +19,16 @@ def distinct(values: Any) -> tuple[Codes, list[Any]]:
     if column is None:
         return distinct_of_mixed(values)
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    encoded = column.dictionary_encode(null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return codes, encoded.dictionary.to_pylist()
+        column = column.unify_dictionaries().combine_chunks()
+    labels = column.dictionary.to_pylist()
+    codes = column.indices
+    if codes.null_count:
+        codes, labels = codes.fill_null(len(labels)), [*labels, None]
+    return codes.to_numpy().astype(np.int64, copy=False), labels
 
 
 def as_arrow(values: Any) -> Any:

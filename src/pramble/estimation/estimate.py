@@ -1,21 +1,16 @@
 """The verb of the analyst: what a release says about the original."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pramble.errors import InvalidInput
-from pramble.estimation.fit import Fit, fit
+from pramble.estimation.cells import cell_estimate
+from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
-from pramble.estimation.result import COVERS, Estimate
-from pramble.estimation.source import Source, source_of
-from pramble.estimation.spread import Spread, right_inverses
-from pramble.estimation.tables import Layout
-
-Floats = NDArray[np.float64]
+from pramble.estimation.queries import query_estimate
+from pramble.estimation.result import Estimate
+from pramble.estimation.settings import Settings, checked_cover
+from pramble.estimation.source import source_of
 
 
 def estimate(
@@ -29,6 +24,9 @@ def estimate(
     covers: str = "both",
     population_size: float | None = None,
     weights: Any = None,
+    query: Any = None,
+    mean: str | None = None,
+    total: str | None = None,
 ) -> Estimate:
     r"""Estimate the original distribution from a release, with intervals.
 
@@ -67,10 +65,23 @@ def estimate(
     weights : str or array, optional
         Survey weights: a column of the frame, or one number per record. The likelihood becomes
         the weighted pseudo-likelihood, and the variance that of a weighted share.
+    query : mapping, array, or several of them, optional
+        Weights of the cells, as a mapping from label (a tuple for several columns) to weight or as
+        an array; a list or a mapping from names asks several. The answers :math:`w \cdot p` come
+        back in place of the cells, also where p itself is not identifiable.
+    mean, total : str, optional
+        A numeric column of the frame that was not randomised: its mean or its total within
+        each cell comes back in place of the probabilities.
 
     Returns
     -------
     Estimate
+
+    Raises
+    ------
+    NotIdentifiable
+        When the mechanism maps two distributions to one: the message and ``error.directions`` say
+        what is lost.
 
     Examples
     --------
@@ -88,88 +99,21 @@ def estimate(
     >>> plan = {"sex": pramble.randomized_response(["f", "m"], 2.0)}
     >>> pramble.estimate(frame, plan, by=["town", "sex"]).probabilities
     array([0.2, 0.2, 0.3, 0.3])
+
+    A query, here the difference of two shares:
+
+    >>> q = pramble.estimate([500, 300, 200], m, counts=True, query={"a": 1, "b": -1})
+    >>> q.values.round(3), q.standard_errors.round(3)
+    (array([0.541]), array([0.075]))
     """
-    settings = Settings(check_level(level), *checked_cover(covers), population_size, method)
-    source = source_of(data, plan, by=by, counts=counts, weights=weights)
+    if sum(wanted is not None for wanted in (query, mean, total)) > 1:
+        raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
+    settings = Settings(check_level(level), checked_cover(covers), population_size, method)
+    numeric = mean if mean is not None else total
+    extra = [] if numeric is None else [numeric]
+    source = source_of(data, plan, by=by, counts=counts, weights=weights, extra=extra)
+    if query is not None:
+        return query_estimate(source, settings, query=query)
+    if numeric is not None:
+        return group_estimate(source, settings, column=numeric, kind="mean" if mean else "total")
     return cell_estimate(source, settings)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to estimate, and what the intervals are about."""
-
-    level: float
-    covers: str
-    population_size: float | None
-    method: str
-
-    def sampling_share(self, n: float) -> float:
-        """Return the share of the sampling variance that counts."""
-        if self.covers == "randomisation":
-            return 0.0
-        N = self.population_size
-        if N is None:
-            return 1.0
-        if not max(n, 2) <= N:
-            raise InvalidInput(
-                f"population_size must be at least the number of records, {n:g}; found {N!r}."
-            )
-        return float((N - n) / (N - 1))
-
-
-def checked_cover(covers: str) -> tuple[str]:
-    """Return what intervals cover; either spelling will do."""
-    name = "randomisation" if covers == "randomization" else covers
-    if name not in COVERS:
-        raise InvalidInput(f"covers must be one of {', '.join(COVERS)}; found {covers!r}.")
-    return (name,)
-
-
-def cell_estimate(source: Source, settings: Settings) -> Estimate:
-    """Return the estimate of every cell of a table."""
-    layout = source.layout
-    fitted = fit(layout.axes, source.counts, method=settings.method)
-    spread = spread_of(source, fitted, settings=settings)
-    lower, upper = spread.intervals(
-        spread.invert(source.counts / source.counts.sum()), level=settings.level
-    )
-    return Estimate(
-        cells=layout.labels(),
-        probabilities=layout.flatten(fitted.p),
-        standard_errors=np.sqrt(layout.flatten(spread.variances())),
-        lower=layout.flatten(lower),
-        upper=layout.flatten(upper),
-        n=source.n,
-        covariance_parts=CellCovariance(layout, spread),
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        log_likelihood=fitted.log_likelihood,
-        gap=fitted.gap,
-        backend=source.backend,
-    )
-
-
-def spread_of(source: Source, fitted: Fit, *, settings: Settings) -> Spread:
-    """Return the second moments of a fit; without weights they come from the fitted law."""
-    axes = source.layout.axes
-    inverses = right_inverses(axes, fitted.law if settings.method == "mle" else None)
-    if source.squares is None:
-        squares = fitted.law / source.n
-    else:
-        squares = source.squares / source.counts.sum() ** 2
-    share = settings.sampling_share(source.n)
-    return Spread(axes, inverses, fitted.p, fitted.law, squares, share)
-
-
-@dataclass(frozen=True)
-class CellCovariance:
-    """The covariance of the cells of a table, in the table's order."""
-
-    layout: Layout
-    spread: Spread
-
-    def covariance(self) -> Floats:
-        """Return the (K, K) matrix."""
-        order = self.layout.order
-        return np.asarray(self.spread.covariance()[np.ix_(order, order)])

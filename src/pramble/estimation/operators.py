@@ -17,7 +17,11 @@ from pramble.mechanisms.uniform import UniformRows
 
 Floats = NDArray[np.float64]
 
-LARGEST_CONDITION = 1e12
+LARGEST_INVERSE = 1e6
+"""Norm of an inverse above which the rank is looked at."""
+
+SMALLEST_DIFFERENCE = 1e-6
+"""Relative to the largest, the least |keep − off| for which the closed inverse keeps its digits."""
 
 
 class RightInverse(ABC):
@@ -109,12 +113,14 @@ class DenseOperator(Operator):
         :math:`G1 = 1`, so estimates sum to one.
         """
         M = self.matrix
+        S, T = M.shape
+        if T < S:
+            refuse_unless_full_rank(M, self.mechanism.categories)
         try:
-            G = np.linalg.inv(M) if M.shape[0] == M.shape[1] else weighted_inverse(M, law)
-            condition = float(np.abs(M).sum(axis=1).max() * np.abs(G).sum(axis=1).max())
+            G = np.linalg.inv(M) if S == T else weighted_inverse(M, law)
         except np.linalg.LinAlgError:
-            condition = np.inf
-        if not condition < LARGEST_CONDITION:
+            G = np.full((T, S), np.inf)
+        if not np.abs(G).sum(axis=1).max() < LARGEST_INVERSE:
             refuse_unless_full_rank(M, self.mechanism.categories)
         return DenseRightInverse(np.asarray(G, dtype=np.float64), M)
 
@@ -199,10 +205,10 @@ def operator_of(mechanism: Mechanism) -> Operator:
 
 @operator_of.register
 def _(mechanism: UniformRows) -> Operator:
-    difference = mechanism.keep - mechanism.off
-    if (difference == 0).any():
+    difference = np.abs(mechanism.keep - mechanism.off)
+    if difference.min() <= SMALLEST_DIFFERENCE * difference.max():
         return DenseOperator(mechanism)
-    inverse = TOTAL / difference
+    inverse = TOTAL / (mechanism.keep - mechanism.off)
     if abs(inverse.sum()) < 1e-9 * np.abs(inverse).sum():
         return DenseOperator(mechanism)
     return UniformOperator(mechanism)

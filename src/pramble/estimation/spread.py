@@ -78,18 +78,23 @@ class Spread:
     def covariance(self) -> Floats:
         """Return the covariance of all cells, flattened."""
         p, s = self.p.ravel(), self.true_squared_weights.ravel()
+        cross = np.outer(p, s)
+        sampling = np.outer(p, p) * self.squared_weights.sum() - cross - cross.T
+        answer = self.sandwich(self.squared_weights) + self.sampling * sampling
+        answer[np.diag_indices_from(answer)] -= (1 - self.sampling) * s
+        return np.asarray(answer)
+
+    def sandwich(self, released: Floats) -> Floats:
+        r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""
         G: Floats = np.ones((1, 1))
         for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
             G = np.asarray(np.kron(G, inverse.adjoint(np.eye(S)).T), dtype=np.float64)
-        weights = self.squared_weights.reshape(len(self.p), -1)
-        cross = np.outer(p, s)
-        answer = self.sampling * (np.outer(p, p) * weights.sum() - cross - cross.T)
-        size = G.shape[1]
-        for group, ell in enumerate(weights):
-            block = slice(group * size, (group + 1) * size)
-            answer[block, block] += (G.T * ell) @ G
-        answer[np.diag_indices_from(answer)] -= (1 - self.sampling) * s
-        return np.asarray(answer)
+        cells = G.shape[1]
+        answer = np.zeros((self.p.size, self.p.size))
+        for group, own in enumerate(released.reshape(len(self.p), -1)):
+            block = slice(group * cells, (group + 1) * cells)
+            answer[block, block] = (G.T * own) @ G
+        return answer
 
     def intervals(self, centre: Floats, *, level: float) -> tuple[Floats, Floats]:
         r"""Return unified intervals around unbiased estimates.

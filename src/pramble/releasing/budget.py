@@ -51,11 +51,12 @@ def split_optimally(
     losses: Mapping[str, Callable[[float], float]],
     *,
     weights: Mapping[str, Fraction] | None = None,
+    least: Fraction = Fraction(0),
 ) -> dict[str, Fraction]:
     r"""Return the split of a total that makes a sum of losses smallest.
 
     .. math:: \min_{\alpha} \sum_j w_j L_j(\alpha_j) \quad\text{s.t.}\quad
-              \sum_j \alpha_j = \alpha, \; \alpha_j > 0.
+              \sum_j \alpha_j = \alpha, \; \alpha_j > 0, \; \alpha_j \ge \ell\alpha/k.
 
     With :math:`L_j = -I_j/H_j` this maximises the summed share of information; with
     :math:`L_j` the estimation variance it minimises the weighted error. Information is convex in a
@@ -71,6 +72,9 @@ def split_optimally(
         The loss of a column as a function of its α; infinite values are allowed.
     weights : mapping from column to Fraction, optional
         Importance of each column, positive; 1 unless given.
+    least : Fraction
+        ℓ: no column gets less than this part of an equal share, since the split that is best in
+        sum may starve a column.
 
     Returns
     -------
@@ -93,12 +97,16 @@ def split_optimally(
         return cache[name, alpha]
 
     unit = total / steps
+    floor = least * total / len(names)
     curves = [
-        np.array([np.inf, *(loss(name, unit * k) for k in range(1, steps + 1))]) for name in names
+        np.array(
+            [loss(name, unit * k) if 0 < unit * k >= floor else np.inf for k in range(steps + 1)]
+        )
+        for name in names
     ]
     shares = dict(zip(names, (unit * k for k in best_on_grid(curves)), strict=True))
     for halving in range(1, REFINEMENTS + 1):
-        improve_by_exchange(shares, loss, unit / 2**halving)
+        improve_by_exchange(shares, loss, step=unit / 2**halving, floor=floor)
     return shares
 
 
@@ -126,7 +134,11 @@ def best_on_grid(curves: Sequence[np.ndarray]) -> list[int]:
 
 
 def improve_by_exchange(
-    shares: dict[str, Fraction], loss: Callable[[str, Fraction], float], step: Fraction
+    shares: dict[str, Fraction],
+    loss: Callable[[str, Fraction], float],
+    *,
+    step: Fraction,
+    floor: Fraction,
 ) -> None:
     """Move one step from a column to another while that lowers the loss."""
     improved = True
@@ -134,7 +146,7 @@ def improve_by_exchange(
         improved = False
         for giver, taker in permutations(shares, 2):
             given, taken = shares[giver] - step, shares[taker] + step
-            if given <= 0:
+            if given <= 0 or given < floor:
                 continue
             before = loss(giver, shares[giver]) + loss(taker, shares[taker])
             if loss(giver, given) + loss(taker, taken) < before - 1e-12:
@@ -155,5 +167,9 @@ def check_spent(parts: Sequence[Fraction | float], total: Fraction | float) -> F
 
 
 def float_above(value: Fraction) -> float:
-    """Return the smallest float that is not below a rational."""
-    return -float_below(-value)
+    """Return the smallest float that is not below a rational.
+
+    >>> float_above(Fraction(0))
+    0.0
+    """
+    return -float_below(-value) + 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -11,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData, InvalidMechanism
 from pramble.mechanisms.base import Mechanism
+from pramble.releasing.budget import float_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from fractions import Fraction
     from pathlib import Path
+
+    from pramble.releasing.designing import Designed
 
 SCHEMA = "pramble/release/1"
 MANIFEST = "manifest.json"
@@ -73,6 +78,98 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     if isinstance(value, list) and "items" in schema:
         for i, part in enumerate(value):
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
+
+
+def manifest_of(
+    designs: Sequence[Designed],
+    names: Sequence[str],
+    *,
+    rows: int,
+    spent: Fraction,
+    limit: Fraction,
+    seen: Collection[str],
+    data: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the manifest of a release.
+
+    Parameters
+    ----------
+    designs : sequence of Designed
+        The randomised columns.
+    names : sequence of str
+        Every column of the data file, in order.
+    rows : int
+    spent, limit : Fraction
+        α spent on each record, and the total that was allowed.
+    seen : collection of str
+        Columns whose categories were taken from the file.
+    data : mapping
+        Name, format, size and hash of the data file.
+
+    Returns
+    -------
+    dict
+    """
+    from pramble import __version__
+
+    by_name = {design.column.name: design for design in designs}
+    plain = [name for name in names if name not in by_name]
+    conditional = [name for name, d in by_name.items() if d.prior.source == "confidential"]
+    notes = ["Each record is protected on its own; alpha adds up over the randomised columns."]
+    if plain:
+        notes.append(f"Released as they are, not protected: {', '.join(plain)}.")
+    if seen:
+        notes.append(f"Categories taken from the values that occur: {', '.join(sorted(seen))}.")
+    if conditional:
+        notes.append(
+            "The guarantee is conditional on the prior, which was counted on the confidential "
+            f"file and may be revealed by the mechanism: {', '.join(conditional)}."
+        )
+    return {
+        "schema": SCHEMA,
+        "software": {"name": "pramble", "version": __version__},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "rows": rows,
+        "data": dict(data),
+        "alpha": {
+            "total": float_above(spent),
+            "total_exact": str(spent),
+            "limit": float_above(limit),
+            "relation": "replace one record",
+            "conditional_on_prior": bool(conditional),
+        },
+        "columns": [
+            {"name": name, "randomised": False}
+            if name not in by_name
+            else column_entry(by_name[name], seen=name in seen)
+            for name in names
+        ],
+        "notes": notes,
+    }
+
+
+def column_entry(design: Designed, *, seen: bool) -> dict[str, Any]:
+    """Return what the manifest says of a randomised column; no confidential probabilities."""
+    plan, prior = design.column.plan, design.prior
+    origin: dict[str, Any] = {
+        "source": prior.source,
+        "alpha": float_above(prior.spent),
+        "alpha_exact": str(prior.spent),
+        "detail": prior.detail,
+    }
+    if prior.source != "confidential":
+        origin["probabilities"] = list(prior.probabilities)
+    return {
+        "name": plan.name,
+        "randomised": True,
+        "alpha": design.alpha,
+        "family": plan.family,
+        "objective": plan.objective,
+        "invariant": plan.invariant,
+        "categories_from": "data" if seen else "plan",
+        "prior": origin,
+        "mechanism": design.mechanism.to_json(),
+    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -210,8 +210,14 @@ def read_public(path: Path) -> Any:
 
 
 def label_text(label: Any) -> str:
-    """Return how a label is written in a CSV; null is the empty text."""
-    return "" if label is None else str(label)
+    """Return how a label is written in a CSV file.
+
+    >>> [label_text(label) for label in ("a", 1, True, None)]
+    ['a', '1', 'true', '']
+    """
+    if label is None:
+        return ""
+    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:

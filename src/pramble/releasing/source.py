@@ -130,23 +130,26 @@ def open_source(path: str | Path) -> Source:
     return Source(path, kind, names)
 
 
-def prepared(column: Any, plan: ColumnPlan) -> Any:
-    """Return a column ready for its mechanism: typed like its labels, empty cells recoded."""
+def prepared(column: Any, plan: ColumnPlan, *, csv: bool) -> Any:
+    """Return a column ready for its mechanism.
+
+    A column of a CSV file gets the type of its labels and empty text is an empty cell, unless it is
+    a label; empty cells become the label that the plan states for them.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     labels = plan.labels()
-    is_text = pa.types.is_string(column.type)
-    if is_text and "" not in labels:
+    if csv and "" not in labels:
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    if is_text and (kind := label_type(labels)) is not None:
+    if csv and (kind := label_type(labels)) is not None:
         try:
             column = column.cast(kind)
         except pa.ArrowInvalid as error:
             raise InvalidData(
                 f"Column {plan.name!r} must hold {kind} labels: {first_line(error)}"
             ) from None
-    if plan.missing is not None and plan.missing is not True and column.null_count:
+    if plan.missing is not None and plan.missing is not True:
         column = filled(column, plan.missing)
     return column
 
@@ -158,7 +161,12 @@ def filled(column: Any, label: Any) -> Any:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return pc.fill_null(column, pa.scalar(label, type=column.type))
+    try:
+        return pc.fill_null(column, pa.scalar(label, type=column.type))
+    except (pa.ArrowInvalid, TypeError):
+        raise InvalidData(
+            f"Empty cells of a column of type {column.type} cannot become {label!r}."
+        ) from None
 
 
 def label_type(labels: Sequence[Any]) -> Any:
@@ -180,7 +188,9 @@ def count_values(
     for batch in source.batches([column.name for column in columns]):
         rows += batch.num_rows
         for plan, values in zip(columns, batch.columns, strict=True):
-            for pair in prepared(values, plan).value_counts().to_pylist():
+            for pair in (
+                prepared(values, plan, csv=source.format == "csv").value_counts().to_pylist()
+            ):
                 counts[plan.name][pair["values"]] += pair["counts"]
     return rows, counts
 
