@@ -11,6 +11,7 @@ from pramble.cli.demo import demo
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
+from pramble.cli.study import study
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -23,7 +24,7 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS: list[Callable[..., None]] = [init, release, ledger, demo]
+VERBS: list[Callable[..., None]] = [init, release, ledger, study, demo]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:

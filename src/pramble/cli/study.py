@@ -29,11 +29,15 @@ def study(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from pramble.errors import InvalidInput
     from pramble.studies.catalogue import chosen
     from pramble.studies.runner import run_studies, write_folder
 
     asked = tuple(names or ())
-    studies = chosen(asked)
+    try:
+        studies = chosen(asked)
+    except InvalidInput as error:
+        raise typer.BadParameter(str(error), param_hint="NAME") from error
     started = time.perf_counter()
     columns = (
         TextColumn("{task.description}"),

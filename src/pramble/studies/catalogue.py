@@ -21,6 +21,7 @@ STUDIES = (
         run=gallery.run,
         tables=gallery.tables,
         pictures=gallery_pictures.pictures,
+        heavy=False,
     ),
     Study(
         "errata",
@@ -30,6 +31,7 @@ STUDIES = (
         run=errata.run,
         tables=errata.tables,
         pictures=errata.pictures,
+        heavy=False,
     ),
     Study(
         "tables",

@@ -15,8 +15,6 @@ from pramble.studies.printed import Counts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Floats = "NDArray[np.float64]"
-
 
 def information(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Return f(q) of the paper for each row of ``q``, in O(S) a row.

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
     from pramble.studies.study import Answer, Task
 
-Watch = "Callable[[str, int, int], None]"
-"""Called with the name of a study, the tasks done and the tasks in all."""
-
 
 def unwatched(name: str, done: int, total: int) -> None:
     """Say nothing."""

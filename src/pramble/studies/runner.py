@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from pramble.studies.study import Picture, Study, Table
 
-Watch = "Callable[[str, int, int], None]"
-
 
 @dataclass(frozen=True)
 class Finished:
@@ -49,11 +47,14 @@ def run_studies(
     other studies run.
     """
     studies = chosen(names)
-    if workers == 1:
-        return tuple(finish(s, Watched(s.name, watch), quick=quick, seed=seed) for s in studies)
     with new_pool(workers) as pool:
+        spreads = [
+            Pooled(pool, one.name, watch) if one.heavy and workers > 1 else Watched(one.name, watch)
+            for one in studies
+        ]
         return tuple(
-            finish(s, Pooled(pool, s.name, watch), quick=quick, seed=seed) for s in studies
+            finish(one, each, quick=quick, seed=seed)
+            for one, each in zip(studies, spreads, strict=True)
         )
 
 

@@ -103,7 +103,7 @@ class Study:
     """One table or figure of the paper, or one that it lacks.
 
     ``run(config, rng, each=in_turn)`` computes and draws nothing; ``tables`` and ``pictures`` show
-    what it returned.
+    what it returned. A study that is not ``heavy`` is done sooner than a process starts.
     """
 
     name: str
@@ -113,6 +113,7 @@ class Study:
     run: Callable[..., Any]
     tables: Callable[[Any], tuple[Table, ...]]
     pictures: Callable[[Any], tuple[Picture, ...]]
+    heavy: bool = True
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
