@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from pramble.studies.new_york import WORDS
 from pramble.studies.printed import THIRD_SEED
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from pramble.studies.errata import Enumeration, Errata
     from pramble.studies.estimates import Cell, Estimates
     from pramble.studies.new_york import Best, NewYork
@@ -27,7 +30,16 @@ def times(value: float, digits: int = 1) -> str:
     return f"{value:.{digits}f}"
 
 
-FILTERS: dict[str, Any] = {"percent": percent, "times": times}
+def math_marks(text: str) -> Markup:
+    """Write e^α, e^{2α} and v_min in plain text with raised and lowered letters."""
+    from markupsafe import Markup, escape
+
+    marked = re.sub(r"\^(?:\{([^}]+)\}|(−?\d?α))", r"<sup>\1\2</sup>", str(escape(text)))
+    marked = re.sub(r"\b([vqe])_(−?\w+)", r"\1<sub>\2</sub>", marked)
+    return Markup(marked)  # noqa: S704 (escaped above)
+
+
+FILTERS: dict[str, Any] = {"percent": percent, "times": times, "math": math_marks}
 
 
 def wrong_rows(data: Tables) -> list[Row]:

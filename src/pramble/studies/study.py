@@ -95,7 +95,6 @@ class Picture:
     caption: str
     description: str
     figure: Figure
-    wide: bool = False
 
 
 @dataclass(frozen=True)

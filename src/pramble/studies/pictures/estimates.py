@@ -37,7 +37,6 @@ def scenario_picture(data: Estimates, name: str) -> Picture:
         "Panels of estimated probabilities by category; the spread shrinks from left to right and "
         "from top to bottom.",
         draw(data, name),
-        wide=True,
     )
 
 

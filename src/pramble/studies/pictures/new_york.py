@@ -34,7 +34,6 @@ def pictures(data: NewYork) -> tuple[Picture, ...]:
                 "entropy allow.",
                 "Dot plots of ten variables at several α, three designs each.",
                 draw_shares(data),
-                wide=True,
             ),
             Picture(
                 "new-york-matrices",
@@ -43,7 +42,6 @@ def pictures(data: NewYork) -> tuple[Picture, ...]:
                 "estimation. The first often merge values into groups, the second never.",
                 "Twenty small heat maps of stochastic matrices.",
                 draw_matrices(data, middle),
-                wide=True,
             ),
         )
 

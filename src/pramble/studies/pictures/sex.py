@@ -38,7 +38,6 @@ def pictures(data: Sex) -> tuple[Picture, ...]:
                 "Eight panels of estimated shares of two categories; the spread is largest near "
                 "q = ½ and smallest at the ends.",
                 draw_estimates(data),
-                wide=True,
             ),
             Picture(
                 "figure-6",
