@@ -5,9 +5,11 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble import datasets
+from pramble.calibration.calibrate import calibrate
+from pramble.calibration.calibration import Calibration
 from pramble.engine.files import perturb_file
 from pramble.engine.perturb import perturb
-from pramble import datasets
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -35,14 +37,19 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
-from pramble.solvers.design import design
-from pramble.solvers.result import Design
 from pramble.releasing.opening import Release, open_release
 from pramble.releasing.release import release
+from pramble.risk.assess import assess
+from pramble.risk.assessment import Assessment
+from pramble.risk.membership import Membership
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assessment",
+    "Calibration",
     "Certificate",
     "Design",
     "Estimate",
@@ -52,20 +59,20 @@ __all__ = [
     "InvalidPlan",
     "InvalidPrior",
     "Mechanism",
+    "Membership",
     "NotConverged",
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
-    "WriteFailed",
-    "certify",
-    "compose",
-    "conditional_entropy",
-    "design",
     "Release",
+    "WriteFailed",
+    "assess",
+    "calibrate",
     "certify",
     "compose",
     "conditional_entropy",
     "datasets",
+    "design",
     "entropy",
     "estimate",
     "estimation_variance",
@@ -73,9 +80,9 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "mutual_information",
+    "open_release",
     "perturb",
     "perturb_file",
-    "open_release",
     "product",
     "randomized_response",
     "release",

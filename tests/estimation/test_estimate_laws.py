@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws.strategies import mechanisms, seeds
 
 import pramble
 from pramble.estimation.axes import axes_of, category_shape, forward, output_shape
 from pramble.estimation.likelihood import maximise
 from pramble.estimation.spread import right_inverses
-from tests.laws.strategies import mechanisms, seeds
 
 
 def counts_from(m, seed, n):

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from pramble.cli import console
+from pramble.cli.assess import assess
+from pramble.cli.calibrate import calibrate
 from pramble.cli.demo import demo
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
@@ -25,6 +27,14 @@ app = typer.Typer(
 )
 
 VERBS: list[Callable[..., None]] = [init, release, ledger, study, demo]
+VERBS: list[Callable[..., None]] = [
+    init,
+    release,
+    assess,
+    calibrate,
+    ledger,
+    demo,
+]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:

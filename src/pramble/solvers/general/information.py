@@ -16,7 +16,6 @@ from pramble.solvers.general.mixtures import best_mixture
 from pramble.solvers.general.ties import (
     MOST_CATEGORIES,
     completed,
-    steadiest_mixture,
     steadiest_square,
 )
 from pramble.solvers.problem import Problem
