@@ -26,13 +26,13 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS: list[Callable[..., None]] = [init, release, ledger, study, demo]
 VERBS: list[Callable[..., None]] = [
     init,
     release,
     assess,
     calibrate,
     ledger,
+    study,
     demo,
 ]
 """Every command, in the order that --help shows."""
