@@ -59,7 +59,7 @@ def test_the_vertices_are_those_of_brute_force(S, a):
     S=st.sampled_from([4, 5]),
     a=st.fractions(min_value=Fraction(11, 10), max_value=8, max_denominator=40),
 )
-def test_proposition_2_holds_exactly_up_to_log_of_S_minus_2(S, a):
+def test_proposition_2_holds_exactly_up_to_its_threshold(S, a):
     assert (exact_vertices(S, a) == listed_vertices(S, a)) == (a <= S - 2)
 
 

@@ -28,6 +28,7 @@ from pramble.studies.study import Column, Result, Spread, Table, in_turn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pramble.estimation.result import Estimate
     from pramble.mechanisms.base import Mechanism
 
     Floats = NDArray[np.float64]
@@ -61,6 +62,8 @@ class Cell(Result):
     estimates: Floats
     rmse: float
     expected: float
+    coverage: float
+    """The share of all intervals, at the 95 % level, that hold the truth."""
     information: float
 
 
@@ -102,12 +105,12 @@ def panel(case: Case) -> Cell:
     name, alpha, kind, config, rng = case
     prior = priors()[name]
     mechanism = mechanism_for(name, alpha, kind=kind, tolerance=config.tolerance)
-    estimates = np.array(
-        [
-            estimate_once(prior, mechanism, n=config.sample_size, rng=rng)
-            for _ in range(config.repetitions)
-        ]
-    )
+    releases = [
+        estimate_once(prior, mechanism, n=config.sample_size, rng=rng)
+        for _ in range(config.repetitions)
+    ]
+    estimates = np.array([release.probabilities for release in releases])
+    covered = [(one.lower <= prior) & (prior <= one.upper) for one in releases]
     return Cell(
         scenario=name,
         alpha=alpha,
@@ -115,6 +118,7 @@ def panel(case: Case) -> Cell:
         estimates=estimates,
         rmse=float(np.sqrt(((estimates - prior) ** 2).mean())),
         expected=math.sqrt(estimation_variance(prior, mechanism) / config.sample_size / len(prior)),
+        coverage=float(np.mean(covered)),
         information=mutual_information(prior, mechanism),
     )
 
@@ -133,12 +137,12 @@ def mechanism_for(name: str, alpha: float, *, kind: str, tolerance: float) -> Me
 
 def estimate_once(
     prior: Floats, mechanism: Mechanism, *, n: int, rng: np.random.Generator
-) -> Floats:
+) -> Estimate:
     """Draw n people, randomise them, and return the maximum likelihood estimate of p."""
     people = rng.choice(len(prior), size=n, p=prior)
     released = perturb(people, mechanism, key=rng.bytes(32), threads=1)
     counts = np.bincount(released, minlength=len(mechanism.outputs))
-    return np.asarray(estimate(counts, mechanism, counts=True).probabilities)
+    return estimate(counts, mechanism, counts=True)
 
 
 def tables(data: Estimates) -> tuple[Table, ...]:
@@ -147,27 +151,34 @@ def tables(data: Estimates) -> tuple[Table, ...]:
 
 
 def error_table(data: Estimates, name: str) -> Table:
-    """Show the errors of one scenario."""
-    alphas = list(dict.fromkeys(cell.alpha for cell in data.cells))
-    rows = []
-    for alpha in alphas:
-        cells = [data.cell(name, alpha, design=kind) for kind in DESIGNS]
-        errors = [value for cell in cells for value in (cell.rmse, cell.expected)]
-        rows.append((alpha, *errors, cells[0].rmse / cells[2].rmse))
+    """Show the errors of one scenario, one row for each panel."""
     number = SCENARIOS.index(name) + 1
+    rows = tuple(
+        (
+            cell.alpha,
+            TITLES[cell.design],
+            cell.rmse,
+            cell.expected,
+            cell.rmse / data.cell(name, cell.alpha, design="estimation").rmse,
+            cell.coverage,
+            cell.information,
+        )
+        for cell in data.cells
+        if cell.scenario == name
+    )
     return Table(
         f"figure-{number}-errors",
-        f"Scenario {name}: root mean squared error of p̂ per category over the repetitions, and "
-        f"the asymptotic error without boundary effects.",
+        f"Scenario {name}: root mean squared error of p̂ per category over the repetitions; the "
+        "asymptotic error, which knows no boundary; how often 95 % intervals hold the truth; and "
+        "information in nats.",
         (
             Column("α", "g"),
-            Column("printed vertex", ".4f"),
+            Column("design", text=True),
+            Column("RMSE", ".4f"),
             Column("asymptotic", ".4f"),
-            Column("best in family", ".4f"),
-            Column("asymptotic", ".4f"),
-            Column("for estimation", ".4f"),
-            Column("asymptotic", ".4f"),
-            Column("printed ÷ estimation", ".2f"),
+            Column("RMSE ÷ last design’s", ".2f"),
+            Column("coverage", ".1%"),
+            Column("information", ".6f"),
         ),
-        tuple(rows),
+        rows,
     )
