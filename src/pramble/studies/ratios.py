@@ -105,5 +105,6 @@ def tables(data: Ratios) -> tuple[Table, ...]:
                 ),
             ),
             tuple(rows),
+            shown=False,
         ),
     )
