@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.drawing.style import BLACK, BLUE, VERMILION, WIDTH, YELLOW, house_style, new_figure
-from pramble.studies.estimates import DESIGNS, TITLES
+from pramble.studies.estimates import DRAWN, TITLES
 from pramble.studies.printed import SCENARIOS
 from pramble.studies.study import Picture
 
@@ -44,13 +44,13 @@ def draw(data: Estimates, name: str) -> Figure:
     """Draw a grid of panels, α down and designs across."""
     alphas = list(dict.fromkeys(cell.alpha for cell in data.cells))
     figure = new_figure(WIDTH, 1.75 * len(alphas) + 0.7)
-    grid = figure.subplots(len(alphas), len(DESIGNS), sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(len(alphas), len(DRAWN), sharex=True, sharey=True, squeeze=False)
     highest = max(float(c.estimates.max()) for c in data.cells if c.scenario == name)
     for row, alpha in zip(grid, alphas, strict=True):
-        for axes, kind in zip(row, DESIGNS, strict=True):
+        for axes, kind in zip(row, DRAWN, strict=True):
             draw_panel(axes, data.cell(name, alpha, design=kind), prior=data.priors[name])
         row[0].set_ylabel(f"α = {alpha:g}\nprobability")
-    for axes, kind in zip(grid[0], DESIGNS, strict=True):
+    for axes, kind in zip(grid[0], DRAWN, strict=True):
         axes.set_title(TITLES[kind], loc="center", fontsize=8.5)
     for axes in grid[-1]:
         axes.set_xlabel("category")
