@@ -92,7 +92,8 @@ def release(
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
     write_reports : callable, optional
-        Called with the unfinished folder and the `ReleaseOutcome`.
+        Called with the unfinished folder and the `ReleaseOutcome`; `pramble.release` writes
+        ``report.html`` and ``summary.html`` unless given another.
     progress : callable, optional
         Called with (rows written, rows in all).
     **settings
@@ -115,7 +116,7 @@ def release(
     ...     columns=["SEX", "AGE"], alpha=2.0, ledger=False,
     ... )
     >>> r.alpha <= 2.0, sorted(path.name for path in r.folder.iterdir())
-    (True, ['data.parquet', 'manifest.json'])
+    (True, ['data.parquet', 'manifest.json', 'report.html', 'summary.html'])
     >>> pramble.open_release(r.folder).data.num_rows
     2000
     >>> folder.cleanup()
