@@ -41,6 +41,8 @@ TITLES = {
     "free": "the same, released into other labels",
 }
 """The designs that are compared: square matrices, and last one with as many outputs as pay."""
+MOST_FREE = 12
+"""Above this many categories the last design has thousands of outputs and is left out."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Est
         for name in config.scenarios
         for alpha in config.alphas
         for kind in TITLES
+        if kind != "free" or len(priors()[name]) <= MOST_FREE
     ]
     cases = [(*key, config, own) for key, own in zip(keys, rng.spawn(len(keys)), strict=True)]
     return Estimates(

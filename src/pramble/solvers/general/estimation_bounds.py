@@ -44,9 +44,7 @@ def all_sets(size: int) -> NDArray[np.bool_]:
     return (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
 
 
-def violations(
-    patterns: Floats, optimum: Optimum, prior: Floats
-) -> Floats:
+def violations(patterns: Floats, optimum: Optimum, prior: Floats) -> Floats:
     r"""Return :math:`c_A - \lambda\cdot s_A` for some patterns."""
     squares = ((patterns @ optimum.gradient) * patterns).sum(axis=1)
     return np.asarray(squares / (patterns @ prior) - patterns @ optimum.prices)
