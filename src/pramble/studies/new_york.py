@@ -65,17 +65,11 @@ class Best(Result):
     ceiling: float
     gap: float
     standard_error: float
-    rank: int
 
     @property
     def share(self) -> float:
         """The information kept, as a share of what α and the entropy allow."""
         return self.information / self.ceiling
-
-    @property
-    def is_merging(self) -> bool:
-        """Whether values are merged, so that p cannot be estimated from the release."""
-        return self.rank < len(self.matrix)
 
 
 @dataclass(frozen=True)
@@ -139,7 +133,6 @@ def best_for(case: Case) -> Best:
         ceiling=min(information_bound(alpha), entropy(prior)),
         gap=found.gap,
         standard_error=standard_error(prior, mechanism, n=int(counts.sum())),
-        rank=int(np.linalg.matrix_rank(mechanism.matrix)),
     )
 
 
@@ -164,7 +157,6 @@ def information_table(data: NewYork) -> Table:
         for alpha in data.alphas:
             kinds = [data.best(variable, alpha, design=kind) for kind in DESIGNS]
             shares = [kind.share for kind in kinds]
-            rank = kinds[1].rank
             rows.append(
                 (
                     variable,
@@ -173,14 +165,12 @@ def information_table(data: NewYork) -> Table:
                     kinds[0].ceiling,
                     kinds[1].information,
                     *shares,
-                    rank,
                 )
             )
     return Table(
         "new-york-information",
         "Ten New York variables: the most that α and the entropy allow (nats), the information of "
-        "the best matrix, and what share of the most each design keeps. A rank below S means that "
-        "the best matrix merges values and p cannot be estimated from its release.",
+        "the best matrix, and what share of the most each design keeps.",
         (
             Column("variable", text=True),
             Column("S"),
@@ -190,7 +180,6 @@ def information_table(data: NewYork) -> Table:
             Column("paper’s family", ".1%"),
             Column("best matrix", ".1%"),
             Column("for estimation", ".1%"),
-            Column("rank of best"),
         ),
         tuple(rows),
     )

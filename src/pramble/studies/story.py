@@ -117,9 +117,18 @@ def people_ratio(data: Estimates, scenario: str, alpha: float) -> float:
     return error_ratio(data, scenario, alpha) ** 2
 
 
-def merging(data: NewYork, design: str) -> list[Best]:
-    """Return the designs of one kind from whose release p cannot be estimated."""
-    return [best for best in data.designs if best.design == design and best.is_merging]
+def hardly_estimable(data: NewYork, times: float = 10.0) -> list[Best]:
+    """Return the designs with most information whose errors exceed the best ones many times."""
+    return [
+        best
+        for best in data.designs
+        if best.design == "information" and best.standard_error > times * smallest_error(data, best)
+    ]
+
+
+def smallest_error(data: NewYork, best: Best) -> float:
+    """Return the standard error that a design for estimation leaves to the same variable."""
+    return data.best(best.variable, best.alpha, design="estimation").standard_error
 
 
 def gain(data: NewYork, alpha: float) -> Best:

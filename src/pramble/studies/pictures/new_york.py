@@ -25,7 +25,7 @@ LINES = (
 
 def pictures(data: NewYork) -> tuple[Picture, ...]:
     """Draw information kept, and the matrices themselves at one privacy."""
-    middle = data.alphas[min(2, len(data.alphas) - 1)]
+    middle = min(data.alphas, key=lambda alpha: abs(alpha - 1))
     with house_style():
         return (
             Picture(
@@ -39,7 +39,7 @@ def pictures(data: NewYork) -> tuple[Picture, ...]:
                 "new-york-matrices",
                 f"The matrices at α = {middle:g}; rows are true values, columns released ones, "
                 "darker is likelier. Top: most information; bottom: designed for "
-                "estimation. The first often merge values into groups, the second never.",
+                "estimation. The first often all but merge values into groups.",
                 "Twenty small heat maps of stochastic matrices.",
                 draw_matrices(data, middle),
             ),
