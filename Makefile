@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
-PYTEST ?= $(BIN)/python -m pytest -n auto
+PYTEST ?= $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .PHONY: help setup demo study test test-slow check format bench docs clean constraints
 

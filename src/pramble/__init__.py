@@ -23,6 +23,8 @@ from pramble.errors import (
     WriteFailed,
 )
 from pramble.estimation.estimate import estimate
+from pramble.estimation.independence import Independence, independence_test
+from pramble.estimation.regression import Regression, estimate_regression
 from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
@@ -43,6 +45,13 @@ from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.membership import Membership
 from pramble.solvers.design import design
+from pramble.solvers.paper import (
+    keep_levels,
+    privacy_constraints,
+    privacy_vertices,
+    symmetric_optimum,
+    vertex_threshold,
+)
 from pramble.solvers.result import Design
 
 __version__ = "0.1.0"
@@ -53,6 +62,7 @@ __all__ = [
     "Certificate",
     "Design",
     "Estimate",
+    "Independence",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -64,6 +74,7 @@ __all__ = [
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "Regression",
     "Release",
     "WriteFailed",
     "assess",
@@ -75,16 +86,23 @@ __all__ = [
     "design",
     "entropy",
     "estimate",
+    "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "independence_test",
     "information_bound",
+    "keep_levels",
     "keep_probabilities",
     "mutual_information",
     "open_release",
     "perturb",
     "perturb_file",
+    "privacy_constraints",
+    "privacy_vertices",
     "product",
     "randomized_response",
     "release",
     "released_distribution",
+    "symmetric_optimum",
+    "vertex_threshold",
 ]

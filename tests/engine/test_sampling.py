@@ -55,7 +55,7 @@ def narrow_weights(draw):
 def narrow_uniform(draw):
     S = draw(st.integers(2, 9))
     off = np.array(draw(st.lists(st.integers(0, 2**11 // (S - 1)), min_size=S, max_size=S)))
-    return UniformSampler(2**11 - (S - 1) * off, off, NARROW)
+    return UniformSampler(off, NARROW)
 
 
 @given(narrow_weights())
@@ -66,9 +66,9 @@ def test_alias_kernel_draws_each_output_exactly_as_often_as_its_weight(weights):
 
 @given(narrow_uniform())
 def test_uniform_kernel_draws_each_output_exactly_as_often_as_its_weight(drawer):
-    S = len(drawer.keep)
+    S = len(drawer.off)
     weights = np.repeat(drawer.off[:, None], S, axis=1)
-    np.fill_diagonal(weights, drawer.keep)
+    np.fill_diagonal(weights, 2**11 - (S - 1) * drawer.off)
     assert np.array_equal(enumerated(drawer, S, S), weights)
 
 
@@ -122,7 +122,7 @@ def test_full_width_is_right_on_both_sides_of_every_threshold(make):
     keep = 2**53 - (S - 1) * off
     weights = np.repeat(off[:, None], S, axis=1)
     np.fill_diagonal(weights, keep)
-    drawer = UniformSampler(keep, off, FULL) if make == "uniform" else AliasSampler.of(weights)
+    drawer = UniformSampler(off, FULL) if make == "uniform" else AliasSampler.of(weights)
     for x in range(S):
         edges = critical_units(drawer, x)
         codes = np.full(len(edges), x, dtype=np.uint8)
@@ -138,8 +138,9 @@ def test_full_width_is_right_on_both_sides_of_every_threshold(make):
 def critical_units(drawer, x):
     """The first unit of every stretch of units with one outcome, and the last of all."""
     if isinstance(drawer, UniformSampler):
-        keep, off = int(drawer.keep[x]), int(drawer.off[x])
-        starts = [0, keep, *(keep + j * off for j in range(1, len(drawer.keep) - 1))]
+        others, off = len(drawer.off) - 1, int(drawer.off[x])
+        keep = 2**53 - others * off
+        starts = [0, keep, *(keep + j * off for j in range(1, others))]
     else:
         k = drawer.index_bits
         cells = np.arange(1 << k) << (53 - k)

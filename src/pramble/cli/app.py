@@ -9,7 +9,10 @@ import typer
 from pramble.cli import console
 from pramble.cli.assess import assess
 from pramble.cli.calibrate import calibrate
+from pramble.cli.certify import certify
 from pramble.cli.demo import demo
+from pramble.cli.design import design
+from pramble.cli.estimate import estimate
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
@@ -28,7 +31,10 @@ app = typer.Typer(
 
 VERBS: list[Callable[..., None]] = [
     init,
+    design,
+    certify,
     release,
+    estimate,
     assess,
     calibrate,
     ledger,

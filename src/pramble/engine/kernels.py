@@ -47,23 +47,24 @@ def draw_alias(
 
 @compiled
 def draw_uniform(
-    codes: Any, words: Any, keep: Any, off: Any, extra: int, out: Any, ties: Any
+    codes: Any, words: Any, off: Any, total: int, extra: int, out: Any, ties: Any
 ) -> int:
     """Draw from uniform rows without a table; return how many rows were tied and list them."""
     found = 0
+    others = np.int64(len(off) - 1)
     last = (np.int64(1) << np.int64(extra)) - np.int64(1)
     for i in range(len(codes)):
         x = np.int64(codes[i])
-        lowest = (np.int64(words[i]) << np.int64(extra)) - keep[x]
+        step = off[x]
+        lowest = (np.int64(words[i]) << np.int64(extra)) - (total - others * step)
         if lowest + last < 0:
             out[i] = x
         elif lowest < 0:
             ties[found] = i
             found += 1
         else:
-            step = np.uint64(lowest) // np.uint64(off[x])
-            z = np.int64(step)
-            if lowest + last >= (z + 1) * off[x]:
+            z = np.int64(np.uint64(lowest) // np.uint64(step))
+            if lowest + last >= (z + 1) * step:
                 ties[found] = i
                 found += 1
             out[i] = z + 1 if z >= x else z

@@ -92,3 +92,40 @@ def mixture_probabilities(
         for m in range(components):
             total += product[m]
         out[i] = total
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def log_density(alpha: Any, spread: Any) -> Any:  # pragma: no cover - compiled
+    """Return the log posterior density of α0 ξ given how often records use each profile."""
+    profiles, width = spread.shape
+    records = 0.0
+    for c in range(width):
+        records += spread[0, c]
+    total = 0.0
+    value = 0.0
+    for k in range(profiles):
+        total += alpha[k]
+        rising = 0.0
+        for c in range(1, width):
+            rising += np.log(alpha[k] + c - 1)
+            value += spread[k, c] * rising
+    for c in range(width - 1):
+        value -= records * np.log(total + c)
+    return value - total - (profiles - 1) * np.log(total)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def move_alpha(
+    alpha: Any, spread: Any, steps: Any, log_uniforms: Any
+) -> None:  # pragma: no cover - compiled
+    """Metropolis steps on the logarithm of each entry of α0 ξ, in place."""
+    now = log_density(alpha, spread)
+    for move in range(steps.shape[0]):
+        for k in range(len(alpha)):
+            old = alpha[k]
+            alpha[k] = old * np.exp(steps[move, k])
+            then = log_density(alpha, spread)
+            if log_uniforms[move, k] < then - now + steps[move, k]:
+                now = then
+            else:
+                alpha[k] = old
