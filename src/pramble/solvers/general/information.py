@@ -38,7 +38,7 @@ def solve(problem: Problem) -> Design:
 
         return solve_invariant(problem)
     share = information_share(problem)
-    watch = Watch(problem.tolerance, problem.time_limit, problem.progress)
+    watch = Watch(problem.tolerance / 2, problem.time_limit, problem.progress)
     ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
     quick = closed_forms(problem)
     value = max(mutual_information(problem.prior, one) for one in quick)
@@ -56,7 +56,7 @@ def information_share(problem: Problem) -> float:
     """Return the share of the best information below which no candidate may fall."""
     asked = problem.information_at_least
     if asked is None:
-        return 1 - problem.tolerance / 2
+        return 1 - 0.45 * problem.tolerance
     if not 0 <= asked <= 1:
         raise InvalidInput(
             "information_at_least is a share of the best information, between 0 and 1; "
