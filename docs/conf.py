@@ -26,3 +26,6 @@ html_theme_options = {
 }
 exclude_patterns = ["_build"]
 numpydoc_show_class_members = False
+html_static_path = ["_static"]
+html_css_files = ["pramble.css"]
+autodoc_typehints = "none"

@@ -5,6 +5,11 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
+from pramble import datasets
+from pramble.calibration.calibrate import calibrate
+from pramble.calibration.calibration import Calibration
+from pramble.engine.files import perturb_file
+from pramble.engine.perturb import perturb
 from pramble.errors import (
     InvalidData,
     InvalidInput,
@@ -15,7 +20,10 @@ from pramble.errors import (
     NotIdentifiable,
     PrambleError,
     PrivacyError,
+    WriteFailed,
 )
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -29,35 +37,66 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.releasing.opening import Release, open_release
+from pramble.report.verb import release
+from pramble.risk.assess import assess
+from pramble.risk.assessment import Assessment
+from pramble.risk.membership import Membership
 from pramble.solvers.design import design
+from pramble.solvers.paper import (
+    keep_levels,
+    privacy_constraints,
+    privacy_vertices,
+    symmetric_optimum,
+    vertex_threshold,
+)
 from pramble.solvers.result import Design
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assessment",
+    "Calibration",
     "Certificate",
     "Design",
+    "Estimate",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
     "InvalidPlan",
     "InvalidPrior",
     "Mechanism",
+    "Membership",
     "NotConverged",
     "NotIdentifiable",
     "PrambleError",
     "PrivacyError",
+    "Release",
+    "WriteFailed",
+    "assess",
+    "calibrate",
     "certify",
     "compose",
     "conditional_entropy",
+    "datasets",
     "design",
     "entropy",
+    "estimate",
     "estimation_variance",
     "fisher_information",
     "information_bound",
+    "keep_levels",
     "keep_probabilities",
     "mutual_information",
+    "open_release",
+    "perturb",
+    "perturb_file",
+    "privacy_constraints",
+    "privacy_vertices",
     "product",
     "randomized_response",
+    "release",
     "released_distribution",
+    "symmetric_optimum",
+    "vertex_threshold",
 ]

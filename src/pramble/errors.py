@@ -8,12 +8,15 @@
     │   ├── InvalidPrior         not a probability vector
     │   ├── InvalidData          values, rows or files that do not fit what was declared
     │   └── InvalidPlan          a plan that contradicts itself or the file
+    ├── WriteFailed (also an OSError)  an output that could not be completed, and was not left
     ├── PrivacyError             what was asked would break the stated privacy
     ├── NotIdentifiable          the release does not determine what was asked
     └── NotConverged             a fit or solve that stopped before its tolerance
 
 A message says what must hold, what was found, and what to do about it.
 """
+
+from typing import Any
 
 
 class PrambleError(Exception):
@@ -50,12 +53,22 @@ class InvalidPlan(InvalidInput):
     """A plan that contradicts itself or the file it is for."""
 
 
+class WriteFailed(PrambleError, OSError):
+    """An output could not be completed; nothing was left under its name."""
+
+
 class PrivacyError(PrambleError):
     """What was asked would break the stated privacy."""
 
 
 class NotIdentifiable(PrambleError):
-    """The release does not determine what was asked."""
+    """The release does not determine what was asked.
+
+    ``directions`` holds, where known, a basis of the differences of priors that give the same
+    released law, one per row.
+    """
+
+    directions: Any = None
 
 
 class NotConverged(PrambleError):

@@ -1,12 +1,20 @@
 """The typer application: its verbs, its global options, and how errors end."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from pramble.cli import console
+from pramble.cli.assess import assess
+from pramble.cli.calibrate import calibrate
+from pramble.cli.certify import certify
 from pramble.cli.demo import demo
+from pramble.cli.design import design
+from pramble.cli.init import init
+from pramble.cli.ledger import ledger
+from pramble.cli.release import release
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -19,7 +27,16 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
-VERBS = [demo]
+VERBS: list[Callable[..., None]] = [
+    init,
+    design,
+    certify,
+    release,
+    assess,
+    calibrate,
+    ledger,
+    demo,
+]
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:

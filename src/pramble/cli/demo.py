@@ -1,31 +1,148 @@
-"""``pramble demo``: the main job, on built-in numbers."""
+"""``pramble demo``: the curator's and the analyst's whole job, on built-in people."""
 
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 from rich.table import Table
 
-from pramble.cli.console import answers
+from pramble.cli.console import answers, messages
+from pramble.errors import InvalidInput
 
-SCENARIO_I = (0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09)
-"""The first prior of the paper's simulation study."""
+if TYPE_CHECKING:
+    from pramble.estimation.result import Estimate
+
+POPULATION = 19_867_248
+COLUMNS = ("SEX", "MARST", "EDUC")
+KEYS = ("SEX", "AGE", "MARST", "RACESING", "EDUC", "EMPSTAT")
+ALPHA = 6.0
 
 
-def demo() -> None:
-    """Show what privacy leaves of the information in a ten-valued variable."""
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make.")] = Path(
+        "demo-release"
+    ),
+    rows: Annotated[int, typer.Option(help="Number of people.", min=1000)] = 953_076,
+) -> None:
+    """Play both parts on made-up New Yorkers: assess, release, and estimate from the release.
+
+    Examples
+    --------
+      pramble demo
+
+      pramble demo --rows 10000 --out try
+    """
     import pramble
 
-    table = Table(title="Randomised response on the paper's first scenario (10 values)")
-    for heading in ("α asked", "α certified", "kept", "information", "most possible", "share"):
-        table.add_column(heading, justify="right")
-    for alpha in (0.5, 1.0, 2.0, 4.0):
-        mechanism = pramble.randomized_response(10, alpha)
-        certificate = pramble.certify(mechanism)
-        information = pramble.mutual_information(SCENARIO_I, mechanism)
-        most = min(pramble.information_bound(alpha), pramble.entropy(SCENARIO_I))
+    say = answers().print
+    fresh_folder(out)
+    source = out / "people.parquet"
+    with step(f"drawing {rows:,} people with ten variables"):
+        people = write_people(source, rows)
+    say(f"[bold]A confidential file[/bold]: {rows:,} made-up New Yorkers, ten variables, {source}.")
+    with step("measuring the risk"):
+        risk = pramble.assess(people, keys=list(KEYS), population_size=POPULATION, model="two-way")
+    say(
+        f"[bold]The risk[/bold]: someone who knows {', '.join(KEYS)} of a person finds "
+        f"{risk.sample_uniques:,} of them alone in their combination, and would match "
+        f"{risk.tau2:,.0f} of those correctly."
+    )
+    with step("designing, randomising, checking, reporting"):
+        release = pramble.release(
+            source,
+            out / "release",
+            columns=list(COLUMNS),
+            alpha=ALPHA,
+            ledger=False,
+            risk={"keys": list(KEYS), "population_size": POPULATION},
+        )
+    show_release(release)
+    with step("estimating from the release alone"):
+        opened = pramble.open_release(out / "release")
+        estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
+    show_estimate(estimate, truth=people, released=opened.data)
+    say(f"\nOpen [bold]{out / 'release' / 'report.html'}[/bold] in a browser for the whole story.")
+
+
+def fresh_folder(folder: Path) -> None:
+    """Make the folder anew; refuse to touch one that a demo did not make."""
+    mark = folder / "made-by-pramble-demo"
+    if folder.exists() and any(folder.iterdir()):
+        if not mark.exists():
+            raise InvalidInput(
+                f"The demo makes its folder itself, and {folder} holds other files. "
+                "Name another with --out."
+            )
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+
+
+def write_people(path: Path, rows: int) -> Any:
+    """Draw the people, write them, and return the table."""
+    import pyarrow.parquet as parquet
+
+    from pramble.datasets import synthetic_new_york
+
+    people = synthetic_new_york(rows)
+    parquet.write_table(people, path)
+    return people
+
+
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    """Say what is going on, then how long it took."""
+    console, started = messages(), time.perf_counter()
+    with console.status(f"{what} …"):
+        yield
+    console.print(f"[dim]{what}: {time.perf_counter() - started:.1f} s[/dim]")
+
+
+def show_release(release: Any) -> None:
+    """Print what the release protects, and what it keeps."""
+    outcome = release.outcome
+    table = Table(title=f"Released at α = {outcome.alpha:.4g} a record", title_justify="left")
+    for heading in ("column", "values", "α", "changed", "information kept, of what α allows"):
+        table.add_column(heading, justify="left" if heading == "column" else "right")
+    for column in outcome.columns:
         table.add_row(
-            f"{alpha:g}",
-            f"{certificate.alpha:.12f}",
-            f"{mechanism.matrix[0, 0]:.1%}",
-            f"{information:.6f} nats",
-            f"{most:.6f} nats",
-            f"{information / most:.0%}",
+            column.name,
+            str(len(column.categories)),
+            f"{column.alpha:.3f}",
+            f"{column.change_expected:.1%}",
+            f"{column.information:.4f} nats, {column.share:.0%}",
+        )
+    answers().print(table)
+    risk = outcome.risk
+    answers().print(
+        f"[bold]The risk afterwards[/bold]: {risk.tau2_after:,.0f} correct matches expected, "
+        f"not {risk.tau2_before:,.0f}."
+    )
+
+
+def show_estimate(estimate: "Estimate", *, truth: Any, released: Any) -> None:
+    """Print truth, face value and estimate side by side."""
+    import pyarrow.compute as pc
+
+    def shares(table: Any) -> dict[str, float]:
+        counts = pc.value_counts(table["MARST"]).to_pylist()
+        return {entry["values"]: entry["counts"] / table.num_rows for entry in counts}
+
+    before, after = shares(truth), shares(released)
+    table = Table(title="What an analyst recovers: marital status", title_justify="left")
+    for heading in ("", "in the file", "released", "estimated", "95 % interval"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for row in estimate.table.to_pylist():
+        label = row["MARST"]
+        table.add_row(
+            str(label),
+            f"{before.get(label, 0):.2%}",
+            f"{after.get(label, 0):.2%}",
+            f"{row['probability']:.2%}",
+            f"{row['lower']:.2%} to {row['upper']:.2%}",
         )
     answers().print(table)

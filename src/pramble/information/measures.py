@@ -199,4 +199,4 @@ def _information_from_row(mechanism: UniformRows, p: Floats, star: int) -> float
     released = off_star * float(entropy_excess((shift + q * (keep - off)) / off_star).sum())
     own = np.asarray((shift - q.sum() * (keep_star - off_star)) / keep_star)
     released += keep_star * float(entropy_excess(own))
-    return (float(q @ rows) - released) / TOTAL
+    return float((q @ rows - released) / TOTAL)

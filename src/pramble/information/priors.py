@@ -11,7 +11,7 @@ SUM_TOLERANCE = 1e-9
 def as_prior(p: ArrayLike, *, size: int | None = None) -> NDArray[np.float64]:
     """Return a read-only probability vector; refuse what is none, naming the place.
 
-    The vector is divided by its sum, which must be 1 within 1e-9.
+    The sum must be 1 within 1e-9; the vector is divided by it unless it is 1 within float error.
     """
     try:
         prior = np.array(p, dtype=np.float64)
@@ -32,6 +32,7 @@ def as_prior(p: ArrayLike, *, size: int | None = None) -> NDArray[np.float64]:
         )
     if size is not None and len(prior) != size:
         raise InvalidPrior(f"The mechanism has {size} categories; the prior has {len(prior)}.")
-    prior /= total
+    if abs(total - 1) > 1e-15:
+        prior /= total
     prior.flags.writeable = False
     return prior

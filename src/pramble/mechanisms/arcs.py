@@ -60,9 +60,7 @@ class Arcs(Mechanism):
         if not 1 <= self.width < T:
             raise InvalidMechanism(f"Arcs must be 1 to {T - 1} slots wide; found {self.width}.")
         if not 1 <= self.low <= TOTAL // T:
-            raise InvalidMechanism(
-                f"The low weight must lie in 1..2**53 // {T}; found {self.low}."
-            )
+            raise InvalidMechanism(f"The low weight must lie in 1..2**53 // {T}; found {self.low}.")
         object.__setattr__(self, "positions", read_only(positions))
         object.__setattr__(self, "slots", read_only(slots))
         object.__setattr__(self, "width", int(self.width))

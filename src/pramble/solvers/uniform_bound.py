@@ -52,6 +52,7 @@ class Relaxation:
         self.node = node
         self.ends = np.array([node.lower, node.upper])
         self.free = 2 if model.kind.free else 1
+        self.columns = np.arange(len(p))
         levels = [HIGH, LOW][: self.free] + singles(model)
         t = model.kind.t[levels][:, None]
         middle = (node.lower + node.upper) / 2
@@ -102,7 +103,7 @@ class Relaxation:
         end = int(totals.argmax())
         size = float(np.abs(best[end]).sum()) + self.star_size + abs(multiplier) * self.reach
         rows = self.rows(gains[end])
-        slope = float(np.take_along_axis(self.moves, rows[None], axis=0).sum()) - self.ends[end]
+        slope = float(self.moves[rows, self.columns].sum()) - self.ends[end]
         S = self.node.model.size
         bound = (float(totals[end]) + SAFETY * size + self.tilt) / S
         return Relaxed(multiplier, bound, slope / S, end)
@@ -145,7 +146,7 @@ class Relaxation:
         """Return the relaxation's level of every category, and what its other level would cost."""
         gains = self.lines[relaxed.end] + relaxed.multiplier * self.moves
         rows = self.rows(gains)
-        choice = np.take_along_axis(self.levels, rows[None], axis=0)[0]
+        choice = self.levels[rows, self.columns]
         slack = np.zeros(len(rows))
         if self.free == 2:
             slack = np.where(self.node.may[HIGH] & self.node.may[LOW], np.ptp(gains[:2], axis=0), 0)

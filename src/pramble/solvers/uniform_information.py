@@ -32,6 +32,9 @@ LARGEST_ALPHA = 44.0
 FINEST = 1e-9
 """The search does not go below this relative tolerance: float margins would drown it."""
 
+TIE = 1e-12
+"""Relative difference below which two assignments count as equally good."""
+
 LIKELY = 3
 
 
@@ -145,18 +148,25 @@ def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.i
 def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
     """Return the assignment that is best after rounding, and its mechanism.
 
-    Rounding lowers the value, so assignments below the best rounded one cannot win.
+    Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
+    (categories that never occur may be at any level) the one with the fewest levels is taken.
     """
     best: tuple[float, Found, UniformRows] | None = None
-    for found in sorted(search.found.values(), key=lambda one: -one.value):
-        if best is not None and found.value <= best[0]:
-            break
+    for found in sorted(search.found.values(), key=lambda one: rank(one, search.value)):
+        if best is not None and found.value <= best[0] * (1 + TIE):
+            continue
         for mechanism in rounded(problem, found):
             value = mutual_information(problem.prior, mechanism)
             if best is None or value > best[0]:
                 best = value, found, mechanism
     assert best is not None
     return best[1], best[2]
+
+
+def rank(found: Found, best: float) -> tuple[bool, int, float]:
+    """Return what orders assignments: those as good as the best first, simple ones among them."""
+    used = {*np.unique(found.choice).tolist(), found.model.star}
+    return found.value < best * (1 - TIE), len(used), -found.value
 
 
 def rounded(problem: Problem, found: Found) -> Iterator[UniformRows]:

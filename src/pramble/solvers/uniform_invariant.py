@@ -54,6 +54,12 @@ def segment(problem: Problem) -> tuple[float, float]:
         )
     low = max(least(p[-1], p[-2], shrink * n), least(p[-2], p[-1], shrink * n))
     high = min(most(p[0], p[1], shrink / n), most(p[1], p[0], shrink / n))
+    if low > high:
+        raise PrivacyError(
+            f"No matrix with uniform rows keeps this prior at alpha = {problem.alpha:g}: moving "
+            f"the rarest value ({p[0]:.6g}) asks theta <= {high:.6g}, hiding the commonest "
+            f'({p[-1]:.6g}) asks theta >= {low:.6g}. Use family="general", or a larger alpha.'
+        )
     return low, high
 
 

@@ -41,21 +41,10 @@ class Kind:
     t: Floats
     off: Floats
     keep: Floats
-
-    @property
-    def single_top(self) -> bool:
-        """Whether exactly one category is at the top level."""
-        return self.corner.top != self.corner.high
-
-    @property
-    def single_bottom(self) -> bool:
-        """Whether exactly one category is at the bottom level."""
-        return self.corner.bottom != self.corner.low
-
-    @property
-    def free(self) -> bool:
-        """Whether categories can choose between two levels."""
-        return self.corner.high != self.corner.low
+    single_top: bool
+    single_bottom: bool
+    free: bool
+    """Whether categories can choose between two levels."""
 
     def choices(self) -> list[int]:
         """Return the levels that a category can be at."""
@@ -71,6 +60,9 @@ def kind_of(corner: Corner, size: int) -> Kind:
         t=np.array([float((1 - size * q) / n) for q in corner]),
         off=np.array([float(size * (1 - q) / n) for q in corner]),
         keep=np.array([float(size * q) for q in corner]),
+        single_top=corner.top != corner.high,
+        single_bottom=corner.bottom != corner.low,
+        free=corner.high != corner.low,
     )
 
 

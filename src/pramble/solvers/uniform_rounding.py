@@ -42,8 +42,8 @@ class Rounding:
 
     def exact(self, level: int) -> Fraction:
         """Return the off weight before rounding."""
-        q: Fraction = self.corner[level]
-        return (1 - q) / (self.size - 1) * TOTAL
+        weight: Fraction = (1 - self.corner[level]) / (self.size - 1) * TOTAL
+        return weight
 
     def around(self, level: int, reach: int) -> list[int]:
         """Return the integers around the exact weight."""

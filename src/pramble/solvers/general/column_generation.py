@@ -194,9 +194,7 @@ class _Search:
         """Price, move the bound and the centre when this proves a better one, return the sets."""
         slack = self.watch.tolerance * max(self.value, self.bound * 1e-3) * SLACK
         nodes = MOST_NODES if pull else 10 * MOST_NODES
-        found = price(
-            self.prior, self.gain.a1 * prices, self.gain, slack=slack, most_nodes=nodes
-        )
+        found = price(self.prior, self.gain.a1 * prices, self.gain, slack=slack, most_nodes=nodes)
         total = math.fsum(prices)
         violation = max(found.bound - total, 0.0) + 8 * UNIT * float(np.abs(prices).sum())
         if total + violation < self.bound:

@@ -1,0 +1,1 @@
+"""Which α meets a target of risk or of accuracy."""

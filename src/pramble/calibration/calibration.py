@@ -1,0 +1,111 @@
+"""What a calibration says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.calibration.target import Target
+from pramble.mechanisms.base import Mechanism, read_only
+from pramble.risk.assessment import Assessment
+from pramble.risk.perturbed import RiskAfter
+from pramble.solvers.result import Design
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The α that meets a target, what it gives, and the curve it was found on.
+
+    Attributes
+    ----------
+    alpha : float
+        For a measure of risk the largest α found that meets the target, for an error the smallest;
+        over several columns the total. When ``met`` is false, the α that came nearest.
+    value : float
+        The measure at exactly the mechanisms of ``designs``.
+    met : bool
+        Whether ``value`` is at most the target.
+    designs : mapping from column to Design
+    target : Target
+        ``target.measure``, ``target.at_most`` and ``target.level``.
+    before : Assessment
+        The risk of the file as it is.
+    after : RiskAfter or None
+        The risk left at ``alpha``.
+    curve : record array
+        For every α tried, in order: ``alpha``, ``value``, ``tau1``, ``tau2``, ``worst``,
+        ``information`` (nats), ``kept`` (of the entropy), ``error``.
+    notes : tuple of str
+        What the reader must know.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> people = {"age": [20, 20, 40, 60] * 5, "sex": ["f", "f", "m", "f"] * 5}
+    >>> k = pramble.calibrate(people, ["age", "sex"], population_size=50, model="independence",
+    ...                       column="age", measure="worst", at_most=0.1)
+    >>> k.met, k.value <= 0.1, k.design.certificate.satisfies(k.alpha)
+    (True, True, True)
+    >>> k.curve.dtype.names[:3]
+    ('alpha', 'value', 'tau1')
+    """
+
+    alpha: float
+    value: float
+    met: bool
+    designs: Mapping[str, Design]
+    target: Target
+    before: Assessment = field(repr=False)
+    after: RiskAfter | None = field(repr=False)
+    curve: NDArray[np.void] = field(repr=False)
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        read_only(self.curve)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def design(self) -> Any:
+        """The design of the one column; with several columns, all of them by name."""
+        return next(iter(self.designs.values())) if len(self.designs) == 1 else self.designs
+
+    @property
+    def plan(self) -> dict[str, Mechanism]:
+        """The mechanisms, by column."""
+        return {name: design.mechanism for name, design in self.designs.items()}
+
+    def plot(self) -> "Figure":
+        """Return a figure of risk and information against α, with the target and the choice."""
+        from pramble.calibration.plot import plot_calibration
+
+        return plot_calibration(self)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain data for JSON."""
+        figures = {
+            "alpha": self.alpha,
+            "value": self.value,
+            "met": self.met,
+            "measure": self.target.measure,
+            "at_most": self.target.at_most,
+            "level": self.target.level,
+            "columns": {name: design.alpha for name, design in self.designs.items()},
+            "information": {name: design.information for name, design in self.designs.items()},
+            "before": self.before.summary(),
+            "notes": list(self.notes),
+            "curve": {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()},
+        }
+        if self.after is not None:
+            figures["after"] = {
+                "tau1": self.after.tau1,
+                "tau2": self.after.tau2,
+                "worst": self.after.worst,
+            }
+        return figures

@@ -1,0 +1,70 @@
+"""What is to be met: a measure and the most it may be."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pramble.errors import InvalidInput
+from pramble.information.fisher import estimation_variance
+from pramble.risk.perturbed import RiskAfter
+from pramble.solvers.result import Design
+
+MEASURES = {
+    "tau1": "expected released uniques that are unique in the population and stand on their cell",
+    "tau2": "expected right matches among released uniques",
+    "worst": "largest chance that a match is right",
+    "share": "share of records whose match is right with a chance above the level",
+    "error": "expected distance of the estimated from the true distribution",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A measure that must be at most a given value.
+
+    ``level`` belongs to the measure "share": the chance above which a record counts.
+    """
+
+    measure: str
+    at_most: float
+    level: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise InvalidInput(
+                f"measure must be one of {', '.join(MEASURES)}; found {self.measure!r}."
+            )
+        if not self.at_most >= 0:
+            raise InvalidInput(f"at_most must be a number from 0 on; found {self.at_most!r}.")
+        if (self.measure == "share") != (self.level is not None):
+            raise InvalidInput(
+                'level, the chance above which a record counts, goes with measure="share" and '
+                f"with no other; found measure={self.measure!r} and level={self.level!r}."
+            )
+
+    @property
+    def of_risk(self) -> bool:
+        """Whether the measure is one of risk, which grows with α, and not of error."""
+        return self.measure != "error"
+
+    def value(self, left: RiskAfter | None, designs: Mapping[str, Design], *, n: int) -> float:
+        """Return the measure, given the risk left and the designs of the columns."""
+        if self.measure == "error":
+            return estimation_error(designs, n=n)
+        assert left is not None
+        if self.measure == "share":
+            assert self.level is not None
+            return left.share_above(self.level)
+        return float(getattr(left, self.measure))
+
+
+def estimation_error(designs: Mapping[str, Design], *, n: int) -> float:
+    r"""Return :math:`\sqrt{\operatorname{tr}\operatorname{Cov}(\hat p)}`, the largest column's.
+
+    Asymptotic, for the maximum likelihood estimate from n released records; infinite when a column
+    is not identifiable.
+    """
+    return max(
+        math.sqrt(estimation_variance(design.prior, design.mechanism) / n)
+        for design in designs.values()
+    )

@@ -1,0 +1,160 @@
+"""``pramble assess``: how likely is re-identification."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from pramble.cli.console import answers, print_json
+from pramble.cli.fitting_progress import fitting_progress
+from pramble.cli.risk_options import margins, names, read_plan, rules
+
+if TYPE_CHECKING:
+    from pramble.risk.assessment import Assessment
+    from pramble.risk.compare import Comparison
+
+File = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
+Keys = Annotated[
+    list[str], typer.Option(help="The columns an intruder may know, separated by commas.")
+]
+Population = Annotated[
+    float | None, typer.Option(help="How many people the file was sampled from.")
+]
+ModelName = Annotated[
+    str, typer.Option(help="independence, two-way, search, membership or none (class sizes).")
+]
+Margins = Annotated[
+    list[str] | None,
+    typer.Option("--margin", help="Fit this margin, as 'age,sex'; give it as often as needed."),
+]
+Weights = Annotated[str | None, typer.Option(help="The column of sampling weights.")]
+Impossible = Annotated[
+    list[str] | None,
+    typer.Option(help="A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
+]
+Missing = Annotated[
+    str, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def assess(
+    file: File,
+    keys: Keys,
+    population: Population = None,
+    model: ModelName = "two-way",
+    margin: Margins = None,
+    weights: Weights = None,
+    household: Annotated[str | None, typer.Option(help="The column that names households.")] = None,
+    impossible: Impossible = None,
+    missing: Missing = "category",
+    plan: Annotated[
+        list[Path] | None,
+        typer.Option(help="A release folder or plan whose risk left to show; several compare."),
+    ] = None,
+    riskiest: Annotated[
+        int, typer.Option(help="List so many rows of highest risk. Shows confidential values.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Say how likely re-identification is, and what a plan leaves of it."""
+    import pramble
+
+    with fitting_progress() as progress:
+        a = pramble.assess(
+            file,
+            names(keys),
+            population_size=population,
+            model=margins(model, margin or []),
+            weights=weights,
+            household=household,
+            impossible=rules(impossible or []),
+            missing=missing,  # type: ignore[arg-type]  # assess refuses other words
+            progress=progress,
+        )
+        plans = {str(path): read_plan(path) for path in plan or []}
+        comparison = a.compare(plans) if plans else None
+    if as_json:
+        document = a.summary()
+        if comparison is not None:
+            document["after"] = comparison.summary()
+        if riskiest:
+            document["riskiest"] = a.riskiest(riskiest)
+        print_json(document)
+        return
+    answers().print(figures_table(a))
+    if comparison is not None:
+        answers().print(comparison_table(comparison))
+        answers().print(comparison.verdict)
+    if riskiest:
+        answers().print(riskiest_table(a, riskiest))
+
+
+def figures_table(a: "Assessment") -> Table:
+    """Return the figures of the whole file."""
+    table = Table(title=f"Disclosure risk by {', '.join(a.keys)}", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("records", f"{a.n:,}")
+    if a.population_size == a.population_size:
+        table.add_row("population", f"{a.population_size:,.0f}")
+    table.add_row("classes, of possible cells", f"{len(a.table.counts):,} of {a.table.cells:,}")
+    table.add_row("sample uniques", f"{a.sample_uniques:,}")
+    table.add_row("records in classes below 3; below 5", f"{a.below(3):,}; {a.below(5):,}")
+    if a.fit is not None or a.sample_uniques == 0:
+        table.add_row("unique in the population too (τ1)", f"{a.tau1:.4g}")
+        table.add_row("right matches of sample uniques (τ2)", f"{a.tau2:.4g}")
+    if a.chains is not None:
+        table.add_row("95 % interval of τ1", _interval(a.chains.tau1_interval))
+        table.add_row("95 % interval of τ2", _interval(a.chains.tau2_interval))
+    if a.criteria is not None:
+        z1, z2 = a.criteria.standardised
+        table.add_row("fit: B1/√v1, B2/√v2", f"{z1:.2f}, {z2:.2f}")
+    for name in ("individual", "household"):
+        if name in a.records.dtype.names:
+            table.add_row(f"sum of {name} risk", f"{a.records[name].sum():.6g}")
+    table.add_row("model", f"{a.model} ({a.reason})")
+    return table
+
+
+def comparison_table(comparison: "Comparison") -> Table:
+    """Return plans side by side."""
+    table = Table(title="Risk left and information kept")
+    table.add_column("plan")
+    level = f"r2 above {comparison.level:g}"
+    for heading in ("α", "τ1 left", "τ2 left", "largest r2", level, "information kept"):
+        table.add_column(heading, justify="right")
+    none = f"{comparison.before_tau1:.4g}", f"{comparison.before_tau2:.4g}"
+    table.add_row("as it is", "∞", *none, "", "", "100 %")
+    for plan in comparison:
+        table.add_row(
+            plan.name,
+            f"{plan.alpha:.4g}",
+            f"{plan.tau1:.4g}",
+            f"{plan.tau2:.4g}",
+            f"{plan.worst:.3f}",
+            f"{100 * plan.share:.2f} %",
+            f"{100 * plan.kept:.0f} %",
+        )
+    return table
+
+
+def riskiest_table(a: "Assessment", count: int) -> Table:
+    """Return the rows of highest risk."""
+    table = Table(title="Rows of highest risk (confidential)")
+    table.add_column("row", justify="right")
+    for key in a.keys:
+        table.add_column(key)
+    risks = [name for name in a.records.dtype.names if name != "class_size"]
+    for name in ("class size", *risks):
+        table.add_column(name, justify="right")
+    for row in a.riskiest(count):
+        values = [str(value) for value in row["keys"].values()]
+        figures = [f"{row[name]:.4f}" for name in risks]
+        table.add_row(str(row["row"]), *values, str(row["class_size"]), *figures)
+    return table
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.4g} to {ends[1]:.4g}"

@@ -1,0 +1,166 @@
+"""``pramble design``: which matrix is best at this privacy, and how do we know."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pramble.cli.console import answers, messages, print_json
+from pramble.errors import InvalidData, InvalidPrior
+
+if TYPE_CHECKING:
+    from pramble.solvers.result import Design
+
+LEAK = (
+    "The prior was counted on {file!r}. If that file is confidential, publishing the matrix says "
+    "something about it that alpha does not cover: use a public prior, a uniform one, or "
+    "`pramble release`, which counts with noise paid from the budget."
+)
+
+
+def design(
+    alpha: Annotated[float, typer.Option(help="Privacy α (the ε of most of the literature).")],
+    prior: Annotated[
+        str | None, typer.Option(help="Probabilities of the categories: 0.5,0.3,0.2.")
+    ] = None,
+    uniform: Annotated[
+        int | None, typer.Option(help="So many categories, all equally likely.")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Count the prior in this file (with --column).")
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="The column to count.")] = None,
+    categories: Annotated[str | None, typer.Option(help="Labels in order: a,b,c.")] = None,
+    family: Annotated[str, typer.Option(help="uniform or general matrices.")] = "uniform",
+    objective: Annotated[str, typer.Option(help="information or estimation.")] = "information",
+    invariant: Annotated[bool, typer.Option("--invariant", help="Keep released shares.")] = False,
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="One keep probability for all.")
+    ] = False,
+    keep_at_least: Annotated[
+        float | None, typer.Option(help="No category is kept with less than this.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Relative gap to prove.")] = 1e-6,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds to search at most.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the mechanism to this JSON file.")
+    ] = None,
+    matrix: Annotated[
+        Path | None, typer.Option(help="Write the labelled matrix to this CSV file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Find the best matrix at a given privacy, with a proof that none is better.
+
+    Examples
+    --------
+      pramble design --alpha 1 --prior 0.5,0.3,0.2 --categories a,b,c
+
+      pramble design --alpha 1 --from people.csv --column region --matrix region.csv
+    """
+    import pramble
+
+    given = [prior is not None, uniform is not None, source is not None]
+    if sum(given) != 1:
+        raise typer.BadParameter("give one of --prior, --uniform and --from", param_hint="--prior")
+    if (source is None) != (column is None):
+        raise typer.BadParameter("--from and --column go together", param_hint="--column")
+    labels = None if categories is None else [label.strip() for label in categories.split(",")]
+    if source is not None and column is not None:
+        probabilities, labels = counted(source, column, labels)
+        messages().print(f"Warning: {LEAK.format(file=source.name)}", style="yellow")
+    elif uniform is not None:
+        probabilities = [1 / uniform] * max(uniform, 0)
+    else:
+        probabilities = numbers(prior or "")
+    answer = pramble.design(
+        probabilities,
+        alpha,
+        family=family,
+        objective=objective,
+        categories=labels,
+        invariant=invariant,
+        symmetric=symmetric,
+        keep_at_least=keep_at_least,
+        tolerance=tolerance,
+        time_limit=time_limit,
+    )
+    if as_json:
+        print_json(document(answer))
+    else:
+        answers().print(repr(answer), markup=False, soft_wrap=True)
+    if out is not None:
+        out.write_text(json.dumps(answer.mechanism.to_json(), indent=1), encoding="utf-8")
+    if matrix is not None:
+        from pramble.mechanisms.csv_form import write_csv
+
+        write_csv(answer.mechanism, matrix)
+
+
+def numbers(text: str) -> list[float]:
+    """Return comma-separated numbers."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidPrior(
+            f"A prior must be numbers separated by commas, as 0.5,0.3,0.2; found {text!r}."
+        ) from None
+
+
+def counted(
+    source: Path, column: str, labels: list[str] | None
+) -> tuple[list[float], list[Any] | None]:
+    """Return the shares of the values of a column, and the labels; empty cells are left out."""
+    from pramble.releasing.source import check_declared, open_source, seen_labels
+
+    file = open_source(source)
+    if column not in file.names:
+        raise InvalidData(
+            f"{source.name!r} has no column {column!r}; it has {', '.join(file.names)}."
+        )
+    counts: Counter[Any] = Counter()
+    for batch in file.batches([column]):
+        for pair in batch.columns[0].value_counts().to_pylist():
+            counts[pair["values"]] += pair["counts"]
+    for empty in (None, ""):
+        counts.pop(empty, None)
+    if labels is None:
+        found: list[Any] = list(seen_labels(column, counts))
+    else:
+        check_declared(column, counts, labels)
+        found = list(labels)
+    total = sum(counts.values())
+    if not total:
+        raise InvalidData(f"Column {column!r} of {source.name!r} has no values.")
+    return [counts[label] / total for label in found], found
+
+
+def document(answer: "Design") -> dict[str, Any]:
+    """Return the answer as plain data."""
+    labels = answer.mechanism.labels.values
+    return {
+        "alpha": answer.alpha,
+        "family": answer.family,
+        "objective": answer.objective,
+        "value": answer.value,
+        "bound": answer.bound,
+        "gap": answer.gap,
+        "stopped": answer.stopped,
+        "information": answer.information,
+        "share": answer.share,
+        "certified_alpha": answer.certificate.alpha,
+        "kept": answer.kept,
+        "keep": {str(label): q for label, q in zip(labels, answer.keep.tolist(), strict=True)},
+        "levels": [
+            {
+                "name": level.name,
+                "probability": level.probability,
+                "categories": [labels[i] for i in level.positions.tolist()],
+            }
+            for level in answer.levels
+        ],
+        "notes": list(answer.notes),
+        "mechanism": answer.mechanism.to_json(),
+    }

@@ -1,0 +1,66 @@
+"""``pramble ledger``: what was spent on whom."""
+
+import csv
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from pramble.cli.console import answers, messages, print_json
+
+
+def ledger(
+    path: Annotated[Path | None, typer.Argument(help="A ledger file; your own by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Export as JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Export as CSV.")] = False,
+    cancel: Annotated[
+        int | None,
+        typer.Option(help="Remove this pending entry, of which nothing was published."),
+    ] = None,
+) -> None:
+    """List the releases in a ledger, with the running total of α for each file's people.
+
+    Examples
+    --------
+      pramble ledger
+
+      pramble ledger --csv > ledger.csv
+    """
+    from pramble.releasing.ledger import Ledger, default_ledger
+
+    book = Ledger(path or default_ledger())
+    if cancel is not None:
+        book.cancel(cancel)
+        messages().print(f"Removed pending release {cancel}.")
+        return
+    rows: list[dict[str, Any]] = []
+    totals: dict[str, Fraction] = {}
+    for entry in book.entries():
+        totals[entry.fingerprint] = totals.get(entry.fingerprint, Fraction(0)) + entry.alpha
+        rows.append({**entry.as_row(), "total": float(totals[entry.fingerprint])})
+    if as_json:
+        print_json(rows)
+    elif as_csv:
+        names = ["id", "created", "people", "columns", "alpha", "total", "target", "state"]
+        writer = csv.DictWriter(sys.stdout, names)
+        writer.writeheader()
+        writer.writerows({**row, "columns": " ".join(row["columns"])} for row in rows)
+    else:
+        table = Table(title=f"Releases in {book.path}")
+        for name in ("id", "created", "people", "columns", "α", "total", "target", "state"):
+            table.add_column(name, justify="right" if name in {"id", "α", "total"} else "left")
+        for row in rows:
+            table.add_row(
+                str(row["id"]),
+                row["created"],
+                row["people"],
+                ", ".join(row["columns"]),
+                f"{row['alpha']:.4g}",
+                f"{row['total']:.4g}",
+                row["target"],
+                row["state"],
+            )
+        answers().print(table)

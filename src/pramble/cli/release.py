@@ -1,0 +1,229 @@
+"""``pramble release``: file in, release folder out."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from pramble.cli.console import answers, messages, print_json
+
+if TYPE_CHECKING:
+    from pramble.releasing.opening import Release
+    from pramble.releasing.outcome import ReleaseOutcome
+
+HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
+
+
+def release(
+    source: Annotated[Path, typer.Argument(help="The confidential file: Parquet, CSV or Arrow.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Privacy in total for a record (ε).")] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="private (default), uniform, public or confidential.")
+    ] = None,
+    prior_file: Annotated[str | None, typer.Option(help="Public margins or another file.")] = None,
+    family: Annotated[str | None, typer.Option(help="uniform, general or response.")] = None,
+    objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
+    split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--format", help="parquet (default) or csv.")
+    ] = None,
+    keys: Annotated[str | None, typer.Option(help="Report the risk for these keys: a,b,c.")] = None,
+    population: Annotated[int | None, typer.Option(help="Size of the population.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything but the data.")] = False,
+    ledger: Annotated[Path | None, typer.Option(help="Ledger file; your own by default.")] = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter it nowhere.")] = False,
+    people: Annotated[
+        str | None, typer.Option(help="Name of the people, if several files hold the same.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Refuse to pass this α over all releases.")
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Write the secret key here; by default nowhere.")
+    ] = None,
+    confidential: Annotated[
+        bool,
+        typer.Option(
+            "--i-know-the-design-reveals-the-prior",
+            help="Allow a prior counted on the confidential file.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Randomise columns of a confidential file into a folder that may be published.
+
+    Every other column is released as it is, unless dropped.
+
+    Examples
+    --------
+      pramble release people.parquet --out out --columns sex,age,region --alpha 3
+
+      pramble init people.parquet --out plan.toml
+
+      pramble release people.parquet --out out --plan plan.toml --dry-run
+    """
+    from pramble.releasing.release import release as run
+
+    if out is None and not dry_run:
+        raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
+    if (plan is None) == (columns is None):
+        raise typer.BadParameter("give either --plan or --columns", param_hint="--plan")
+    settings: dict[str, Any] = {
+        "columns": listed(columns),
+        "prior": prior,
+        "prior_file": prior_file,
+        "family": family,
+        "objective": objective,
+        "split": split,
+        "drop": listed(drop),
+        "output": output,
+        "risk": risk_settings(keys, population),
+    }
+    with shown_progress() as progress:
+        result = run(
+            source,
+            out or Path("unwritten"),
+            plan=plan,
+            alpha=alpha,
+            dry_run=dry_run,
+            key_file=key_file,
+            ledger=False if no_ledger else True if ledger is None else ledger,
+            people=people,
+            budget=budget,
+            confidential_prior_allowed=confidential,
+            write_reports=report_writer(),
+            progress=progress,
+            **{name: value for name, value in settings.items() if value is not None},
+        )
+    if as_json:
+        print_json(as_document(result))
+    else:
+        show(result)
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Return the names in a comma-separated list."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | None:
+    """Return the risk table of a plan."""
+    if keys is None:
+        return None
+    return {"keys": listed(keys), **({} if population is None else {"population_size": population})}
+
+
+def report_writer() -> Callable[[Path, "ReleaseOutcome"], None] | None:
+    """Return the function that writes report.html and summary.html."""
+    from pramble.report.release_report import write_reports
+
+    return write_reports
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error while rows are written."""
+    bar = Progress(
+        TextColumn("randomising"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=messages(),
+        transient=True,
+    )
+    task = bar.add_task("rows", total=None)
+    with bar:
+        yield lambda done, rows: bar.update(task, completed=done, total=rows)
+
+
+def outcome_of(result: "Release") -> "ReleaseOutcome":
+    """Return the outcome, which a release made by this command always has."""
+    assert result.outcome is not None
+    return result.outcome
+
+
+def show(result: "Release") -> None:
+    """Print what was done, or would be."""
+    outcome, console = outcome_of(result), answers()
+    heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
+    console.print(
+        f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record"
+    )
+    table = Table()
+    for name in (
+        "column",
+        "α",
+        "on prior",
+        "prior",
+        "changed",
+        "information",
+        "of possible",
+        "s.e.",
+    ):
+        table.add_column(name, justify="left" if name in {"column", "prior"} else "right")
+    for c in outcome.columns:
+        error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
+        table.add_row(
+            escape(c.name),
+            f"{c.alpha:.4g}",
+            f"{c.alpha_prior:.3g}",
+            c.prior_source,
+            f"{c.change_expected:.1%}",
+            f"{c.information:.4f}",
+            f"{c.share:.0%}",
+            error,
+        )
+    console.print(table)
+    if outcome.risk:
+        risk = outcome.risk
+        console.print(
+            f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
+            f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after.",
+            soft_wrap=True,
+        )
+    size = f"{outcome.data_bytes / 1e6:.1f} MB"
+    console.print(f"{outcome.data_file}: {size}, {outcome.seconds:.1f} s")
+    for check in outcome.checks:
+        console.print(escape(f"checked: {check.name}. {check.detail}"), soft_wrap=True)
+    for warning in outcome.warnings:
+        messages().print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+
+
+def as_document(result: "Release") -> dict[str, Any]:
+    """Return the answer for scripts: figures of the release, none of them raw."""
+    outcome = outcome_of(result)
+    return {
+        "folder": None if result.folder is None else str(result.folder),
+        "dry_run": outcome.dry_run,
+        "rows": outcome.rows,
+        "alpha": outcome.alpha,
+        "alpha_limit": outcome.alpha_limit,
+        "ledger_total": outcome.ledger_total,
+        "data_bytes": outcome.data_bytes,
+        "seconds": outcome.seconds,
+        "columns": [
+            {
+                "name": c.name,
+                "alpha": c.alpha,
+                "alpha_prior": c.alpha_prior,
+                "prior": c.prior_source,
+                "change_expected": c.change_expected,
+                "information": c.information,
+                "information_bound": c.information_bound,
+                "standard_error": c.standard_error,
+            }
+            for c in outcome.columns
+        ],
+        "risk": None if outcome.risk is None else vars(outcome.risk),
+        "warnings": list(outcome.warnings),
+        "checks": [vars(check) for check in outcome.checks],
+    }

@@ -1,0 +1,46 @@
+"""Files that are there whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pramble.errors import WriteFailed
+
+PARTIAL = ".partial"
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """Give a temporary name beside the target; move it into place once complete and synced.
+
+    Whatever interrupts the writing, nothing stands under the target's name until the file is
+    whole. An error removes the temporary file; a kill leaves it, hidden and ending in
+    ``.partial``, to be deleted.
+    """
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
+    try:
+        partial.touch(exist_ok=False)
+        yield partial
+        sync(partial)
+        partial.replace(target)
+        sync(target.parent)
+    except OSError as error:
+        raise WriteFailed(
+            f"{target} could not be completed ({error.strerror or error}); nothing was left there. "
+            "Free some space or mend the cause, and run again with the same key."
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
+    if path.is_dir() and os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

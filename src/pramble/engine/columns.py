@@ -1,0 +1,121 @@
+"""One column under one mechanism: encode, draw, decode."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramble.engine import decoding
+from pramble.engine.encoding import Encoder, counts_up
+from pramble.engine.keystream import KeyStream, Rows
+from pramble.engine.sampling import Codes, Sampler, sampler
+from pramble.errors import InvalidData
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.labels import Label
+
+THREADED_ABOVE = 1 << 19
+"""Fewer rows than this are drawn by one thread."""
+
+
+def available_threads() -> int:
+    """Return how many processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """A named column with its mechanism and its stream of bits.
+
+    With ``from_text`` its values come as text, as from a CSV file, and leave in the labels' type.
+    """
+
+    name: str
+    mechanism: Mechanism
+    stream: KeyStream
+    threads: int = 1
+    from_text: bool = False
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The declared categories."""
+        return Encoder(self.mechanism, self.name, self.from_text)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """The mechanism's sampler."""
+        return sampler(self.mechanism)
+
+    @cached_property
+    def outputs(self) -> Sequence[Label]:
+        """The labels of the outputs, as a range if they count up from 0."""
+        labels = self.mechanism.output_labels.values
+        return range(len(labels)) if counts_up(labels) else labels
+
+    def draw(self, codes: Codes, rows: Rows) -> Codes:
+        """Return the drawn output code of each row."""
+        out = np.empty_like(codes)
+        if self.threads < 2 or len(codes) < THREADED_ABOVE:
+            self.sampler.sample(codes, self.stream, rows=rows, out=out)
+            return out
+        step = -(-len(codes) // self.threads)
+        spans = [slice(start, start + step) for start in range(0, len(codes), step)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(lambda span: self._draw_span(codes, rows, out=out, span=span), spans))
+        return out
+
+    def _draw_span(self, codes: Codes, rows: Rows, *, out: Codes, span: slice) -> None:
+        self.sampler.sample(codes[span], self.stream, rows=rows[span], out=out[span])
+
+    def arrow(self, values: Any, rows: Rows) -> Any:
+        """Return a randomised Arrow array, or chunked array, of the same type."""
+        codes = self.draw(self.encoder.arrow(values, rows), rows)
+        if self.from_text:
+            return decoding.natural_arrow_labels(self.outputs).take(pa.array(codes))
+        if isinstance(values, pa.ChunkedArray):
+            return decoding.arrow_chunks(codes, self.outputs, like=values)
+        return decoding.arrow_values(codes, self.outputs, like=values.type)
+
+    def numpy(self, values: NDArray[Any], rows: Rows) -> NDArray[Any]:
+        """Return a randomised NumPy array of the same dtype."""
+        if values.ndim != 1:
+            raise InvalidData(f"One column is needed; found an array of {values.ndim} dimensions.")
+        if values.dtype.kind in "iu":
+            codes = self.encoder.integers(values, rows)
+        elif values.dtype.kind in "OT":
+            codes = self.python_codes(values.tolist(), rows)
+        else:
+            codes = self.encoder.arrow(as_arrow(values, self.name), rows)
+        return decoding.numpy_values(self.draw(codes, rows), self.outputs, like=values)
+
+    def python(self, values: Sequence[Any], rows: Rows) -> list[Label]:
+        """Return a list of randomised labels."""
+        drawn = self.draw(self.python_codes(values, rows), rows).tolist()
+        outputs = self.outputs
+        return [outputs[code] for code in drawn]
+
+    def python_codes(self, values: Sequence[Any], rows: Rows) -> Codes:
+        """Return the codes of Python values: through Arrow if of one type, else one by one."""
+        try:
+            array = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            return self.encoder.objects(values, rows)
+        if pa.types.is_primitive(array.type) or pa.types.is_string(array.type):
+            return self.encoder.arrow(array, rows)
+        return self.encoder.objects(values, rows)
+
+
+def as_arrow(values: NDArray[Any], column: str) -> Any:
+    """Return a NumPy array as an Arrow array."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidData(
+            f"Column {column!r} must hold text, integers or booleans; found dtype {values.dtype}."
+        ) from error

@@ -1,0 +1,162 @@
+"""Codes to values, in the type that the values came in.
+
+Each function makes a short array of the declared outputs in the wanted type and takes from it by
+code. The type is the input's where it can hold every output; where it cannot (an integer column
+whose outputs are text) it is the type that the outputs have of themselves.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramble.engine.sampling import Codes
+from pramble.mechanisms.labels import Label
+
+
+def numpy_values(codes: Codes, outputs: Sequence[Label], *, like: NDArray[Any]) -> NDArray[Any]:
+    """Return a NumPy array like the one that came in."""
+    kind = like.dtype.kind
+    if isinstance(outputs, range) and kind in "iu" and len(outputs) - 1 <= np.iinfo(like.dtype).max:
+        return codes.astype(like.dtype, copy=False)
+    return numpy_labels(outputs, dtype=like.dtype)[codes]
+
+
+def numpy_labels(outputs: Sequence[Label], *, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the outputs as an array of ``dtype`` if it holds them, else of their own type."""
+    types = {type(label) for label in outputs}
+    if dtype.kind in "iu" and types == {int}:
+        limits = np.iinfo(dtype)
+        if limits.min <= min(outputs) and max(outputs) <= limits.max:
+            return np.array(outputs, dtype=dtype)
+    if dtype.kind == "U" and types == {str}:
+        labels = np.array(outputs)
+        return labels.astype(np.result_type(labels.dtype, dtype))
+    if dtype.kind == "f" and types <= {int, type(None)}:
+        return np.array(outputs, dtype=dtype)
+    if dtype.kind == "T" and types <= {str}:
+        return np.array(outputs, dtype=dtype)
+    if dtype.kind != "O" and types in ({int}, {str}, {bool}):
+        return np.array(outputs)
+    labels = np.empty(len(outputs), dtype=object)
+    labels[:] = outputs
+    return labels
+
+
+def arrow_labels(outputs: Sequence[Label], *, like: Any) -> Any:
+    """Return the outputs as an Arrow array of type ``like`` if it holds them, else of their own."""
+    try:
+        return pa.array(outputs, type=like)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return natural_arrow_labels(outputs)
+
+
+def natural_arrow_labels(outputs: Sequence[Label]) -> Any:
+    """Return the outputs as an Arrow array of their own type; as text where types are mixed."""
+    try:
+        return pa.array(outputs)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if label is None else str(label) for label in outputs])
+
+
+def arrow_dictionary(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
+    """Return a dictionary array whose dictionary is the declared outputs, in their order."""
+    labels = arrow_labels(outputs, like=like.value_type)
+    indices = pa.array(codes)
+    if len(outputs) - 1 < 2 ** (like.index_type.bit_width - 1):
+        indices = indices.cast(like.index_type)
+    return pa.DictionaryArray.from_arrays(indices, labels, ordered=like.ordered)
+
+
+def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
+    """Return an Arrow array of type ``like``."""
+    if pa.types.is_dictionary(like):
+        return arrow_dictionary(codes, outputs, like=like)
+    if isinstance(outputs, range) and pa.types.is_integer(like):
+        return pa.array(codes).cast(like)
+    if pa.types.is_string_view(like):  # Arrow does not take from views
+        return arrow_values(codes, outputs, like=pa.large_string()).cast(like)
+    return arrow_labels(outputs, like=like).take(pa.array(codes))
+
+
+def arrow_chunks(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
+    """Return a chunked array, chunk for chunk like the one that came in."""
+    ends = np.cumsum([len(chunk) for chunk in like.chunks])[:-1]
+    parts = np.split(codes, ends) if like.num_chunks else [codes]
+    return pa.chunked_array([arrow_values(part, outputs, like=like.type) for part in parts])
+
+
+def holds(values: Iterable[Any], outputs: Sequence[Label]) -> bool:
+    """Whether values that a library made of the outputs still are the outputs."""
+    return all(
+        label is None or (value == label and isinstance(value, str) == isinstance(label, str))
+        for value, label in zip(values, outputs, strict=True)
+    )
+
+
+def pandas_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
+    """Return a pandas Series with the name, index and dtype of the one that came in."""
+    import pandas as pd
+
+    dtype = like.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        values = pandas_categorical(codes, outputs, dtype=dtype)
+    elif isinstance(dtype, np.dtype):
+        values = numpy_values(codes, outputs, like=like.to_numpy())
+    else:
+        values = pandas_extension(outputs, dtype=dtype).take(codes.astype(np.int64))
+    kept = object if values.dtype == object else None
+    return pd.Series(values, index=like.index, name=like.name, dtype=kept, copy=False)
+
+
+def pandas_categorical(codes: Codes, outputs: Sequence[Label], *, dtype: Any) -> Any:
+    """Return a categorical of the declared outputs; an ordered one keeps its own order."""
+    import pandas as pd
+
+    declared = [label for label in outputs if label is not None]
+    if dtype.ordered and set(dtype.categories) == set(declared):
+        declared = list(dtype.categories)
+    order = {label: code for code, label in enumerate(declared)}
+    table = np.array([order.get(label, -1) for label in outputs])
+    return pd.Categorical.from_codes(
+        table[codes].tolist() if not len(codes) else table[codes],
+        categories=pd.Index(declared),
+        ordered=dtype.ordered,
+    )
+
+
+def pandas_extension(outputs: Sequence[Label], *, dtype: Any) -> Any:
+    """Return the outputs as a pandas array of ``dtype`` if it holds them, else of their own."""
+    import pandas as pd
+
+    try:
+        labels = pd.array(list(outputs), dtype=dtype)
+    except (TypeError, ValueError, OverflowError, pa.ArrowInvalid):
+        return pd.array(list(outputs))
+    return labels if holds(labels.astype(object), outputs) else pd.array(list(outputs))
+
+
+def polars_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
+    """Return a polars Series with the name and dtype of the one that came in."""
+    import polars as pl
+
+    labels = polars_labels(outputs, dtype=like.dtype)
+    return labels.gather(pl.Series(codes, dtype=pl.UInt32)).alias(like.name)
+
+
+def polars_labels(outputs: Sequence[Label], *, dtype: Any) -> Any:
+    """Return the outputs as a polars Series of ``dtype`` if it holds them, else of their own."""
+    import polars as pl
+
+    if isinstance(dtype, pl.Enum) and not set(outputs) <= {None, *dtype.categories}:
+        declared = [label for label in outputs if isinstance(label, str)]
+        if len(declared) + (None in outputs) == len(outputs):
+            return pl.Series(list(outputs), dtype=pl.Enum(declared))
+    own = pl.from_arrow(natural_arrow_labels(outputs))
+    try:
+        labels = pl.Series(list(outputs), dtype=dtype)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return own
+    return labels if holds(labels, outputs) else own

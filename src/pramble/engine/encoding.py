@@ -1,0 +1,252 @@
+"""Values to codes: each value is looked up among the declared categories, by value and type.
+
+Text matches text, integers match integers of any width, booleans match booleans; whole floats match
+integers, because pandas holds integers beside missing values as floats. Nothing is ever inferred
+from the data: the categories and their order are the mechanism's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramble.engine.keystream import Rows, picked
+from pramble.engine.sampling import Codes, code_type
+from pramble.errors import InvalidData, InvalidPlan
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.labels import Label, label_key
+
+UNDECLARED = -1
+SHOWN = 5
+DIRECT_SPAN = 1 << 20
+"""Integer labels that span less than this are looked up in a table rather than by hashing."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The declared categories of one column, ready to look values up.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Its categories are the declared values.
+    column : str
+        The name that an error message gives.
+    from_text : bool
+        Whether every value comes as text, as in a CSV file; see :func:`texts_of`.
+    """
+
+    mechanism: Mechanism
+    column: str
+    from_text: bool = False
+
+    @cached_property
+    def dtype(self) -> Any:
+        """The dtype of the codes."""
+        return code_type(self.mechanism)
+
+    @cached_property
+    def is_range(self) -> bool:
+        """Whether the categories are the integers 0, 1, …, S−1 in order."""
+        return counts_up(self.mechanism.labels.values) and not self.from_text
+
+    @cached_property
+    def by_type(self) -> dict[type, dict[Label, int]]:
+        """The code of every label, apart for text, integers, booleans and null."""
+        codes: dict[type, dict[Label, int]] = {kind: {} for kind in (str, int, bool, type(None))}
+        for code, label in enumerate(self.mechanism.labels.values):
+            for form in texts_of(label) if self.from_text else (label,):
+                known = codes.setdefault(type(form), {})
+                if form in known:
+                    raise InvalidPlan(
+                        f"{named(self.column)} comes as text, in which its categories must differ; "
+                        f"{form!r} stands for two of them. Declare the categories as text."
+                    )
+                known[form] = code
+        return codes
+
+    @cached_property
+    def null_code(self) -> int:
+        """The code of null, if it was declared."""
+        return self.by_type[type(None)].get(None, UNDECLARED)
+
+    def arrow(self, values: Any, rows: Rows) -> Codes:
+        """Return the codes of an Arrow array or chunked array."""
+        codes = self._arrow(values)
+        return self.checked(codes, lambda at: [values[int(i)].as_py() for i in at], rows)
+
+    def integers(self, values: NDArray[Any], rows: Rows) -> Codes:
+        """Return the codes of a NumPy array of integers."""
+        codes = self._integers(values)
+        return self.checked(codes, lambda at: values[at].tolist(), rows)
+
+    def objects(self, values: Sequence[Any], rows: Rows) -> Codes:
+        """Return the codes of any Python values, one at a time."""
+        codes_of = {label_key(label): i for i, label in enumerate(self.mechanism.categories)}
+        found = (codes_of.get(object_key(value), UNDECLARED) for value in values)
+        codes = np.fromiter(found, dtype=np.int32, count=len(values))
+        return self.checked(codes, lambda at: [values[i] for i in at], rows)
+
+    def checked(self, codes: Codes, values_at: Callable[[Any], list[Any]], rows: Rows) -> Codes:
+        """Return codes in their own dtype; raise if any value was not declared."""
+        if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
+            bad = np.flatnonzero(codes < 0)
+            raise undeclared(
+                self.column,
+                picked(rows, bad[:SHOWN]).tolist(),
+                values=values_at(bad[:SHOWN]),
+                count=len(bad),
+                categories=self.mechanism.labels.values,
+            )
+        return codes.astype(self.dtype, copy=False)
+
+    def _integers(self, values: NDArray[Any]) -> Codes:
+        if not len(values):
+            return np.empty(0, dtype=self.dtype)
+        low, high = int(values.min()), int(values.max())
+        if self.is_range and low >= 0 and high < self.mechanism.shape[0]:
+            return values.astype(self.dtype, copy=False)
+        least, table = self.direct
+        if low < least or high >= least + len(table):
+            return self._hashed(pa.array(values))
+        codes: Codes = table[values.astype(np.int64) - least]
+        return codes
+
+    @cached_property
+    def direct(self) -> tuple[int, Codes]:
+        """The least integer label and a table from there on; an empty one if they lie far apart."""
+        codes = self.by_type[int]
+        least, most = min(codes, default=0), max(codes, default=-1)
+        if not codes or most - least >= DIRECT_SPAN or abs(least) >= 2**62:
+            return 0, np.empty(0, dtype=np.int32)
+        table = np.full(most - least + 1, UNDECLARED, dtype=np.int32)
+        table[np.fromiter(codes, dtype=np.int64) - least] = list(codes.values())
+        return least, table.astype(self.dtype) if table.min() >= 0 else table
+
+    def _arrow(self, values: Any) -> Codes:
+        if isinstance(values, pa.ChunkedArray) and pa.types.is_dictionary(values.type):
+            parts = [self._arrow(chunk) for chunk in values.chunks]
+            return np.concatenate(parts) if parts else np.empty(0, dtype=self.dtype)
+        if pa.types.is_dictionary(values.type):
+            return self._dictionary(values)
+        if pa.types.is_integer(values.type) and not values.null_count:
+            return self._integers(values.to_numpy())
+        return self._hashed(values)
+
+    def _dictionary(self, values: Any) -> Codes:
+        table = np.append(self._arrow(values.dictionary), np.int32(self.null_code))
+        indices = values.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(len(table) - 1)
+        elif table[:-1].min(initial=0) >= 0:
+            table = table[:-1].astype(self.dtype)
+        codes: Codes = table[indices.to_numpy()]
+        return codes
+
+    def _hashed(self, values: Any) -> Codes:
+        values, kind = comparable(values, self.column)
+        known = representable(self.by_type[kind], values.type)
+        declared = pa.array(list(known), type=values.type)
+        table = np.array([*known.values(), UNDECLARED], dtype=np.int32)
+        found = pc.index_in(values, value_set=declared, skip_nulls=True)
+        codes: Codes = table[found.fill_null(len(known)).to_numpy()]
+        if values.null_count and self.null_code != UNDECLARED:
+            codes[values.is_null().to_numpy(zero_copy_only=False)] = self.null_code
+        return codes
+
+
+def counts_up(labels: Sequence[Label]) -> bool:
+    """Whether labels are the integers 0, 1, 2, … in order."""
+    if isinstance(labels, range):
+        return labels == range(len(labels))
+    return all(type(label) is int and label == i for i, label in enumerate(labels))
+
+
+def texts_of(label: Label) -> tuple[str, ...]:
+    """Return the texts that stand for a label in a file without types; null is the empty text."""
+    if isinstance(label, bool):
+        return str(label), str(label).lower(), str(label).upper()
+    return ("" if label is None else str(label),)
+
+
+def comparable(values: Any, column: str) -> tuple[Any, type]:
+    """Return values in a type that can be looked up, and the kind of label that they match."""
+    kind = values.type
+    if pa.types.is_string_view(kind):
+        return values.cast(pa.large_string()), str
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return values, str
+    if pa.types.is_integer(kind):
+        return values, int
+    if pa.types.is_boolean(kind):
+        return values, bool
+    if pa.types.is_null(kind):
+        return values.cast(pa.string()), str
+    if pa.types.is_floating(kind):
+        whole = pc.add(values.cast(pa.float64()), 0.0)
+        return pc.if_else(pc.is_nan(whole), pa.scalar(None, pa.float64()), whole), int
+    raise InvalidData(
+        f"{named(column)} must hold text, integers or booleans to be randomised; found {kind}. "
+        "Recode it into categories first."
+    )
+
+
+def representable(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
+    """Return the labels that an Arrow type can hold exactly, with their codes."""
+    if pa.types.is_integer(kind):
+        signed = pa.types.is_signed_integer(kind)
+        top = 2 ** (kind.bit_width - signed)
+        return {label: code for label, code in codes.items() if -top * signed <= label < top}
+    if pa.types.is_floating(kind):
+        return {label: code for label, code in codes.items() if abs(label) <= 2**53}
+    return codes
+
+
+def object_key(value: Any) -> tuple[Any, ...]:
+    """Return the key of any value as a label; missing values are null, whole floats integers."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, tuple):
+        return (tuple, *map(object_key, plain))
+    if isinstance(plain, float):
+        plain = int(plain) if plain.is_integer() else None if plain != plain else plain
+    if type(plain).__name__ in {"NAType", "NaTType"}:
+        plain = None
+    if isinstance(plain, str):
+        plain = str(plain)
+    try:
+        hash(plain)
+    except TypeError:
+        return (object,)
+    return label_key(plain)
+
+
+def named(column: str) -> str:
+    """Return how a message names a column."""
+    return f"Column {column!r}" if column else "The data"
+
+
+def undeclared(
+    column: str, rows: list[int], *, values: list[Any], count: int, categories: Sequence[Label]
+) -> InvalidData:
+    """Return the error for values that are no declared category."""
+    found = ", ".join(
+        f"row {row}: {'null' if value is None else repr(value)}"
+        for row, value in zip(rows, values, strict=True)
+    )
+    more = "" if count <= len(values) else ", …"
+    declared = ", ".join(map(repr, categories[:SHOWN])) + (", …" if len(categories) > SHOWN else "")
+    missing = all(value is None for value in values)
+    advice = (
+        "Declare None as a category, or remove the rows with nulls."
+        if missing
+        else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
+    )
+    return InvalidData(
+        f"{named(column)} must hold declared categories ({declared}); {count} "
+        f"{'row does' if count == 1 else 'rows do'} not ({found}{more}). {advice}"
+    )

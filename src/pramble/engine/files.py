@@ -1,0 +1,123 @@
+"""Files and folders, in constant memory, whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pramble.engine.keystream import checked_key
+from pramble.engine.perturb import Plan, as_columns, checked_first_row
+from pramble.engine.progress import Clock, Watcher
+from pramble.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import os
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a run wrote: the target, its files in order, and the rows in all."""
+
+    target: Path
+    files: tuple[Path, ...]
+    rows: int
+    seconds: float
+
+
+def perturb_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    plan: Plan,
+    *,
+    key: bytes | None = None,
+    first_row: int = 0,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Watcher | None = None,
+) -> Written:
+    r"""Randomise some columns of a file, or of every file in a folder, in constant memory.
+
+    The bits are those of :func:`pramble.perturb` on the whole table: row numbers count from
+    ``first_row`` through the file, and through the files of a folder in the order of their names.
+    Nothing stands under the target's name until the outcome is complete and on the disk.
+
+    Parameters
+    ----------
+    source : path
+        A Parquet, CSV (``.csv``, ``.csv.gz``), Arrow, Stata, SPSS or SAS file, or a folder of them.
+    target : path
+        A Parquet, CSV or Arrow file; a folder if the source is one.
+    plan : mapping from column name to Mechanism
+        In a CSV file, where all is text, a category is met by its text: 1 by ``1``, null by an
+        empty field.
+    key : bytes, optional
+        32 secret bytes; None draws fresh ones. A run that was interrupted is repeated with its key,
+        and gives the same release; for a folder, files already complete are not done again.
+    first_row : int
+        The number of the first row, where the file is one part of a longer whole.
+    threads : int, optional
+        How many threads draw; all processors by default.
+    overwrite : bool
+        Replace a target file that exists. Without it that is an error.
+    progress : callable, optional
+        Called with a ``Progress`` (``rows``, ``share``, ``seconds``,
+        ``rows_per_second``, ``seconds_left``) after every block.
+
+    Returns
+    -------
+    Written
+        ``target``, ``files``, ``rows`` and ``seconds``.
+
+    Raises
+    ------
+    InvalidData
+        If the file cannot be read, has no rows, or holds an undeclared value.
+    InvalidPlan
+        If a column of the plan is missing.
+    WriteFailed
+        If the target cannot be completed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pramble
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "people.csv").write_text("id,smokes\n1,no\n2,yes\n")
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> done = pramble.perturb_file(folder / "people.csv", folder / "out.csv", {"smokes": m})
+    >>> done.rows, done.target.name
+    (2, 'out.csv')
+    """
+    from pramble.engine.folders import perturb_folder
+    from pramble.engine.streaming import perturb_stream
+
+    secret = checked_key(key)
+    checked_first_row(first_row)
+    columns = as_columns(secret, plan, threads=threads)
+    inward, outward = Path(source), Path(target)
+    check_places(inward, outward, overwrite=overwrite)
+    clock = Clock(progress)
+    if inward.is_dir():
+        files, rows = perturb_folder(
+            inward, outward, columns, secret=secret, first_row=first_row, clock=clock
+        )
+    else:
+        rows = perturb_stream(inward, outward, columns, first_row=first_row, clock=clock)
+        files = (outward,)
+    return Written(outward, files, rows, clock.seconds())
+
+
+def check_places(source: Path, target: Path, *, overwrite: bool) -> None:
+    """Refuse a target that exists, has no folder to stand in, or lies in the source."""
+    if not target.absolute().parent.is_dir():
+        raise InvalidInput(f"The folder of {target} must exist; make it first.")
+    if target.absolute().resolve() == source.absolute().resolve():
+        raise InvalidInput(f"Source and target must differ; both are {source}.")
+    if source.is_dir() and source.resolve() in target.absolute().resolve().parents:
+        raise InvalidInput(f"The target {target} must not lie within the source {source}.")
+    if target.exists() and (not overwrite or target.is_dir()):
+        raise InvalidInput(
+            f"{target} exists already. Choose another name, remove it, or (for a file) pass "
+            "overwrite=True."
+        )

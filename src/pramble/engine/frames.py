@@ -1,0 +1,145 @@
+"""Columns and frames of pandas, polars and pyarrow, through narwhals and Arrow."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from pramble.engine import decoding
+from pramble.engine.columns import Column
+from pramble.engine.keystream import Rows, checked_rows
+from pramble.errors import InvalidData, InvalidPlan
+
+Columns = Mapping[str, Column]
+Each = Callable[[Callable[[Column], Any], Iterable[Column]], Iterable[Any]]
+
+
+def perturb_series(series: Any, column: Column, rows: Rows) -> Any:
+    """Return a randomised pandas, polars or pyarrow column of the same type."""
+    native = series.to_native()
+    if series.implementation.is_pyarrow():
+        return column.arrow(native, rows)
+    codes = column.draw(series_codes(series, column, rows), rows)
+    if series.implementation.is_polars():
+        return decoding.polars_values(codes, column.outputs, like=native)
+    return decoding.pandas_values(codes, column.outputs, like=native)
+
+
+def series_codes(series: Any, column: Column, rows: Rows) -> Any:
+    """Return the codes of a pandas or polars column."""
+    native = series.to_native()
+    if isinstance(native.dtype, np.dtype) and native.dtype.kind in "iu":
+        return column.encoder.integers(native.to_numpy(), rows)
+    if isinstance(native.dtype, np.dtype) and native.dtype.kind == "O":
+        return column.python_codes(native.to_numpy().tolist(), rows)
+    return column.encoder.arrow(series.to_arrow(), rows)
+
+
+def perturb_frame(frame: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:
+    """Return an eager frame with the named columns randomised and all else untouched."""
+    check_names(frame.columns, columns, row_number)
+    rows = frame_rows(frame, row_number, first_row)
+    drawn = {name: perturb_series(frame[name], column, rows) for name, column in columns.items()}
+    if frame.implementation.is_pyarrow():
+        return replaced_in_table(frame.to_native(), drawn)
+    if frame.implementation.is_polars():
+        return frame.to_native().with_columns(**drawn)
+    return frame.to_native().assign(**drawn)
+
+
+def replaced_in_table(table: Any, drawn: Mapping[str, Any]) -> Any:
+    """Return a pyarrow table with some columns replaced and its metadata kept."""
+    for name, values in drawn.items():
+        position = table.schema.get_field_index(name)
+        field = table.schema.field(position).with_type(values.type)
+        table = table.set_column(position, field, values)
+    return table
+
+
+def frame_rows(frame: Any, row_number: str | None, first_row: int) -> Rows:
+    """Return the row numbers of a frame: a column's, or counted from ``first_row``."""
+    if row_number is None:
+        return range(first_row, first_row + len(frame))
+    return column_rows(frame[row_number].to_arrow(), row_number)
+
+
+def column_rows(values: Any, name: str) -> Rows:
+    """Return the row numbers that a column holds."""
+    if not pa.types.is_integer(values.type) or values.null_count:
+        raise InvalidData(
+            f"Column {name!r} must hold an integer for every row to number them; found "
+            f"{values.null_count} nulls in a column of type {values.type}."
+        )
+    return checked_rows(values.to_numpy())
+
+
+def check_names(present: Any, columns: Columns, row_number: str | None) -> None:
+    """Raise if a column of the plan is missing or stands twice."""
+    wanted = [*columns, *([] if row_number is None else [row_number])]
+    missing = [name for name in wanted if name not in set(present)]
+    if missing:
+        raise InvalidPlan(
+            f"The data must have every column of the plan; {', '.join(map(repr, missing))} "
+            f"{'is' if len(missing) == 1 else 'are'} missing. It has: "
+            f"{', '.join(map(repr, list(present)[:20]))}{', …' if len(present) > 20 else ''}."
+        )
+    twice = [name for name in wanted if list(present).count(name) > 1]
+    if twice:
+        raise InvalidPlan(f"Column names must be unique; {twice[0]!r} stands more than once.")
+    if row_number in columns:
+        raise InvalidPlan(f"Column {row_number!r} numbers the rows, so it cannot be randomised.")
+
+
+def perturb_batch(batch: Any, columns: Columns, rows: Rows, *, each: Each = map) -> Any:
+    """Return a record batch with the named columns randomised; ``each`` maps over columns."""
+    arrays, schema = list(batch.columns), batch.schema
+    drawn = each(lambda column: column.arrow(batch[column.name], rows), columns.values())
+    for name, values in zip(columns, drawn, strict=True):
+        position = schema.get_field_index(name)
+        arrays[position] = values
+        schema = schema.set(position, schema.field(position).with_type(values.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def perturb_batches(
+    batches: Iterable[Any], columns: Columns, *, row_number: str | None = None, first_row: int = 0
+) -> Iterator[Any]:
+    """Yield record batches with the named columns randomised, numbering rows as they come."""
+    row = first_row
+    for batch in batches:
+        counted = range(row, row + batch.num_rows)
+        rows = counted if row_number is None else column_rows(batch[row_number], row_number)
+        yield perturb_batch(batch, columns, rows)
+        row += batch.num_rows
+
+
+def perturbed_schema(schema: Any, columns: Columns) -> Any:
+    """Return the Arrow schema of the outcome."""
+    empty = pa.RecordBatch.from_arrays(
+        [pa.array([], type=field.type) for field in schema], schema=schema
+    )
+    return perturb_batch(empty, columns, range(0)).schema
+
+
+def perturb_reader(reader: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:
+    """Return a reader of randomised batches; nothing is read before it is asked for."""
+    check_names(reader.schema.names, columns, row_number)
+    batches = perturb_batches(reader, columns, row_number=row_number, first_row=first_row)
+    return pa.RecordBatchReader.from_batches(perturbed_schema(reader.schema, columns), batches)
+
+
+def narwhals_series(data: Any) -> Any:
+    """Return the data as a narwhals Series, or None."""
+    wrapped = nw.from_native(data, series_only=True, pass_through=True)
+    return wrapped if isinstance(wrapped, nw.Series) else None
+
+
+def narwhals_frame(data: Any) -> Any:
+    """Return the data as an eager or lazy narwhals frame, or None."""
+    try:
+        wrapped = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidPlan(f"Column names must be unique; {error}") from error
+    return wrapped if isinstance(wrapped, nw.DataFrame | nw.LazyFrame) else None

@@ -1,0 +1,70 @@
+"""Compiled loops. Import this module only where many rows are at hand: it loads numba.
+
+Each kernel draws what one 32-bit word decides and lists the rows where it does not; those are
+settled with further bits by the sampler's ``exact`` method, which states the same law. Widths come
+in as arguments, so that tests can run these very kernels over every word of a narrow build.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numba import njit
+
+from pramble.engine import alias
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+compiled: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True)
+
+_fill_row = compiled(alias.fill_row)
+
+
+@compiled
+def fill_rows_compiled(weights: Any, capacity: int, threshold: Any, other: Any) -> None:
+    """Lay every row of weights into alias cells; see :func:`pramble.engine.alias.fill_row`."""
+    for row in range(len(weights)):
+        _fill_row(weights[row], capacity, threshold[row], other[row])
+
+
+@compiled
+def draw_alias(
+    codes: Any, words: Any, table: Any, index_bits: int, shift: int, out: Any, ties: Any
+) -> int:
+    """Draw from packed alias cells; return how many rows were tied and list them in ``ties``."""
+    found = 0
+    up, down = np.uint64(index_bits), np.uint32(shift)
+    for i in range(len(codes)):
+        word = words[i]
+        cell = word >> down
+        entry = table[(np.uint64(codes[i]) << up) | np.uint64(cell)]
+        cut = np.uint32(entry >> np.uint64(32))
+        out[i] = cell if word < cut else np.uint32(entry)
+        if word == cut:
+            ties[found] = i
+            found += 1
+    return found
+
+
+@compiled
+def draw_uniform(
+    codes: Any, words: Any, keep: Any, off: Any, extra: int, out: Any, ties: Any
+) -> int:
+    """Draw from uniform rows without a table; return how many rows were tied and list them."""
+    found = 0
+    last = (np.int64(1) << np.int64(extra)) - np.int64(1)
+    for i in range(len(codes)):
+        x = np.int64(codes[i])
+        lowest = (np.int64(words[i]) << np.int64(extra)) - keep[x]
+        if lowest + last < 0:
+            out[i] = x
+        elif lowest < 0:
+            ties[found] = i
+            found += 1
+        else:
+            step = np.uint64(lowest) // np.uint64(off[x])
+            z = np.int64(step)
+            if lowest + last >= (z + 1) * off[x]:
+                ties[found] = i
+                found += 1
+            out[i] = z + 1 if z >= x else z
+    return found

@@ -1,0 +1,196 @@
+"""The verb: randomise a column or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.engine.keystream import KeyStream, checked_key
+from pramble.errors import InvalidData, InvalidInput, InvalidPlan
+from pramble.mechanisms.base import Mechanism
+
+if TYPE_CHECKING:
+    from pramble.engine.columns import Column
+
+Plan = Mapping[str, Mechanism]
+
+
+def perturb(
+    data: Any,
+    plan: Mechanism | Plan,
+    *,
+    key: bytes | None = None,
+    column: str = "",
+    first_row: int = 0,
+    row_number: str | None = None,
+    threads: int | None = None,
+) -> Any:
+    r"""Randomise a column, or some columns of a table, exactly by their mechanisms.
+
+    Row :math:`i` with true value :math:`x` gets a value drawn from
+
+    .. math:: P(Z_i = z \mid X_i = x) = w_{xz} / 2^{53},
+
+    independently over rows and columns. The draw is a function of ``key``, the column's name and
+    the row's number only, so that any chunk size, engine, number of threads or repetition gives the
+    same release.
+
+    Parameters
+    ----------
+    data : list, tuple, NumPy array, Series, pyarrow Array or ChunkedArray, or a frame
+        Frames are pandas and polars DataFrame, polars LazyFrame, pyarrow Table, RecordBatch and
+        RecordBatchReader, and PySpark DataFrame. Every value of a randomised column must be a
+        declared category, by value and type.
+    plan : Mechanism, or mapping from column name to Mechanism
+        One mechanism for a single column; a mapping for a frame.
+    key : bytes, optional
+        32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
+        a lazy frame collected twice is one release. Use a key for one release only: two tables
+        randomised under one key share their randomness.
+    column : str
+        For a single column: the name that its bits are drawn for. The same column within a frame
+        has its own name.
+    first_row : int
+        The number of the first row, where the data is one part of a longer whole.
+    row_number : str, optional
+        For a frame: the column that holds each row's number (unique, not negative). By default rows
+        are numbered as they stand.
+    threads : int, optional
+        How many threads draw; all processors by default.
+
+    Returns
+    -------
+    The randomised data in the type, order, index and dtype of the input. A categorical has the
+    mechanism's outputs as categories.
+
+    Raises
+    ------
+    InvalidData
+        If a value is no declared category, or null where null is none.
+    InvalidPlan
+        If the plan does not fit the data's columns.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> key = bytes(range(31, -1, -1))  # an example; draw yours with secrets.token_bytes(32)
+    >>> pramble.perturb(["no", "yes", "yes", "no", "no", "yes"], m, key=key)
+    ['no', 'no', 'yes', 'no', 'yes', 'yes']
+    >>> import pyarrow
+    >>> table = pyarrow.table({"id": [1, 2], "smokes": ["no", "yes"]})
+    >>> pramble.perturb(table, {"smokes": m}, key=key).column_names
+    ['id', 'smokes']
+    >>> pramble.perturb(["no", "maybe"], m)
+    Traceback (most recent call last):
+    ...
+    pramble.errors.InvalidData: The data must hold declared categories ('no', 'yes'); 1 row does ...
+    """
+    secret = checked_key(key)
+    checked_first_row(first_row)
+    if isinstance(plan, Mechanism):
+        if row_number is not None:
+            raise InvalidInput("row_number names a column of a frame; a single column has none.")
+        return perturb_one(
+            data, as_column(secret, column, mechanism=plan, threads=threads), first_row
+        )
+    columns = as_columns(secret, plan, threads=threads)
+    return perturb_many(data, columns, row_number=row_number, first_row=first_row)
+
+
+def as_column(secret: bytes, name: str, *, mechanism: Mechanism, threads: int | None) -> Column:
+    """Return a column of a plan, bound to its bits."""
+    from pramble.engine.columns import Column, available_threads
+
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidPlan(
+            f"A plan maps column names to mechanisms; {name!r} has a {type(mechanism).__name__}."
+        )
+    workers = available_threads() if threads is None else threads
+    if workers < 1:
+        raise InvalidInput(f"threads must be at least 1; found {threads}.")
+    return Column(name, mechanism, KeyStream(secret, name), workers)
+
+
+def as_columns(secret: bytes, plan: Plan, *, threads: int | None) -> dict[str, Column]:
+    """Return the columns of a plan, each bound to its bits."""
+    if not isinstance(plan, Mapping):
+        raise InvalidPlan(
+            "A plan is a mechanism, or a mapping from column names to mechanisms; "
+            f"found a {type(plan).__name__}."
+        )
+    wrong = [name for name in plan if not isinstance(name, str)]
+    if wrong:
+        raise InvalidPlan(f"Columns of a plan are named by text; found {wrong[0]!r}.")
+    return {
+        name: as_column(secret, name, mechanism=mechanism, threads=threads)
+        for name, mechanism in plan.items()
+    }
+
+
+def checked_first_row(first_row: int) -> None:
+    """Refuse what cannot number a row."""
+    if not 0 <= first_row < 2**62:
+        raise InvalidInput(f"first_row must lie in 0..2**62; found {first_row}.")
+
+
+def perturb_one(data: Any, column: Column, first_row: int) -> Any:
+    """Return one randomised column in the type it came in."""
+    import pyarrow as pa
+
+    from pramble.engine.frames import narwhals_series, perturb_series
+
+    if not hasattr(data, "__len__"):
+        raise unknown(data, "one mechanism")
+    rows = range(first_row, first_row + len(data))
+    if isinstance(data, list | tuple):
+        return type(data)(column.python(data, rows))
+    if isinstance(data, np.ndarray):
+        return column.numpy(data, rows)
+    if isinstance(data, pa.Array | pa.ChunkedArray):
+        return column.arrow(data, rows)
+    series = narwhals_series(data)
+    if series is None:
+        raise unknown(data, "one mechanism")
+    return perturb_series(series, column, rows)
+
+
+def perturb_many(
+    data: Any, columns: dict[str, Column], *, row_number: str | None, first_row: int
+) -> Any:
+    """Return a frame with some columns randomised."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    from pramble.engine import frames
+
+    if isinstance(data, pa.RecordBatch):
+        table = perturb_many(
+            pa.table(data), columns, row_number=row_number, first_row=first_row
+        ).combine_chunks()
+        return table.to_batches()[0] if len(table) else data
+    if isinstance(data, pa.RecordBatchReader):
+        return frames.perturb_reader(data, columns, row_number=row_number, first_row=first_row)
+    frame = frames.narwhals_frame(data)
+    if isinstance(frame, nw.DataFrame):
+        return frames.perturb_frame(frame, columns, row_number=row_number, first_row=first_row)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
+        from pramble.engine.lazy import perturb_lazy
+
+        return perturb_lazy(data, columns, row_number=row_number, first_row=first_row)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_pyspark():
+        from pramble.engine.spark import perturb_spark
+
+        return perturb_spark(data, columns, row_number=row_number, first_row=first_row)
+    raise unknown(data, "a plan for several columns")
+
+
+def unknown(data: Any, plan: str) -> InvalidData:
+    """Return the error for a type that no door is made for."""
+    return InvalidData(
+        f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
+        "list, NumPy array, Series or Arrow array; a mapping from column names to mechanisms for "
+        "a frame of pandas, polars, pyarrow or Spark."
+    )

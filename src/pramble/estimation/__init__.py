@@ -1,0 +1,1 @@
+"""What a release says about the original: estimates, intervals, tables, tests and regressions."""

@@ -1,0 +1,58 @@
+r"""Several operators on the axes of one array: :math:`M_1 \otimes \dots \otimes M_k`, never built.
+
+An array has a leading axis of groups (observed combinations of untouched columns) and one axis per
+randomised column. Untouched columns are identity axes, so groups never mix.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.estimation.operators import Operator, operator_of
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.product import Product
+
+Floats = NDArray[np.float64]
+
+Maps = Sequence[Callable[..., "Floats"]]
+
+
+@singledispatch
+def axes_of(mechanism: Mechanism) -> tuple[Operator, ...]:
+    """Return the operators, one per axis, that a mechanism acts by."""
+    return (operator_of(mechanism),)
+
+
+@axes_of.register
+def _(mechanism: Product) -> tuple[Operator, ...]:
+    return tuple(axis for factor in mechanism.factors for axis in axes_of(factor))
+
+
+def along_axes(maps: Maps, array: Floats) -> Floats:
+    """Apply one map to each of the last ``len(maps)`` axes."""
+    for position, apply in enumerate(maps):
+        axis = array.ndim - len(maps) + position
+        array = np.moveaxis(apply(np.moveaxis(array, axis, -1)), -1, axis)
+    return np.ascontiguousarray(array)
+
+
+def forward(axes: Sequence[Operator], p: Floats) -> Floats:
+    """Return pM along every axis."""
+    return along_axes([axis.forward for axis in axes], p)
+
+
+def adjoint(axes: Sequence[Operator], v: Floats) -> Floats:
+    """Return Mv along every axis."""
+    return along_axes([axis.adjoint for axis in axes], v)
+
+
+def category_shape(axes: Sequence[Operator]) -> tuple[int, ...]:
+    """Return the number of categories on every axis."""
+    return tuple(axis.mechanism.shape[0] for axis in axes)
+
+
+def output_shape(axes: Sequence[Operator]) -> tuple[int, ...]:
+    """Return the number of outputs on every axis."""
+    return tuple(axis.mechanism.shape[1] for axis in axes)

@@ -1,0 +1,119 @@
+"""The verb of the analyst: what a release says about the original."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pramble.errors import InvalidInput
+from pramble.estimation.cells import cell_estimate
+from pramble.estimation.groups import group_estimate
+from pramble.estimation.intervals import check_level
+from pramble.estimation.queries import query_estimate
+from pramble.estimation.result import Estimate
+from pramble.estimation.settings import Settings, checked_cover
+from pramble.estimation.source import source_of
+
+
+def estimate(
+    data: Any,
+    plan: Any = None,
+    *,
+    by: Sequence[str] | str | None = None,
+    counts: bool = False,
+    method: str = "mle",
+    level: float = 0.95,
+    covers: str = "both",
+    population_size: float | None = None,
+    weights: Any = None,
+    query: Any = None,
+    mean: str | None = None,
+    total: str | None = None,
+) -> Estimate:
+    r"""Estimate the original distribution from a release, with intervals.
+
+    By maximum likelihood (the default), with counts c over the released values,
+
+    .. math:: \hat p = \arg\max_{p \in \Delta} \sum_z c_z \log (pM)_z ,
+
+    to a proven optimality gap (``e.gap``); or by the unbiased inverse
+    :math:`\hat p = \hat c\,G`, :math:`MG = I`, which may leave the simplex. The covariance is
+    :math:`G^\top(\operatorname{diag} m - m m^\top)G/n`, the whole multinomial variance of
+    sampling and randomisation. Intervals respect the simplex: far from its boundary they
+    are score intervals, at it they become one-sided
+    (:mod:`pramble.estimation.intervals`), around the unbiased estimate.
+
+    Parameters
+    ----------
+    data
+        One column of released values (list, NumPy, pandas, polars or pyarrow); a vector of
+        counts in the order of ``m.outputs``, with ``counts=True``; a frame; or an opened release.
+    plan : Mechanism, or mapping from column to mechanism
+        What the data was randomised with. Columns of a frame that are not in the plan are taken as
+        they are. An opened release brings its own.
+    by : str or sequence of str, optional
+        Columns of the frame to cross-classify, randomised or not.
+    counts : bool
+        Whether ``data`` holds counts.
+    method : {"mle", "inverse"}
+    level : float
+        Confidence level of the intervals.
+    covers : {"both", "randomisation"}
+        What standard errors and intervals account for: sampling and randomisation, for the
+        population behind the file; or randomisation alone, for the file itself.
+    population_size : float, optional
+        Size N of the finite population that the n records are a simple random sample of. The
+        sampling variance is then multiplied by (N − n)/(N − 1).
+    weights : str or array, optional
+        Survey weights: a column of the frame, or one number per record. The likelihood becomes
+        the weighted pseudo-likelihood, and the variance that of a weighted share.
+    query : mapping, array, or several of them, optional
+        Weights of the cells, as a mapping from label (a tuple for several columns) to weight or as
+        an array; a list or a mapping from names asks several. The answers :math:`w \cdot p` come
+        back in place of the cells, also where p itself is not identifiable.
+    mean, total : str, optional
+        A numeric column of the frame that was not randomised: its mean or its total within
+        each cell comes back in place of the probabilities.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    NotIdentifiable
+        When the mechanism maps two distributions to one: the message and ``error.directions`` say
+        what is lost.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(["a", "b", "c"], 1.0)
+    >>> e = pramble.estimate([500, 300, 200], m, counts=True)
+    >>> e.probabilities.round(3)
+    array([0.77, 0.23, 0.  ])
+    >>> e.lower.round(2), e.upper.round(2)
+    (array([0.71, 0.17, 0.  ]), array([0.88, 0.32, 0.04]))
+
+    A frame of randomised and untouched columns:
+
+    >>> frame = {"sex": ["f", "m", "f", "m"] * 50, "town": ["x"] * 80 + ["y"] * 120}
+    >>> plan = {"sex": pramble.randomized_response(["f", "m"], 2.0)}
+    >>> pramble.estimate(frame, plan, by=["town", "sex"]).probabilities
+    array([0.2, 0.2, 0.3, 0.3])
+
+    A query, here the difference of two shares:
+
+    >>> q = pramble.estimate([500, 300, 200], m, counts=True, query={"a": 1, "b": -1})
+    >>> q.values.round(3), q.standard_errors.round(3)
+    (array([0.541]), array([0.075]))
+    """
+    if sum(wanted is not None for wanted in (query, mean, total)) > 1:
+        raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
+    settings = Settings(check_level(level), checked_cover(covers), population_size, method)
+    numeric = mean if mean is not None else total
+    extra = [] if numeric is None else [numeric]
+    source = source_of(data, plan, by=by, counts=counts, weights=weights, extra=extra)
+    if query is not None:
+        return query_estimate(source, settings, query=query)
+    if numeric is not None:
+        return group_estimate(source, settings, column=numeric, kind="mean" if mean else "total")
+    return cell_estimate(source, settings)

@@ -1,0 +1,63 @@
+"""Fit the probabilities of a table, group by group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidInput
+from pramble.estimation.axes import along_axes, category_shape, forward
+from pramble.estimation.likelihood import maximise
+from pramble.estimation.operators import Operator
+from pramble.estimation.spread import right_inverses
+
+Floats = NDArray[np.float64]
+
+METHODS = ("mle", "inverse")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Probabilities (R, S1, …, Sk) with the released law that belongs to them."""
+
+    p: Floats
+    law: Floats
+    log_likelihood: float
+    gap: float
+
+
+def fit(axes: Sequence[Operator], counts: Floats, *, method: str) -> Fit:
+    """Return the fit of a count array by maximum likelihood or by the inverse."""
+    if method == "mle":
+        return maximum_likelihood(axes, counts)
+    if method == "inverse":
+        return by_inverse(axes, counts)
+    raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
+
+
+def by_inverse(axes: Sequence[Operator], counts: Floats) -> Fit:
+    """Return the unbiased inverse, which may leave the simplex."""
+    shares = counts / counts.sum()
+    p = along_axes([inverse.apply for inverse in right_inverses(axes)], shares)
+    return Fit(p, shares, float("nan"), float("nan"))
+
+
+def maximum_likelihood(axes: Sequence[Operator], counts: Floats) -> Fit:
+    r"""Return the maximum likelihood estimate of all cells.
+
+    An untouched column is observed as it is, so the likelihood falls apart: a group's total
+    is its count, and within a group the likelihood is that of its own counts. The gaps add.
+    """
+    n = counts.sum()
+    p = np.zeros((len(counts), *category_shape(axes)))
+    value = gap = 0.0
+    for group, own in enumerate(counts):
+        total = own.sum()
+        if not total:
+            continue
+        best = maximise(axes, own) if axes else None
+        p[group] = total / n if best is None else best.p * (total / n)
+        value += total * np.log(total / n) + (best.log_likelihood if best else 0.0)
+        gap += best.gap if best else 0.0
+    return Fit(p, forward(axes, p), float(value), gap)

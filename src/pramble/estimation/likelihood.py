@@ -1,0 +1,103 @@
+r"""Maximum likelihood on the simplex, with a proven optimality gap.
+
+.. math:: \max_{p \in \Delta} \; \ell(p) = \sum_z c_z \log (pM)_z .
+
+**The certificate.** :math:`\ell` is concave with gradient
+:math:`g_x = \sum_z M_{xz} c_z/(pM)_z`, and :math:`\sum_x p_x g_x = \sum_z c_z = n`. For every q in
+the simplex :math:`\ell(q) \le \ell(p) + g\cdot(q-p) \le \ell(p) + \max_x g_x - n`, so
+
+.. math:: \max \ell - \ell(p) \;\le\; \max_x g_x - n ,
+
+whatever p is and however it was found. Every estimate carries this number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidData, NotConverged, NotIdentifiable
+from pramble.estimation.axes import adjoint, along_axes, category_shape, forward
+from pramble.estimation.interior import interior_point
+from pramble.estimation.operators import Operator, UniformOperator
+from pramble.estimation.randomized_response import fill_to_the_boundary
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Largest gap per record, in nats, that a maximum may be left with."""
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """A maximiser of the likelihood, the log-likelihood there, and the proven gap to the best."""
+
+    p: Floats
+    log_likelihood: float
+    gap: float
+
+
+def log_likelihood(axes: Sequence[Operator], p: Floats, *, counts: Floats) -> float:
+    """Return the log-likelihood of counts, with 0 log 0 = 0."""
+    seen = counts > 0
+    with np.errstate(divide="ignore"):
+        return float(counts[seen] @ np.log(forward(axes, p)[seen]))
+
+
+def optimality_gap(axes: Sequence[Operator], p: Floats, *, counts: Floats) -> float:
+    r"""Return :math:`\max_x g_x - n`, a bound on how much likelihood p leaves."""
+    law = forward(axes, p)
+    seen = counts > 0
+    if not (law[seen] > 0).all():
+        return float("inf")
+    ratio = np.zeros_like(counts)
+    ratio[seen] = counts[seen] / law[seen]
+    return max(float(adjoint(axes, ratio).max() - counts.sum()), 0.0)
+
+
+def maximise(axes: Sequence[Operator], counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:
+    """Return the maximum likelihood estimate for one group of counts.
+
+    The inverse, when it lies in the simplex; else the finite algorithm for randomised
+    response; else an interior point method that ends on an exact face.
+    """
+    n = float(counts.sum())
+    shares = counts / n
+    refuse_impossible(axes, counts)
+    p = closed_form(axes, shares)
+    if p is None:
+        p = interior_point(axes, shares, tolerance=tolerance)
+    gap = optimality_gap(axes, p, counts=counts)
+    if not gap <= max(tolerance, 1e-13 * max(category_shape(axes))) * n:
+        raise NotConverged(
+            f"The likelihood must be maximised within {tolerance:g} nats per record; the fit "
+            f"stopped at {gap / n:.3g}. The mechanism may be close to singular."
+        )
+    return Maximum(p, log_likelihood(axes, p, counts=counts), gap)
+
+
+def refuse_impossible(axes: Sequence[Operator], counts: Floats) -> None:
+    """Raise when a value was counted that no category can lead to."""
+    reach = forward(axes, np.ones(category_shape(axes)))
+    bad = np.argwhere((counts > 0) & (reach <= 0))
+    if len(bad):
+        value = [axis.mechanism.outputs[z] for axis, z in zip(axes, bad[0], strict=True)]
+        raise InvalidData(
+            f"The mechanism never releases {value[0] if len(value) == 1 else tuple(value)!r}, "
+            f"but it was counted {counts[tuple(bad[0])]:g} times. Is this the right mechanism?"
+        )
+
+
+def closed_form(axes: Sequence[Operator], shares: Floats) -> Floats | None:
+    """Return the maximiser where it has a closed form, else None."""
+    if len(axes) == 1 and isinstance(axes[0], UniformOperator) and np.ptp(axes[0].off) == 0:
+        off, difference = float(axes[0].off[0]), float(axes[0].d[0])
+        return fill_to_the_boundary(shares, off=off, difference=difference)
+    if any(axis.mechanism.shape[0] != axis.mechanism.shape[1] for axis in axes):
+        return None
+    try:
+        p = along_axes([axis.right_inverse().apply for axis in axes], shares)
+    except NotIdentifiable:
+        return None
+    return np.asarray(p / p.sum()) if (p >= 0).all() else None

@@ -1,0 +1,124 @@
+r"""Solve :math:`(M W M^\top + E)\,x = r` with diagonal W and E: the step of every Newton method.
+
+An infinite entry of E fixes that coordinate of x at zero. Uniform rows are solved in O(S) by the
+Woodbury identity, small tables by a Cholesky factor of a matrix contracted axis by axis, and large
+tables by conjugate gradients that never build a matrix.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.estimation.axes import adjoint, along_axes, category_shape, forward
+from pramble.estimation.operators import Operator, UniformOperator
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Floats], Floats]
+
+LARGEST_DENSE = 2500
+
+
+def normal_solver(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
+    """Return a function that solves the system for any right-hand side."""
+    if len(axes) == 1 and isinstance(axes[0], UniformOperator):
+        return woodbury(axes[0], w, ridge=ridge)
+    if math.prod(category_shape(axes)) <= LARGEST_DENSE:
+        return cholesky(axes, w, ridge=ridge)
+    return conjugate_gradients(axes, w, ridge=ridge)
+
+
+def woodbury(axis: UniformOperator, w: Floats, *, ridge: Floats) -> Solve:
+    r"""Solve for uniform rows, where the matrix is a diagonal plus a matrix of rank two.
+
+    .. math:: M W M^\top = \operatorname{diag}(d^2 w) + U C U^\top, \quad
+              U = [\mathrm{off},\, d w], \quad C^{-1} = \begin{pmatrix} 0 & 1 \\ 1 & -\sum w
+              \end{pmatrix}.
+    """
+    with np.errstate(divide="ignore"):
+        scale = 1 / (axis.d**2 * w + ridge)
+    U = np.column_stack([axis.off, axis.d * w])
+    core = np.array([[0.0, 1.0], [1.0, -w.sum()]]) + U.T @ (scale[:, None] * U)
+
+    def once(r: Floats) -> Floats:
+        return np.asarray(scale * (r - U @ np.linalg.solve(core, U.T @ (scale * r))))
+
+    free = np.isfinite(ridge)
+    held = np.where(free, ridge, 0.0)
+
+    def solve(r: Floats) -> Floats:
+        x = once(r)
+        residual = np.where(free, r - axis.adjoint(w * axis.forward(x)) - held * x, 0.0)
+        return x + once(residual)
+
+    return solve
+
+
+def cholesky(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
+    """Solve with a dense factor on the free coordinates."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    free = np.isfinite(ridge.ravel())
+    H = gram(axes, w)
+    if not free.all():
+        H = H[np.ix_(free, free)]
+    H[np.diag_indices_from(H)] += ridge.ravel()[free]
+    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(r: Floats) -> Floats:
+        x = np.zeros(r.size)
+        x[free] = cho_solve(factor, r.ravel()[free], check_finite=False)
+        return x.reshape(r.shape)
+
+    return solve
+
+
+def gram(axes: Sequence[Operator], w: Floats) -> Floats:
+    r"""Return :math:`M W M^\top`, contracted one axis at a time.
+
+    On axis j the contraction is with :math:`K_j[(x, x'), z] = M_j[x,z]\,M_j[x',z]`, so the cost is
+    that of the result times one axis, and the Kronecker product is never built.
+    """
+    if len(axes) == 1:
+        M = axes[0].matrix
+        return np.asarray((M * w) @ M.T)
+    K = w
+    for axis in axes:
+        M = axis.matrix
+        pairs = (M[:, None, :] * M[None, :, :]).reshape(-1, M.shape[1])
+        K = np.tensordot(K, pairs, axes=(0, 1))
+    S = category_shape(axes)
+    K = K.reshape([size for s in S for size in (s, s)])
+    rows, columns = range(0, 2 * len(S), 2), range(1, 2 * len(S), 2)
+    cells = math.prod(S)
+    return np.ascontiguousarray(K.transpose([*rows, *columns]).reshape(cells, cells))
+
+
+def conjugate_gradients(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
+    """Solve without a matrix, preconditioned by the diagonal."""
+    free = np.isfinite(ridge)
+    held = np.where(free, ridge, 0.0)
+    squares = [lambda v, M=axis.matrix: v @ (M**2).T for axis in axes]
+    diagonal = np.where(free, along_axes(squares, w) + held, np.inf)
+
+    def solve(r: Floats) -> Floats:
+        x = np.zeros_like(r)
+        residual = np.where(free, r, 0.0)
+        z = residual / diagonal
+        direction, product = z, float((residual * z).sum())
+        target = 1e-20 * product
+        for _ in range(500):
+            if not product > target:
+                break
+            image = adjoint(axes, w * forward(axes, direction)) + held * direction
+            image = np.where(free, image, 0.0)
+            step = product / float((direction * image).sum())
+            x = x + step * direction
+            residual = residual - step * image
+            z = residual / diagonal
+            fresh = float((residual * z).sum())
+            direction, product = z + fresh / product * direction, fresh
+        return x
+
+    return solve

@@ -1,0 +1,220 @@
+r"""Linear queries :math:`\sum_x w_x p_x`, also where p itself is not identifiable.
+
+A query is identifiable when :math:`w = Mu` for some u: the answer is then :math:`\sum_z m_z u_z`,
+whatever p is, and a record that was released as z adds :math:`u_z`. Its variance is exact:
+
+.. math:: \sum_z \ell_z u_z^2 - 2 v \sum_z \ell_z u_z + v^2 \sum_z \ell_z
+
+for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.spread`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.axes import adjoint, along_axes
+from pramble.estimation.fit import Fit, fit
+from pramble.estimation.intervals import unified_interval
+from pramble.estimation.operators import Operator
+from pramble.estimation.result import Estimate
+from pramble.estimation.settings import Settings
+from pramble.estimation.source import Source
+from pramble.estimation.spread import inner_point, right_inverses
+from pramble.estimation.tables import Layout
+from pramble.mechanisms.labels import label_key
+
+Floats = NDArray[np.float64]
+
+RESIDUAL = 1e-9
+
+
+def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
+    """Return names and weights (Q, R, S1, …, Sk) of one query, a list, or named ones."""
+    if isinstance(query, Mapping) and query and not all(map(is_number, query.values())):
+        named = {str(name): weights for name, weights in query.items()}
+    elif isinstance(query, Mapping) or is_vector(query):
+        named = {"query": query}
+    elif isinstance(query, Sequence) and len(query):
+        named = {f"query {i}": weights for i, weights in enumerate(query)}
+    else:
+        raise InvalidInput(
+            "A query must map cells to weights, or give one weight per cell; "
+            f"found {type(query).__name__}."
+        )
+    vectors = [weights_of(weights, layout) for weights in named.values()]
+    return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is one weight."""
+    return isinstance(value, int | float | np.number)
+
+
+def is_vector(query: Any) -> bool:
+    """Whether a query is an array of numbers."""
+    return isinstance(query, np.ndarray) or (
+        isinstance(query, Sequence) and len(query) > 0 and all(map(is_number, query))
+    )
+
+
+def weights_of(weights: Any, layout: Layout) -> Floats:
+    """Return one weight per cell, in the order of the table."""
+    cells = len(layout.order)
+    if isinstance(weights, Mapping):
+        return weights_of_mapping(weights, layout)
+    answer = np.asarray(weights, dtype=np.float64).reshape(-1)
+    if answer.shape != (cells,) or not np.isfinite(answer).all():
+        raise InvalidInput(
+            f"A query must give one finite weight for each of the {cells} cells; "
+            f"found {answer.size} numbers."
+        )
+    return answer
+
+
+def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
+    """Return weights by label; cells that are not named weigh nothing."""
+    columns = layout.labels().values()
+    cells = list(zip(*columns, strict=True)) if len(columns) > 1 else list(*columns)
+    place = {label_key(cell): i for i, cell in enumerate(cells)}
+    answer = np.zeros(len(cells))
+    for cell, weight in weights.items():
+        if label_key(cell) not in place:
+            raise InvalidInput(f"A query must name cells of the table; {cell!r} is none.")
+        answer[place[label_key(cell)]] = weight
+    return answer
+
+
+def released_weights(axes: Sequence[Operator], w: Floats, *, law: Floats | None) -> Floats:
+    """Return u with Mu = w, per query; refuse a query for which there is none."""
+    try:
+        return along_axes([inverse.adjoint for inverse in right_inverses(axes, law)], w)
+    except NotIdentifiable as error:
+        lost = error
+    pseudo = [np.linalg.pinv(axis.matrix, rcond=1e-12) for axis in axes]
+    u = along_axes([lambda v, P=P: v @ P.T for P in pseudo], w)
+    left = np.abs(adjoint(axes, u) - w).reshape(len(w), -1).max(axis=1)
+    bad = np.flatnonzero(left > RESIDUAL * np.maximum(np.abs(w).reshape(len(w), -1).max(axis=1), 1))
+    if bad.size:
+        raise NotIdentifiable(f"Query {bad[0]} needs what the release has lost. {lost}") from lost
+    return u
+
+
+def query_estimate(source: Source, settings: Settings, *, query: Any) -> Estimate:
+    """Return the answers to linear queries."""
+    axes = source.layout.axes
+    names, w = parse_queries(query, source.layout)
+    fitted = query_fit(source, settings)
+    u = released_weights(axes, w, law=fitted.law if settings.method == "mle" else None)
+    weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
+    shares = (source.counts / source.counts.sum()).ravel()
+    centre = weighing.u @ shares
+    values = weighing.w @ fitted.p.ravel() if settings.method == "mle" else centre
+    true = inner_point(fitted.p, n=source.n).ravel()
+    sampling = settings.sampling_share(source.n)
+    unit = weighing.covariance(fitted.law.ravel(), true, values=values, sampling=sampling)
+    if source.squares is None:
+        matrix = unit / source.n
+    else:
+        squares = (source.squares / source.counts.sum() ** 2).ravel()
+        matrix = weighing.covariance(
+            squares, true * squares.sum(), values=values, sampling=sampling
+        )
+    scale = np.diag(matrix) / np.where(np.diag(unit) > 0, np.diag(unit), 1.0)
+    lower, upper = weighing.intervals(
+        centre, true=true, scale=scale, sampling=sampling, level=settings.level
+    )
+    return Estimate(
+        cells={"query": names},
+        probabilities=values,
+        standard_errors=np.sqrt(np.maximum(np.diag(matrix), 0.0)),
+        lower=lower,
+        upper=upper,
+        n=source.n,
+        covariance_parts=Known(matrix),
+        method=settings.method,
+        level=settings.level,
+        covers=settings.covers,
+        log_likelihood=fitted.log_likelihood,
+        gap=fitted.gap,
+        quantity="estimate",
+        backend=source.backend,
+    )
+
+
+def query_fit(source: Source, settings: Settings) -> Fit:
+    """Return a fit; the maximum likelihood stands in for an inverse that does not exist."""
+    axes = source.layout.axes
+    try:
+        return fit(axes, source.counts, method=settings.method)
+    except NotIdentifiable:
+        return fit(axes, source.counts, method="mle")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A covariance that is already there."""
+
+    matrix: Floats
+
+    def covariance(self) -> Floats:
+        """Return it."""
+        return self.matrix
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
+
+    axes: tuple[Operator, ...]
+    w: Floats
+    u: Floats
+
+    def covariance(
+        self, released: Floats, true: Floats, *, values: Floats, sampling: float
+    ) -> Floats:
+        """Return the covariance of the answers for squared weights over both kinds of cells."""
+        whole = second_moments(self.u, released, values)
+        return whole - (1 - sampling) * second_moments(self.w, true, values)
+
+    def intervals(
+        self, centre: Floats, *, true: Floats, scale: Floats, sampling: float, level: float
+    ) -> tuple[Floats, Floats]:
+        r"""Return unified intervals, within the smallest and the largest weight of each query.
+
+        Scaled to weights in [0, 1], the answer is a share :math:`\mu` of "inside". A candidate
+        moves the mass between inside and outside and keeps the proportions in each, so that
+        second moments are linear in :math:`\mu`.
+        """
+        low, high = self.w.min(axis=1, keepdims=True), self.w.max(axis=1, keepdims=True)
+        width = np.where(high > low, high - low, 1.0)
+        share = (self.w - low) / width
+        shape = (len(self.w), -1, *(axis.mechanism.shape[1] for axis in self.axes))
+        moment = adjoint(self.axes, (((self.u - low) / width) ** 2).reshape(shape))
+        moment = moment.reshape(share.shape) - (1 - sampling) * share**2
+        inside, outside = mean_by(share * true, moment), mean_by((1 - share) * true, moment)
+
+        def variance(mu: Floats) -> Floats:
+            return np.asarray(scale * (mu * inside + (1 - mu) * outside - sampling * mu**2))
+
+        lower, upper = unified_interval(((centre - low[:, 0]) / width[:, 0]), variance, level=level)
+        fixed = (high == low)[:, 0]
+        return (
+            np.where(fixed, low[:, 0], low[:, 0] + width[:, 0] * lower),
+            np.where(fixed, high[:, 0], low[:, 0] + width[:, 0] * upper),
+        )
+
+
+def second_moments(u: Floats, ell: Floats, values: Floats) -> Floats:
+    """Return the covariance of sums of u over records with squared weights ell."""
+    cross = np.outer(values, u @ ell)
+    return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
+
+
+def mean_by(weights: Floats, values: Floats) -> Floats:
+    """Return the weighted mean along the last axis; zero where the weights are."""
+    total = weights.sum(axis=1)
+    return np.asarray((weights * values).sum(axis=1) / np.where(total > 0, total, 1.0))

@@ -1,0 +1,123 @@
+"""The answer of an estimation, as a value."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidInput
+from pramble.mechanisms.base import read_only
+
+Floats = NDArray[np.float64]
+
+COVERS = {
+    "both": "sampling and randomisation: the intervals are for the population behind the file",
+    "randomisation": "randomisation only: the intervals are for the file itself",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    r"""What a release says about the original, cell by cell.
+
+    Attributes
+    ----------
+    probabilities : (K,) array
+        Estimates in the order of ``m.categories``, or of the rows of ``table``. With ``query=``,
+        ``mean=`` or ``total=`` these are the answers asked for; ``values`` is the same array.
+    standard_errors, lower, upper : (K,) arrays
+        Standard errors, and intervals of the confidence ``level``.
+    covariance : (K, K) array
+        Covariance of the estimates, built when asked for.
+    table : frame
+        All of this as a tidy frame, in the kind of frame that came in (pyarrow otherwise).
+    n : int or float
+        Number of records.
+    cells : mapping from column to labels
+        What each estimate is about.
+    method, level, covers : str, float, str
+        How it was estimated, and what the intervals cover.
+    log_likelihood, gap : float
+        Log-likelihood at the estimate and the proven bound on how much more there could be. NaN for
+        ``method="inverse"``.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> e = pramble.estimate([650, 350], m, counts=True)
+    >>> e
+    <Estimate of 2 cells from 1000 records: mle, 95 % intervals, covers both>
+    >>> e.covariance.shape, e.covers_what[:26]
+    ((2, 2), 'sampling and randomisation')
+    """
+
+    cells: Mapping[str, Sequence[Any]]
+    probabilities: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    n: float
+    covariance_parts: Any
+    method: str = "mle"
+    level: float = 0.95
+    covers: str = "both"
+    log_likelihood: float = float("nan")
+    gap: float = float("nan")
+    quantity: str = "probability"
+    backend: str = "pyarrow"
+
+    def __post_init__(self) -> None:
+        for name in ("probabilities", "standard_errors", "lower", "upper"):
+            array = read_only(np.array(getattr(self, name), dtype=np.float64))
+            if array.shape != np.shape(self.probabilities) or array.ndim != 1:
+                raise InvalidInput(f"{name} must be one number per cell; shape {array.shape}.")
+            object.__setattr__(self, name, array)
+        cells = {name: tuple(labels) for name, labels in self.cells.items()}
+        object.__setattr__(self, "cells", MappingProxyType(cells))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, field.name) for field in fields(self)]
+        return type(self), (dict(self.cells), *values[1:])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Estimate of {len(self.probabilities)} cells from {self.n:g} records: "
+            f"{self.method}, {100 * self.level:g} % intervals, covers {self.covers}>"
+        )
+
+    @property
+    def values(self) -> Floats:
+        """The estimates; another name for ``probabilities``."""
+        return self.probabilities
+
+    @property
+    def covers_what(self) -> str:
+        """What the intervals cover, in words."""
+        return COVERS[self.covers]
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The (K, K) covariance of the estimates, read-only."""
+        return read_only(np.asarray(self.covariance_parts.covariance()))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        return {
+            **{name: list(labels) for name, labels in self.cells.items()},
+            self.quantity: self.probabilities.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+        }
+
+    @cached_property
+    def table(self) -> Any:
+        """The estimates as a tidy frame."""
+        from pramble.estimation.frames import frame_of
+
+        return frame_of(self.columns(), backend=self.backend)

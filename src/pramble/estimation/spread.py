@@ -1,0 +1,141 @@
+r"""Variances and covariances of estimates, from sampling and from randomisation.
+
+Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without weights), W their sum,
+:math:`\ell_z = \sum_{i: Z_i=z} w_i^2/W^2` the squared weights over released cells and
+:math:`s = \ell G` the same over true cells. The estimate :math:`\hat p = \hat c\,G` has
+
+.. math::
+    \operatorname{Cov}_{\text{randomisation}} &= G^\top \operatorname{diag}(\ell)\, G
+        - \operatorname{diag}(s), \\
+    \operatorname{Cov}_{\text{sampling}} &= \operatorname{diag}(s) - p s^\top - s p^\top
+        + p p^\top \textstyle\sum_z \ell_z ,
+
+and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.estimation.axes import along_axes, category_shape, forward
+from pramble.estimation.intervals import unified_interval
+from pramble.estimation.operators import Operator, RightInverse
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The second moments of one estimate.
+
+    Attributes
+    ----------
+    axes, inverses : operators of the randomised columns, and their right inverses
+    p : (R, S1, …, Sk) array
+        Estimated probabilities.
+    law : (R, T1, …, Tk) array
+        Released law that belongs to p; it sums to one.
+    squared_weights : (R, T1, …, Tk) array
+        The ℓ above.
+    sampling : float
+        Share of the sampling variance that counts: 1 for a sample of a large population, 0 when
+        the file is the population.
+    """
+
+    axes: tuple[Operator, ...]
+    inverses: tuple[RightInverse, ...]
+    p: Floats
+    law: Floats
+    squared_weights: Floats
+    sampling: float
+
+    @cached_property
+    def true_squared_weights(self) -> Floats:
+        """The s above."""
+        return self.invert(self.squared_weights)
+
+    def invert(self, released: Floats) -> Floats:
+        """Return cG along every axis."""
+        return along_axes([inverse.apply for inverse in self.inverses], released)
+
+    def squares(self, released: Floats) -> Floats:
+        """Return the second moments of G under a law of released cells."""
+        return along_axes([inverse.squares for inverse in self.inverses], released)
+
+    def variances(self) -> Floats:
+        """Return the variance of every cell, without building a covariance."""
+        return self.variances_at(self.squared_weights, self.true_squared_weights)
+
+    def variances_at(self, released: Floats, true: Floats) -> Floats:
+        """Return the variances for squared weights over released and over true cells."""
+        sampling = true - 2 * self.p * true + self.p**2 * released.sum()
+        answer = self.squares(released) - true + self.sampling * sampling
+        return np.asarray(np.maximum(answer, 0.0))
+
+    def covariance(self) -> Floats:
+        """Return the covariance of all cells, flattened."""
+        p, s = self.p.ravel(), self.true_squared_weights.ravel()
+        cross = np.outer(p, s)
+        sampling = np.outer(p, p) * self.squared_weights.sum() - cross - cross.T
+        answer = self.sandwich(self.squared_weights) + self.sampling * sampling
+        answer[np.diag_indices_from(answer)] -= (1 - self.sampling) * s
+        return np.asarray(answer)
+
+    def sandwich(self, released: Floats) -> Floats:
+        r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""
+        G: Floats = np.ones((1, 1))
+        for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
+            G = np.asarray(np.kron(G, inverse.adjoint(np.eye(S)).T), dtype=np.float64)
+        cells = G.shape[1]
+        answer = np.zeros((self.p.size, self.p.size))
+        for group, own in enumerate(released.reshape(len(self.p), -1)):
+            block = slice(group * cells, (group + 1) * cells)
+            answer[block, block] = (G.T * own) @ G
+        return answer
+
+    def intervals(self, centre: Floats, *, level: float) -> tuple[Floats, Floats]:
+        r"""Return unified intervals around unbiased estimates.
+
+        For a candidate :math:`\mu` of cell x the other cells keep their proportions, so the second
+        moment is :math:`\mu A_x + (1-\mu) B_x`, with :math:`A_x` the moment
+        when the truth is x and :math:`B_x` the moment under the others.
+        """
+        own = reduce(np.multiply.outer, [inverse.own() for inverse in self.inverses], np.ones(()))
+        p = inner_point(self.p, n=1 / float(self.squared_weights.sum()))
+        others = (self.squares(forward(self.axes, p)) - p * own) / (1 - p)
+
+        def moment(mu: Floats) -> Floats:
+            return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))
+
+        scale = self.per_record()
+        return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
+
+    def per_record(self) -> Floats:
+        """Return the variances relative to those of one record: 1/n without weights."""
+        unit = self.variances_at(self.law, self.invert(self.law))
+        flat = np.full_like(unit, self.squared_weights.sum())
+        return np.divide(self.variances(), unit, out=flat, where=unit > 1e-14)
+
+
+def inner_point(p: Floats, *, n: float) -> Floats:
+    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
+    inside = np.maximum(p, 0.0)
+    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
+
+
+def right_inverses(axes: Sequence[Operator], law: Floats | None = None) -> tuple[RightInverse, ...]:
+    """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
+
+    Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.
+    """
+    if law is None:
+        return tuple(axis.right_inverse() for axis in axes)
+    return tuple(axis.right_inverse(margin(law, 1 + j)) for j, axis in enumerate(axes))
+
+
+def margin(law: Floats, axis: int) -> Floats:
+    """Return the sums along one axis."""
+    return np.asarray(law.sum(axis=tuple(i for i in range(law.ndim) if i != axis)))

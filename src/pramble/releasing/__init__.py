@@ -1,0 +1,1 @@
+"""The curator's whole job: prior, budget, plan, release, manifest and ledger."""

@@ -1,0 +1,207 @@
+"""From a plan and the counts of the file to a mechanism for each column, within the budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pramble.errors import InvalidPlan
+from pramble.information.bound import information_bound
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.labels import label_key
+from pramble.mechanisms.uniform import randomized_response
+from pramble.releasing.budget import (
+    check_spent,
+    float_below,
+    split_by_weights,
+    split_optimally,
+)
+from pramble.releasing.prior import (
+    Prior,
+    confidential_prior,
+    private_prior,
+    public_prior,
+    uniform_prior,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pramble.mechanisms.base import Mechanism
+    from pramble.releasing.plan import ColumnPlan, ReleasePlan
+
+LEAST = Fraction(1, 4)
+"""No column gets less than this part of an equal share in an optimal split."""
+
+WIDE = 40
+"""Above so many categories an optimal split uses closed forms instead of designs."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A column of the plan with its categories and their counts in the confidential file."""
+
+    plan: ColumnPlan
+    labels: tuple[Any, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.plan.name
+
+    @property
+    def needs_prior(self) -> bool:
+        """Whether its design depends on the prior."""
+        return self.plan.needs_prior(len(self.labels))
+
+
+@dataclass(frozen=True)
+class Designed:
+    """A counted column with its prior, its part of α and its mechanism."""
+
+    column: Counted
+    prior: Prior
+    alpha: float
+    mechanism: Mechanism
+    notes: tuple[str, ...] = ()
+
+
+def counted(plan: ColumnPlan, labels: Sequence[Any], counts: Mapping[Any, int]) -> Counted:
+    """Return a column with its counts in the order of its labels."""
+    by_key = {label_key(label): n for label, n in counts.items()}
+    return Counted(plan, tuple(labels), tuple(by_key.get(label_key(v), 0) for v in labels))
+
+
+def design_columns(
+    plan: ReleasePlan, columns: Sequence[Counted], *, confidential_allowed: bool = False
+) -> tuple[tuple[Designed, ...], Fraction]:
+    r"""Design every column within the budget.
+
+    Private priors are drawn first, each with its part of α; what is left is split over the
+    mechanisms. The exact sum of everything spent is checked against the total.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    columns : sequence of Counted
+        The plan's columns, in its order.
+    confidential_allowed : bool
+        Whether a prior counted on the confidential file may be used as it is.
+
+    Returns
+    -------
+    designs : tuple of Designed
+    spent : Fraction
+        α spent in all: at most the plan's total.
+    """
+    base = base_shares(plan)
+    part = Fraction(plan.prior_share)
+    prior_parts = {
+        column.name: part * base[column.name]
+        if column.plan.prior == "private" and column.needs_prior
+        else Fraction(0)
+        for column in columns
+    }
+    priors = {
+        column.name: prior_of(
+            column, prior_parts[column.name], confidential_allowed=confidential_allowed
+        )
+        for column in columns
+    }
+    shares = mechanism_shares(plan, columns, base=base, priors=priors)
+    designs = tuple(
+        designed(column, priors[column.name], alpha=float_below(shares[column.name]))
+        for column in columns
+    )
+    spent = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
+    return designs, check_spent(spent, plan.total)
+
+
+def base_shares(plan: ReleasePlan) -> dict[str, Fraction]:
+    """Return each column's α, prior included; equal shares where the split is decided later."""
+    if plan.alpha is None:
+        return {column.name: Fraction(column.alpha or 0) for column in plan.columns}
+    by_weight = plan.split == "weights"
+    weights = {c.name: Fraction(c.weight if by_weight else 1) for c in plan.columns}
+    return split_by_weights(plan.total, weights)
+
+
+def mechanism_shares(
+    plan: ReleasePlan,
+    columns: Sequence[Counted],
+    *,
+    base: Mapping[str, Fraction],
+    priors: Mapping[str, Prior],
+) -> dict[str, Fraction]:
+    """Return what is left for each mechanism when the priors are paid."""
+    if plan.split != "optimal":
+        return {name: share - priors[name].spent for name, share in base.items()}
+    left = plan.total - sum((prior.spent for prior in priors.values()), Fraction(0))
+    losses = {c.name: loss_of(c, priors[c.name], objective=plan.split_objective) for c in columns}
+    weights = {column.name: Fraction(column.weight) for column in plan.columns}
+    return split_optimally(left, losses, weights=weights, least=LEAST)
+
+
+def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
+    """Return the prior that a column's plan asks for; uniform where the design needs none."""
+    plan, size = column.plan, len(column.labels)
+    if plan.prior == "confidential":
+        return confidential_prior(column.counts, allowed=confidential_allowed)
+    if plan.prior == "public" and plan.prior_file is not None:
+        return public_prior(plan.prior_file, column.name, categories=column.labels)
+    if plan.prior == "public":
+        given = plan.prior_probabilities or ()
+        if len(given) != size:
+            raise InvalidPlan(
+                f"Column {column.name!r} has {size} categories and {len(given)} probabilities."
+            )
+        return Prior(given, "public", Fraction(0), "Probabilities given in the plan, public.")
+    return private_prior(column.counts, part) if part else uniform_prior(size)
+
+
+def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
+    """Design one column at its part of α."""
+    plan = column.plan
+    if not column.needs_prior:
+        mechanism: Mechanism = randomized_response(column.labels, alpha)
+        return Designed(column, prior, alpha, mechanism)
+    from pramble.solvers.design import design
+
+    best = design(
+        prior.probabilities,
+        alpha,
+        family=plan.family if plan.family != "response" else "uniform",
+        objective=plan.objective,
+        categories=column.labels,
+        invariant=plan.invariant,
+    )
+    return Designed(column, prior, alpha, best.mechanism, best.notes)
+
+
+def loss_of(column: Counted, prior: Prior, *, objective: str) -> Callable[[float], float]:
+    """Return what an optimal split makes small: minus the share of information, or the variance.
+
+    Narrow columns of the paper's family are designed at every α that is tried; others stand for
+    themselves by a closed form: the universal bound for the information of a general design, and
+    randomised response for variances.
+    """
+    p, plan = prior.probabilities, column.plan
+    most = entropy(p)
+
+    def mechanism(alpha: float) -> Mechanism:
+        if plan.family == "uniform" and not plan.invariant and len(p) <= WIDE:
+            return designed(column, prior, alpha=alpha).mechanism
+        return randomized_response(column.labels, alpha)
+
+    def by_information(alpha: float) -> float:
+        if plan.family == "general" and len(p) > 2:
+            return -min(information_bound(alpha), most) / most
+        return -mutual_information(p, mechanism(alpha)) / most
+
+    def by_variance(alpha: float) -> float:
+        return estimation_variance(p, randomized_response(column.labels, alpha))
+
+    return by_information if objective == "information" else by_variance

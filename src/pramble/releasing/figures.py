@@ -1,0 +1,120 @@
+"""The figures of a release: what each column keeps, what an analyst will get, what risk is left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.errors import NotIdentifiable
+from pramble.information.bound import information_bound
+from pramble.information.fisher import estimation_variance, fisher_information
+from pramble.information.measures import entropy, mutual_information
+from pramble.privacy.certificate import certify
+from pramble.releasing.budget import float_above
+from pramble.releasing.outcome import ColumnOutcome, Numbers, RiskOutcome
+from pramble.releasing.rivals import WIDEST, change_expected, rivals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pramble.mechanisms.base import Mechanism
+    from pramble.releasing.checking import Tally
+    from pramble.releasing.designing import Designed
+    from pramble.releasing.plan import RiskPlan
+    from pramble.releasing.source import Source
+
+
+def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
+    """Return a column's figures that are known before anything is written."""
+    p, mechanism, column = design.prior.probabilities, design.mechanism, design.column
+    narrow = len(p) <= WIDEST
+    return ColumnOutcome(
+        name=column.name,
+        categories=column.labels,
+        mechanism=mechanism,
+        certificate=certify(mechanism),
+        family=column.plan.family,
+        objective=column.plan.objective,
+        invariant=column.plan.invariant,
+        alpha=design.alpha,
+        alpha_prior=float_above(design.prior.spent),
+        prior=p,
+        prior_source=design.prior.source,
+        prior_detail=design.prior.detail,
+        entropy=entropy(p),
+        information=mutual_information(p, mechanism),
+        information_bound=min(information_bound(design.alpha), entropy(p)),
+        estimation_variance=estimation_variance(p, mechanism) if narrow else math.nan,
+        change_expected=change_expected(p, mechanism),
+        before=column.counts,
+        standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
+        rivals=rivals_of(design),
+    )
+
+
+def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> Numbers | None:
+    r"""Return the expected standard error of each estimated frequency at the file's size.
+
+    They are the square roots of the diagonal of :math:`B(B^\top J B)^{-1}B^\top/n`, with J the
+    Fisher information and B a basis of the directions that sum to zero; None if it is singular.
+    """
+    if math.isinf(estimation_variance(p, mechanism)):
+        return None
+    size = len(p)
+    basis = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
+    information = basis.T @ fisher_information(p, mechanism) @ basis
+    spread = np.einsum("ij,ji->i", basis, np.linalg.solve(information, basis.T))
+    return tuple(np.sqrt(np.maximum(spread, 0) / max(rows, 1)).tolist())
+
+
+def observed_figures(outcome: ColumnOutcome, tally: Tally) -> ColumnOutcome:
+    """Add what was counted on the written release, and the analyst's estimate from it."""
+    from pramble.estimation.estimate import estimate
+
+    after = tally.after[outcome.name]
+    rows = max(int(after.sum()), 1)
+    found = replace(
+        outcome,
+        change_observed=tally.changed[outcome.name] / rows,
+        after=tuple(after.tolist()),
+    )
+    if not len(outcome.categories) <= WIDEST:
+        return found
+    try:
+        answer = estimate(after, outcome.mechanism, counts=True)
+    except NotIdentifiable:
+        return found
+    return replace(
+        found,
+        estimate=tuple(np.asarray(answer.probabilities).tolist()),
+        lower=tuple(np.asarray(answer.lower).tolist()),
+        upper=tuple(np.asarray(answer.upper).tolist()),
+    )
+
+
+def risk_figures(
+    source: Source, plan: RiskPlan, *, mechanisms: Mapping[str, Mechanism]
+) -> RiskOutcome:
+    """Return the risk of the file before and after randomising, under one model."""
+    import pyarrow as pa
+
+    from pramble.risk.assess import assess
+
+    keys = list(plan.keys)
+    table = pa.Table.from_batches(list(source.batches(keys)))
+    before = assess(table, keys, population_size=plan.population_size, model=plan.model)
+    chosen = {name: m for name, m in mechanisms.items() if name in keys}
+    after = before.after(chosen) if chosen and plan.model != "none" else before
+    return RiskOutcome(
+        keys=plan.keys,
+        model=before.model,
+        population_size=plan.population_size,
+        sample_uniques=before.sample_uniques,
+        tau1_before=before.tau1,
+        tau2_before=before.tau2,
+        tau1_after=after.tau1,
+        tau2_after=after.tau2,
+    )

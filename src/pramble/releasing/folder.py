@@ -1,0 +1,119 @@
+"""Building a release folder: complete under its name, or not there at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from pramble.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PARTIAL = "partial"
+
+
+def check_target(target: Path) -> None:
+    """Refuse a target that would be overwritten, or that has nowhere to lie."""
+    if target.is_dir() and not target.is_symlink():
+        if any(target.iterdir()):
+            raise InvalidInput(
+                f"The folder {str(target)!r} is not empty; a release is never overwritten. Choose "
+                "another folder."
+            )
+    elif target.exists() or target.is_symlink():
+        raise InvalidInput(f"{str(target)!r} exists and is no folder; choose another name.")
+
+
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """Give an empty folder beside the target, and move it into place when all went well.
+
+    Everything is synced to disk before the move, which is atomic. The folder is its owner's alone,
+    since the curator's report lies in it until the rest is published. After any error or interrupt
+    it is removed; one left by a killed process is removed by the next release to that target.
+    """
+    check_target(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(target)
+        folder = target.parent / f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o700)
+        lock = locked(folder)
+        try:
+            yield folder
+            sync(folder)
+            folder.rename(target)
+            sync_folder(target.parent)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            if lock is not None:
+                os.close(lock)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidInput(
+            f"Cannot write the release {str(target)!r}: {reason}. Nothing was released."
+        ) from error
+
+
+def locked(folder: Path) -> int | None:
+    """Lock a folder for as long as this process lives; None if another one holds it."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on Windows: an abandoned folder stays
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def remove_abandoned(target: Path) -> None:
+    """Remove folders that killed processes left beside the target."""
+    for folder in target.parent.glob(f".{target.name}.{PARTIAL}-*"):
+        with suppress(OSError):
+            lock = locked(folder)
+            if lock is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+
+
+def sync(folder: Path) -> None:
+    """Force every file of a folder, and the folder itself, to disk."""
+    for path in folder.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a folder's list of names to disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_key(path: Path, key: bytes, *, release: Path) -> None:
+    """Write the key to a new file that only its owner reads, outside the release folder."""
+    if release.resolve() in path.resolve().parents:
+        raise InvalidInput("The key must not lie in the release folder; choose another place.")
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InvalidInput(f"Cannot write the key to {str(path)!r}: {error.strerror}.") from None
+    with os.fdopen(handle, "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(file.fileno())

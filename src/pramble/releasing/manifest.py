@@ -1,0 +1,215 @@
+"""The manifest of a release: everything the analyst needs, nothing of the raw data or the key."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from pramble.errors import InvalidData, InvalidMechanism
+from pramble.mechanisms.base import Mechanism
+from pramble.releasing.budget import float_above
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from fractions import Fraction
+    from pathlib import Path
+
+    from pramble.releasing.designing import Designed
+
+SCHEMA = "pramble/release/1"
+MANIFEST = "manifest.json"
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+
+
+@cache
+def manifest_schema() -> dict[str, Any]:
+    """Return the JSON Schema of manifests.
+
+    >>> manifest_schema()["$id"]
+    'pramble/release/1'
+    """
+    text = (files("pramble") / "data" / "manifest.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def is_a(value: Any, kind: str) -> bool:
+    """Whether a value is of a type of JSON Schema; true and false are no numbers."""
+    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest") -> Iterator[str]:
+    """Yield a sentence for each way in which a document breaks a schema.
+
+    It knows the part of JSON Schema that the manifest's uses: type, enum, pattern, minimum,
+    required, properties, additionalProperties and items.
+    """
+    if "type" in schema and not is_a(value, schema["type"]):
+        yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where} must be one of {schema['enum']}; found {value!r}."
+    if "pattern" in schema and not re.search(schema["pattern"], str(value)):
+        yield f"{where} must match {schema['pattern']}; found {value!r}."
+    if "minimum" in schema and not value >= schema["minimum"]:
+        yield f"{where} must be at least {schema['minimum']}; found {value!r}."
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        yield from (
+            f"{where} must have {key!r}." for key in schema.get("required", ()) if key not in value
+        )
+        for key, part in value.items():
+            if key in known:
+                yield from mistakes_in(part, known[key], where=f"{where}.{key}")
+            elif schema.get("additionalProperties") is False:
+                yield f"{where} has an unknown field {key!r}."
+    if isinstance(value, list) and "items" in schema:
+        for i, part in enumerate(value):
+            yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
+
+
+def manifest_of(
+    designs: Sequence[Designed],
+    names: Sequence[str],
+    *,
+    rows: int,
+    spent: Fraction,
+    limit: Fraction,
+    seen: Collection[str],
+    data: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the manifest of a release.
+
+    Parameters
+    ----------
+    designs : sequence of Designed
+        The randomised columns.
+    names : sequence of str
+        Every column of the data file, in order.
+    rows : int
+    spent, limit : Fraction
+        α spent on each record, and the total that was allowed.
+    seen : collection of str
+        Columns whose categories were taken from the file.
+    data : mapping
+        Name, format, size and hash of the data file.
+
+    Returns
+    -------
+    dict
+    """
+    from pramble import __version__
+
+    by_name = {design.column.name: design for design in designs}
+    plain = [name for name in names if name not in by_name]
+    conditional = [name for name, d in by_name.items() if d.prior.source == "confidential"]
+    notes = ["Each record is protected on its own; alpha adds up over the randomised columns."]
+    if plain:
+        notes.append(f"Released as they are, not protected: {', '.join(plain)}.")
+    if seen:
+        notes.append(f"Categories taken from the values that occur: {', '.join(sorted(seen))}.")
+    if conditional:
+        notes.append(
+            "The guarantee is conditional on the prior, which was counted on the confidential "
+            f"file and may be revealed by the mechanism: {', '.join(conditional)}."
+        )
+    return {
+        "schema": SCHEMA,
+        "software": {"name": "pramble", "version": __version__},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "rows": rows,
+        "data": dict(data),
+        "alpha": {
+            "total": float_above(spent),
+            "total_exact": str(spent),
+            "limit": float_above(limit),
+            "relation": "replace one record",
+            "conditional_on_prior": bool(conditional),
+        },
+        "columns": [
+            {"name": name, "randomised": False}
+            if name not in by_name
+            else column_entry(by_name[name], seen=name in seen)
+            for name in names
+        ],
+        "notes": notes,
+    }
+
+
+def column_entry(design: Designed, *, seen: bool) -> dict[str, Any]:
+    """Return what the manifest says of a randomised column; no confidential probabilities."""
+    plan, prior = design.column.plan, design.prior
+    origin: dict[str, Any] = {
+        "source": prior.source,
+        "alpha": float_above(prior.spent),
+        "alpha_exact": str(prior.spent),
+        "detail": prior.detail,
+    }
+    if prior.source != "confidential":
+        origin["probabilities"] = list(prior.probabilities)
+    return {
+        "name": plan.name,
+        "randomised": True,
+        "alpha": design.alpha,
+        "family": plan.family,
+        "objective": plan.objective,
+        "invariant": plan.invariant,
+        "categories_from": "data" if seen else "plan",
+        "prior": origin,
+        "mechanism": design.mechanism.to_json(),
+    }
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read and check the manifest of a release folder."""
+    path = folder / MANIFEST
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidData(f"{str(folder)!r} is no release: it has no {MANIFEST}.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidData(f"{MANIFEST} is not JSON: {error}.") from None
+    if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
+        raise InvalidData(
+            f"This software reads releases of schema {SCHEMA!r}; found {document['schema']!r}."
+        )
+    for mistake in mistakes_in(document, manifest_schema()):
+        raise InvalidData(f"{MANIFEST} is damaged: {mistake}")
+    checked: dict[str, Any] = document
+    return checked
+
+
+def plan_of(manifest: Mapping[str, Any]) -> dict[str, Mechanism]:
+    """Return the mechanism of each randomised column."""
+    plan = {}
+    for column in manifest["columns"]:
+        if not column["randomised"]:
+            continue
+        try:
+            plan[column["name"]] = Mechanism.from_json(column.get("mechanism", {}))
+        except InvalidMechanism as error:
+            raise InvalidData(
+                f"{MANIFEST} is damaged: the mechanism of column {column['name']!r}: {error}"
+            ) from None
+    return plan
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

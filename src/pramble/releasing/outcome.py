@@ -1,0 +1,221 @@
+"""What happened in a release, as plain data: the model that reports are drawn from.
+
+The layer above (`pramble.report`) turns a `ReleaseOutcome` into HTML; this layer never imports it.
+`release` takes a callable ``write_reports(folder, outcome)`` and calls it once, with the folder
+still under its temporary name, so that reports appear together with the data or not at all.
+Everything is a number, a text, a tuple or a mechanism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pramble.mechanisms.base import Mechanism
+    from pramble.privacy.certificate import Certificate
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another mechanism for the same column, beside which a design is shown.
+
+    Attributes
+    ----------
+    name : str
+        For instance "randomised response, same α" or "sdcMicro's default".
+    alpha : float
+        The smallest α it satisfies; infinite if none.
+    information : float
+        Mutual information at the same prior, in nats.
+    estimation_variance : float
+        n × summed variance of the estimate of p; infinite if p is not identifiable.
+    change : float
+        Expected share of values that change.
+    """
+
+    name: str
+    alpha: float
+    information: float
+    estimation_variance: float
+    change: float
+
+
+@dataclass(frozen=True)
+class ColumnOutcome:
+    """One randomised column.
+
+    Attributes
+    ----------
+    name, categories : str, tuple
+        The column and its labels, in the order of every vector below.
+    mechanism, certificate
+        What was sampled, and its certificate.
+    family, objective, invariant
+        How it was designed.
+    alpha, alpha_prior : float
+        Part of α given to the mechanism, and part spent on the column's prior.
+    prior, prior_source, prior_detail
+        Probabilities the design used (empty when confidential and published); "uniform",
+        "public", "private" or "confidential"; a sentence.
+    entropy, information, information_bound : float
+        H(X) at the prior, I(X;Z), and the most that any α-private mechanism could carry, nats.
+    estimation_variance : float
+        n × summed asymptotic variance of the estimate of p; infinite if not identifiable.
+    change_expected, change_observed : float, float or None
+        Share of values that change: by the design, and counted (a raw figure).
+    before : tuple or None
+        Counts in the confidential file (raw figures; None in what may be published).
+    after : tuple or None
+        Counts in the release, by `mechanism.outputs`; None in a dry run.
+    estimate, lower, upper : tuple or None
+        The analyst's estimate of the frequencies from the release alone, and its 95 % interval.
+    standard_error : tuple or None
+        Expected standard errors of that estimate at the file's size.
+    rivals : tuple of Rival
+        Randomised response at the same α, and sdcMicro's default.
+    """
+
+    name: str
+    categories: tuple[Any, ...]
+    mechanism: Mechanism
+    certificate: Certificate
+    family: str
+    objective: str
+    invariant: bool
+    alpha: float
+    alpha_prior: float
+    prior: Numbers
+    prior_source: str
+    prior_detail: str
+    entropy: float
+    information: float
+    information_bound: float
+    estimation_variance: float
+    change_expected: float
+    change_observed: float | None = None
+    before: tuple[int, ...] | None = None
+    after: tuple[int, ...] | None = None
+    estimate: Numbers | None = None
+    lower: Numbers | None = None
+    upper: Numbers | None = None
+    standard_error: Numbers | None = None
+    rivals: tuple[Rival, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Information as a share of the most that α allows."""
+        return self.information / self.information_bound if self.information_bound else 1.0
+
+    def without_raw(self) -> ColumnOutcome:
+        """Return a copy without figures that were counted on the confidential file."""
+        prior = () if self.prior_source == "confidential" else self.prior
+        return replace(self, before=None, change_observed=None, prior=prior)
+
+
+@dataclass(frozen=True)
+class RiskOutcome:
+    """Re-identification risk of the file before and after randomising (raw figures).
+
+    Attributes
+    ----------
+    keys, model, population_size
+        What an intruder is taken to know, the model fitted, and the size of the population.
+    sample_uniques : int
+        Records that are alone in their combination of keys.
+    tau1_before, tau2_before, tau1_after, tau2_after : float
+        Expected population uniques among them, and expected correct matches.
+    """
+
+    keys: tuple[str, ...]
+    model: str
+    population_size: int
+    sample_uniques: int
+    tau1_before: float
+    tau2_before: float
+    tau1_after: float
+    tau2_after: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of the written release: what was checked, whether it held, and the figures."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class ReleaseOutcome:
+    """A whole release, or what a dry run expects of one.
+
+    Attributes
+    ----------
+    source : str or None
+        Name of the confidential file, without its folder; None in what may be published.
+    rows : int
+        Number of records.
+    columns : tuple of ColumnOutcome
+    untouched, dropped : tuple of str
+        Columns released as they are (**not protected**), and columns left out.
+    alpha, alpha_limit : float
+        α spent in all for a record, rounded up, and the total that the plan allows.
+    split : str
+        How α was divided over the columns.
+    warnings : tuple of str
+        Sentences that the curator must read; the first ones matter most.
+    checks : tuple of Check
+        What was checked on the written files; empty in a dry run.
+    risk : RiskOutcome or None
+    ledger_total : float or None
+        α spent on the same people by all releases in the ledger, this one included.
+    data_file, data_bytes, seconds
+        The file written and its size (an expectation in a dry run); time taken.
+    plan : str
+        The plan as TOML: with the software version, a way to reproduce the designs.
+    version, created : str
+        Software version; UTC time in ISO format.
+    dry_run : bool
+    """
+
+    source: str | None
+    rows: int
+    columns: tuple[ColumnOutcome, ...]
+    untouched: tuple[str, ...]
+    dropped: tuple[str, ...]
+    alpha: float
+    alpha_limit: float
+    split: str
+    warnings: tuple[str, ...]
+    checks: tuple[Check, ...]
+    risk: RiskOutcome | None
+    ledger_total: float | None
+    data_file: str
+    data_bytes: int
+    seconds: float
+    plan: str
+    version: str
+    created: str
+    dry_run: bool = False
+
+    @property
+    def alpha_priors(self) -> float:
+        """Part of α spent on priors."""
+        return sum(column.alpha_prior for column in self.columns)
+
+    def without_raw(self) -> ReleaseOutcome:
+        """Return what may be published: no figure counted on the confidential file is left."""
+        return replace(
+            self,
+            source=None,
+            columns=tuple(column.without_raw() for column in self.columns),
+            warnings=(),
+            checks=(),
+            risk=None,
+            ledger_total=None,
+            seconds=0.0,
+            plan="",
+        )

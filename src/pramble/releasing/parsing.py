@@ -1,0 +1,170 @@
+"""Reading plans: TOML or keyword arguments in, a checked `ReleasePlan` out.
+
+Every mistake gets one sentence that says where it is, what must hold and what was found; all of
+them are reported together.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pramble.errors import InvalidPlan
+from pramble.releasing.plan import ColumnPlan, ReleasePlan, RiskPlan
+from pramble.releasing.settings import COLUMN, DEFAULTS, PLAN, RISK, Mistake, Reader, nearest, text
+
+TABLES: dict[str, Reader] = {"columns": text, "risk": text}
+
+
+def read_table(
+    table: Any, readers: Mapping[str, Reader], *, where: str, mistakes: list[str]
+) -> dict[str, Any]:
+    """Read the known keys of a table; note a sentence for each mistake."""
+    found: dict[str, Any] = {}
+    if not isinstance(table, Mapping):
+        mistakes.append(f"{where} must be a table; found {table!r}.")
+        return found
+    for key, value in table.items():
+        if key not in readers:
+            mistakes.append(f"{where} has no setting {key!r}{nearest(str(key), list(readers))}.")
+            continue
+        try:
+            found[key] = readers[key](value)
+        except Mistake as mistake:
+            mistakes.append(f"{where}: {key} {mistake}.")
+    return found
+
+
+def plan_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> ReleasePlan:
+    """Return a checked plan from nested settings, in the form of a TOML document.
+
+    Parameters
+    ----------
+    settings : mapping
+        The keys of `ReleasePlan`, with ``columns`` a mapping from name to the keys of
+        `ColumnPlan`, and ``risk`` one with the keys of `RiskPlan`.
+    seen_allowed : bool
+        Whether a column may leave its categories out, to take the values seen in the file.
+
+    Returns
+    -------
+    ReleasePlan
+
+    Examples
+    --------
+    >>> plan = plan_from({"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    >>> plan.alpha, plan.columns[0].labels()
+    (2.0, ('m', 'f'))
+    >>> plan_from({"alfa": 2, "alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    Traceback (most recent call last):
+    ...
+    pramble.errors.InvalidPlan: The plan has no setting 'alfa' (did you mean 'alpha'?).
+    """
+    mistakes: list[str] = []
+    top = {key: value for key, value in settings.items() if key not in TABLES}
+    found = read_table(top, {**PLAN, **TABLES}, where="The plan", mistakes=mistakes)
+    defaults = {key: found.pop(key) for key in DEFAULTS if key in found}
+    columns = read_columns(settings.get("columns"), seen_allowed=seen_allowed, mistakes=mistakes)
+    columns = {name: {**defaults, **column} for name, column in columns.items()}
+    risk = read_risk(settings["risk"], mistakes) if "risk" in settings else None
+    if mistakes := mistakes or contradictions(found, columns):
+        raise InvalidPlan("\n".join(mistakes))
+    return ReleasePlan(
+        columns=tuple(ColumnPlan(name=name, **column) for name, column in columns.items()),
+        risk=None if risk is None else RiskPlan(**risk),
+        **found,
+    )
+
+
+def read_columns(
+    tables: Any, *, seen_allowed: bool, mistakes: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Read the tables of the columns; note a sentence for each mistake."""
+    if not isinstance(tables, Mapping) or not tables:
+        mistakes.append("The plan must name the columns to randomise, in tables [columns.NAME].")
+        return {}
+    columns = {}
+    for name, table in tables.items():
+        columns[str(name)] = read_table(table, COLUMN, where=f"Column {name!r}", mistakes=mistakes)
+        if isinstance(table, Mapping) and "categories" not in table and not seen_allowed:
+            mistakes.append(
+                f"Column {name!r} must declare its categories, every possible label in order; "
+                'write categories = "seen" to take the values that occur, which reveals them.'
+            )
+    return columns
+
+
+def read_risk(table: Any, mistakes: list[str]) -> dict[str, Any]:
+    """Read the table of the risk; note a sentence for each mistake."""
+    risk = read_table(table, RISK, where="The table [risk]", mistakes=mistakes)
+    if isinstance(table, Mapping):
+        absent = [key for key in ("keys", "population_size") if key not in table]
+        mistakes.extend(f"The table [risk] must state {key}." for key in absent)
+    return risk
+
+
+def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each pair of settings that cannot both hold."""
+    own = [name for name, column in columns.items() if "alpha" in column]
+    without = [name for name in columns if name not in own]
+    found = []
+    if "alpha" in plan and own:
+        found.append(
+            f"The plan states alpha in total and column {own[0]!r} its own; state one or the other."
+        )
+    if "alpha" not in plan and without:
+        found.append(
+            f"The plan states no alpha in total, and column {without[0]!r} none of its own."
+        )
+    if own and plan.get("split", "equal") != "equal":
+        found.append(f"A split is of a total; column {own[0]!r} states its own alpha.")
+    both = [name for name in plan.get("drop", ()) if name in columns]
+    found.extend(f"Column {name!r} is both randomised and dropped." for name in both)
+    for name, column in columns.items():
+        found.extend(prior_contradictions(name, column))
+    return found
+
+
+def prior_contradictions(name: str, column: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each contradiction about the prior of a column."""
+    public = column.get("prior", "private") == "public"
+    given = [key for key in ("prior_file", "prior_probabilities") if key in column]
+    if public and len(given) != 1:
+        return [f"Column {name!r} needs one of prior_file and prior_probabilities."]
+    if given and not public:
+        return [f'Column {name!r} states {given[0]}, which needs prior = "public".']
+    values, wanted = column.get("prior_probabilities"), column.get("categories")
+    if values is None:
+        return []
+    if wanted is None:
+        return [f"Column {name!r}: prior_probabilities need declared categories."]
+    size = len(ColumnPlan(name, categories=wanted, missing=column.get("missing")).labels())
+    if len(values) != size:
+        return [f"Column {name!r} has {size} categories and {len(values)} prior_probabilities."]
+    return []
+
+
+def read_plan(path: str | Path) -> ReleasePlan:
+    """Read a plan from a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file as `pramble init` writes it.
+
+    Returns
+    -------
+    ReleasePlan
+    """
+    path = Path(path)
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidPlan(f"There is no plan {str(path)!r}.") from None
+    except IsADirectoryError:
+        raise InvalidPlan(f"A plan is a TOML file; {str(path)!r} is a folder.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidPlan(f"{path.name} is not TOML: {error}.") from None
+    return plan_from(settings)

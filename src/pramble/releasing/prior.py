@@ -1,0 +1,241 @@
+"""Where the probabilities that a design needs come from, and what they cost.
+
+A design depends on its prior, so a prior counted on the confidential file would tell something
+about it that α does not cover. There are three honest priors: uniform, public (another source) and
+private (a noisy histogram that spends a stated part of α); and the confidential counts themselves,
+which only an explicit flag allows.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from csv import reader
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.errors import InvalidPrior, PrivacyError
+from pramble.releasing.laplace import RandBelow, noisy_histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+SOURCES = ("uniform", "public", "private", "confidential")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Probabilities over the declared categories, their source, and what they spent.
+
+    Attributes
+    ----------
+    probabilities : tuple of float
+        Positive, in the order of the categories; they sum to one.
+    source : str
+        "uniform", "public", "private" or "confidential".
+    spent : Fraction
+        Part of α spent on it, exactly; zero unless private.
+    detail : str
+        One sentence for the manifest and the report.
+    """
+
+    probabilities: tuple[float, ...]
+    source: str
+    spent: Fraction
+    detail: str
+
+    def __post_init__(self) -> None:
+        if self.source not in SOURCES:
+            raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {self.source!r}.")
+        if not math.isclose(math.fsum(self.probabilities), 1, abs_tol=1e-9):
+            raise InvalidPrior("The probabilities of a prior must sum to 1.")
+        if self.spent < 0 or (self.spent > 0) != (self.source == "private"):
+            raise PrivacyError("A private prior spends part of α, and no other prior does.")
+
+
+def uniform_prior(size: int) -> Prior:
+    """Return equal probabilities: nothing is assumed and nothing is spent.
+
+    >>> uniform_prior(4).probabilities
+    (0.25, 0.25, 0.25, 0.25)
+    """
+    return Prior(
+        (1 / size,) * size, "uniform", Fraction(0), "Every category counted as equally likely."
+    )
+
+
+def private_prior(
+    counts: Sequence[int], epsilon: Fraction, *, randbelow: RandBelow = secrets.randbelow
+) -> Prior:
+    r"""Return probabilities from a histogram with exact discrete Laplace noise.
+
+    The noisy histogram is ε-differentially private for replacing one record (sensitivity 2). What
+    follows only post-processes it: the nearest counts that are non-negative and sum to the number
+    of rows, half a record added to each so that no category is taken for impossible, and division
+    by the total.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Counts of the declared categories in the confidential file.
+    epsilon : Fraction
+        The part of α to spend.
+    randbelow : callable, optional
+        Source of uniform integers; the system's secure generator unless given.
+
+    Returns
+    -------
+    Prior
+
+    Examples
+    --------
+    >>> prior = private_prior([700, 300], Fraction(1, 10))
+    >>> prior.spent, prior.source
+    (Fraction(1, 10), 'private')
+    """
+    noisy = noisy_histogram(list(counts), epsilon, randbelow=randbelow)
+    counted = nearest_counts(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
+    return Prior(
+        normalised(counted + 0.5),
+        "private",
+        Fraction(epsilon),
+        f"A histogram with discrete Laplace noise of scale {float(2 / epsilon):.6g} "
+        f"(sensitivity 2), which spent {float(epsilon):.6g} of α.",
+    )
+
+
+def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
+    """Return the frequencies of the confidential file, if the curator said so explicitly."""
+    if not allowed:
+        raise PrivacyError(
+            "A confidential prior makes the published mechanism reveal frequencies of the file, "
+            "which α does not cover. Use a private, public or uniform prior, or pass "
+            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
+        )
+    return Prior(
+        normalised(np.array(counts, dtype=np.float64) + 0.5),
+        "confidential",
+        Fraction(0),
+        "Counted on the confidential file: the privacy guarantee is conditional on these "
+        "probabilities, which the mechanism may reveal.",
+    )
+
+
+def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) -> Prior:
+    """Return the frequencies of a column in a public source.
+
+    The source is a data file (Parquet or CSV) with a column of that name, or a CSV of margins with
+    the header ``category,count`` or ``column,category,count`` (counts may be probabilities). A
+    category that the source lacks counts half the smallest positive count.
+
+    Parameters
+    ----------
+    path : str or Path
+        The public source.
+    column : str
+        Name of the column.
+    categories : sequence
+        The declared categories, in order. Labels are compared as text.
+
+    Returns
+    -------
+    Prior
+    """
+    counts = margins_of(Path(path), column)
+    texts = [label_text(label) for label in categories]
+    unknown = sorted(set(counts) - set(texts))
+    if unknown:
+        raise InvalidPrior(
+            f"The public source {Path(path).name!r} has values of column {column!r} that are not "
+            f"declared categories: {unknown[:5]}. Declare or recode them."
+        )
+    found = np.array([counts.get(text, 0.0) for text in texts])
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
+        raise InvalidPrior(
+            f"The counts of column {column!r} in {Path(path).name!r} must be non-negative numbers, "
+            "at least one of them positive."
+        )
+    found = np.where(found > 0, found, found[found > 0].min() / 2)
+    name = Path(path).name
+    return Prior(normalised(found), "public", Fraction(0), f"Frequencies of {name}, public.")
+
+
+def margins_of(path: Path, column: str) -> dict[str, float]:
+    """Return the count of each value (as text) of a column in a public file."""
+    import pyarrow.compute as pc
+
+    table = read_public(path)
+    names = table.column_names
+    if column in names:
+        pairs = pc.value_counts(table[column].cast("string")).to_pylist()
+        return {label_text(pair["values"]): float(pair["counts"]) for pair in pairs}
+    if names[-2:] != ["category", "count"] or names[:-2] not in ([], ["column"]):
+        raise InvalidPrior(
+            f"{path.name!r} must have a column {column!r}, or be margins with the header "
+            f"category,count or column,category,count; its columns are {names}."
+        )
+    rows = table.to_pylist()
+    mine = [row for row in rows if str(row.get("column", column)) == column]
+    if not mine:
+        raise InvalidPrior(f"{path.name!r} has no margins of column {column!r}.")
+    try:
+        return {label_text(row["category"]): float(row["count"]) for row in mine}
+    except (TypeError, ValueError):
+        raise InvalidPrior(f"The counts in {path.name!r} must be numbers.") from None
+
+
+def read_public(path: Path) -> Any:
+    """Read a public source as an Arrow table, values of CSV files as text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow.csv import ConvertOptions, read_csv
+
+    try:
+        if path.suffix == ".parquet":
+            return pq.read_table(path)
+        with path.open(newline="", encoding="utf-8") as file:
+            names = next(reader(file), [])
+        convert = ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+        return read_csv(path, convert_options=convert)
+    except FileNotFoundError:
+        raise InvalidPrior(f"The public source {str(path)!r} does not exist.") from None
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise InvalidPrior(f"Cannot read the public source {path.name!r}: {error}") from None
+
+
+def label_text(label: Any) -> str:
+    """Return how a label is written in a CSV file.
+
+    >>> [label_text(label) for label in ("a", 1, True, None)]
+    ['a', '1', 'true', '']
+    """
+    if label is None:
+        return ""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return positive values divided by their sum."""
+    return tuple((values / values.sum()).tolist())
+
+
+def nearest_counts(values: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
+    r"""Return :math:`\arg\min_x \|x - v\|_2` subject to :math:`x \ge 0` and :math:`\sum x = n`.
+
+    The answer is :math:`\max(v - t, 0)` for the one :math:`t` that gives the right sum, found by
+    sorting.
+
+    >>> nearest_counts(np.array([5.0, 3.0, -2.0]), total=6.0)
+    array([4., 2., 0.])
+    """
+    descending = np.sort(values)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    kept = int(np.flatnonzero(descending - shifts >= 0)[-1])
+    nearest: NDArray[np.float64] = np.maximum(values - shifts[kept], 0.0)
+    return nearest

@@ -1,0 +1,76 @@
+"""What else a curator might have done with a column, for comparison."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.uniform import randomized_response
+from pramble.privacy.certificate import certify
+from pramble.releasing.outcome import Rival
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pramble.releasing.designing import Designed
+
+WIDEST = 400
+"""Above so many categories matrices are not compared entry by entry."""
+
+
+def rivals_of(design: Designed) -> tuple[Rival, ...]:
+    """Return randomised response at the same α, and sdcMicro's default where it is affordable."""
+    p, labels = design.prior.probabilities, design.column.labels
+    found = [
+        rival("randomised response, same α", p, randomized_response(labels, design.alpha)),
+    ]
+    if len(labels) <= WIDEST:
+        found.append(
+            rival("sdcMicro's default", p, Mechanism.from_matrix(default_pram(np.array(p))))
+        )
+    return tuple(found)
+
+
+def rival(name: str, p: Sequence[float], mechanism: Mechanism) -> Rival:
+    """Return the figures of a mechanism at a prior."""
+    return Rival(
+        name,
+        certify(mechanism).alpha,
+        mutual_information(p, mechanism),
+        estimation_variance(p, mechanism) if len(p) <= WIDEST else math.nan,
+        change_expected(p, mechanism),
+    )
+
+
+def change_expected(p: Sequence[float], mechanism: Mechanism) -> float:
+    """Return the expected share of values that are released under another label."""
+    from pramble.solvers.result import kept
+
+    return float(1 - np.asarray(p) @ kept(mechanism))
+
+
+def default_pram(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Return invariant PRAM as sdcMicro draws it by default, at the mean of its random diagonal.
+
+    It draws the diagonal of a uniform-row matrix :math:`P` from [0.8, 1], here 0.9, inverts it by
+    Bayes' rule to :math:`Q` and mixes: :math:`\tfrac12 PQ + \tfrac12 I`. The result keeps the
+    margins :math:`p` in expectation; it is not designed for any α.
+
+    >>> p = np.array([0.5, 0.3, 0.2])
+    >>> bool(np.allclose(p @ default_pram(p), p))
+    True
+    """
+    size = len(p)
+    first = np.full((size, size), 0.1 / (size - 1))
+    np.fill_diagonal(first, 0.9)
+    released = p @ first
+    back = (first * p[:, None]).T / released[:, None]
+    mixed: NDArray[np.float64] = (first @ back + np.eye(size)) / 2
+    return mixed

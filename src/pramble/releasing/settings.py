@@ -1,0 +1,150 @@
+"""The settings of a plan, and how each is read: one small function per kind of value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pramble.mechanisms.labels import label_key
+from pramble.releasing.plan import FAMILIES, OBJECTIVES, OUTPUTS, RISK_MODELS, SEEN, SPLITS
+from pramble.releasing.prior import SOURCES
+
+Reader = Callable[[Any], Any]
+
+
+class Mistake(Exception):
+    """What must hold and what was found, without the place; never leaves the reading of plans."""
+
+
+def one_of(options: Sequence[str]) -> Reader:
+    """Read one of some words."""
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in options:
+            listed = ", ".join(repr(option) for option in options)
+            hint = nearest(value, options) if isinstance(value, str) else ""
+            raise Mistake(f"must be one of {listed}; found {value!r}{hint}")
+        return value
+
+    return read
+
+
+def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
+    """Read a finite number between two bounds, both excluded."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not above < value < below:
+        wanted = "a positive number" if below == math.inf else f"a number in ({above:g}, {below:g})"
+        raise Mistake(f"must be {wanted}; found {value!r}")
+    return float(value)
+
+
+def share(value: Any) -> float:
+    """Read a number between zero and one half."""
+    return number(value, below=0.5)
+
+
+def whole(value: Any) -> int:
+    """Read a positive whole number."""
+    if type(value) is not int or value < 1:
+        raise Mistake(f"must be a positive whole number; found {value!r}")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """Read true or false."""
+    if not isinstance(value, bool):
+        raise Mistake(f"must be true or false; found {value!r}")
+    return value
+
+
+def text(value: Any) -> str:
+    """Read a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise Mistake(f"must be a text; found {value!r}")
+    return value
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Read a list of distinct names."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Mistake(f"must be a list of column names; found {value!r}")
+    for name in value:
+        text(name)
+    repeated = [name for i, name in enumerate(value) if name in value[:i]]
+    if repeated:
+        raise Mistake(f"must name each column once; {repeated[0]!r} stands twice")
+    return tuple(value)
+
+
+def labels(value: Any) -> tuple[Any, ...] | None:
+    """Read the categories: a list of distinct labels, or the word "seen"."""
+    if value == SEEN:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Mistake(f'must be a list of labels, or "seen"; found {value!r}')
+    for label in value:
+        if not (label is None or isinstance(label, str | int)):
+            raise Mistake(f"must be texts, whole numbers or booleans; found {label!r}")
+    keys = [label_key(label) for label in value]
+    repeated = [value[i] for i, key in enumerate(keys) if key in keys[:i]]
+    if repeated:
+        raise Mistake(f"must be distinct; {repeated[0]!r} stands twice")
+    if len(value) < 2:
+        raise Mistake(f"must be at least two; found {len(value)}")
+    return tuple(value)
+
+
+def missing_code(value: Any) -> Any:
+    """Read what empty cells become: a label, or true."""
+    if value is True or (isinstance(value, str | int) and not isinstance(value, bool)):
+        return value
+    raise Mistake(f"must be a label, or true for a category of its own; found {value!r}")
+
+
+def probabilities(value: Any) -> tuple[float, ...]:
+    """Read public probabilities."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise Mistake(f"must be a list of probabilities; found {value!r}")
+    found = tuple(number(part) for part in value)
+    if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
+        raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
+    return tuple(part / math.fsum(found) for part in found)
+
+
+def nearest(name: str, options: Sequence[str]) -> str:
+    """Return a hint at the nearest option, or nothing."""
+    close = get_close_matches(name, options, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+DEFAULTS: dict[str, Reader] = {
+    "family": one_of(FAMILIES),
+    "objective": one_of(OBJECTIVES),
+    "invariant": flag,
+    "prior": one_of(SOURCES),
+    "prior_file": text,
+}
+COLUMN: dict[str, Reader] = {
+    **DEFAULTS,
+    "categories": labels,
+    "missing": missing_code,
+    "alpha": number,
+    "weight": number,
+    "prior_probabilities": probabilities,
+}
+RISK: dict[str, Reader] = {
+    "keys": names,
+    "population_size": whole,
+    "model": one_of(RISK_MODELS),
+}
+PLAN: dict[str, Reader] = {
+    **DEFAULTS,
+    "alpha": number,
+    "split": one_of(SPLITS),
+    "split_objective": one_of(OBJECTIVES),
+    "prior_share": share,
+    "drop": names,
+    "output": one_of(OUTPUTS),
+}

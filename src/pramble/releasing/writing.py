@@ -1,0 +1,153 @@
+"""Writing the released file: batches of the source through the engine into Parquet or CSV."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pramble.releasing.source import prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from pramble.mechanisms.base import Mechanism
+    from pramble.releasing.plan import ReleasePlan
+    from pramble.releasing.source import Source
+
+    Progress = Callable[[int, int], None]
+
+GROUP_ROWS = 1 << 20
+
+
+def kept_columns(source: Source, plan: ReleasePlan) -> list[str]:
+    """Return the columns of the source that the release has, in order."""
+    return [name for name in source.names if name not in plan.drop]
+
+
+def prepared_reader(source: Source, plan: ReleasePlan) -> Any:
+    """Return the source as a batch reader: dropped columns gone, randomised ones ready."""
+    import pyarrow as pa
+
+    plans = {column.name: column for column in plan.columns}
+    names = kept_columns(source, plan)
+    found = source.schema()
+
+    def ready(name: str, values: Any) -> Any:
+        csv = source.format == "csv"
+        return prepared(values, plans[name], csv=csv) if name in plans else values
+
+    def empty_type(name: str) -> Any:
+        return ready(name, pa.array([], found.field(name).type)).type
+
+    schema = pa.schema([pa.field(name, empty_type(name)) for name in names])
+
+    def batches() -> Iterator[Any]:
+        for batch in source.batches(names):
+            columns = [ready(name, v) for name, v in zip(names, batch.columns, strict=True)]
+            yield pa.record_batch(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def write_release(
+    source: Source,
+    path: Path,
+    *,
+    plan: ReleasePlan,
+    mechanisms: Mapping[str, Mechanism],
+    key: bytes,
+    rows: int,
+    progress: Progress | None = None,
+) -> None:
+    """Randomise the source into a file.
+
+    Parameters
+    ----------
+    source : Source
+    path : Path
+        The file to write; its format is the plan's output.
+    plan : ReleasePlan
+    mechanisms : mapping from column to Mechanism
+    key : bytes
+        32 secret bytes.
+    rows : int
+        Rows of the source, for the progress.
+    progress : callable, optional
+        Called with (rows done, rows in all).
+    """
+    from pramble.engine.perturb import perturb
+
+    released = perturb(prepared_reader(source, plan), dict(mechanisms), key=key)
+    done = 0
+    with writer(path, plan.output, schema=released.schema) as write:
+        for table in grouped(released):
+            write(table)
+            done += table.num_rows
+            if progress is not None:
+                progress(done, rows)
+
+
+def expected_bytes(
+    source: Source, plan: ReleasePlan, *, mechanisms: Mapping[str, Mechanism], rows: int
+) -> int:
+    """Return about how large the released file will be, by writing its first batch to memory."""
+    import pyarrow as pa
+
+    from pramble.engine.perturb import perturb
+
+    released = perturb(prepared_reader(source, plan), dict(mechanisms))
+    batch = next(iter(released), None)
+    if batch is None or not batch.num_rows:
+        return 0
+    sink = pa.BufferOutputStream()
+    with writer(sink, plan.output, schema=released.schema) as write:
+        write(pa.Table.from_batches([batch]))
+    return int(sink.tell() * rows / batch.num_rows)
+
+
+def grouped(reader: Any) -> Iterator[Any]:
+    """Gather batches into tables of about a million rows, one row group each."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    for batch in reader:
+        waiting.append(batch)
+        if sum(part.num_rows for part in waiting) >= GROUP_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+@contextmanager
+def writer(path: Any, output: str, *, schema: Any) -> Iterator[Callable[[Any], None]]:
+    """Give a function that appends a table to a Parquet or CSV file."""
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    if output == "parquet":
+        with pq.ParquetWriter(path, schema, compression="zstd") as parquet:
+            yield parquet.write_table
+        return
+    options = csv.WriteOptions(quoting_style="needed")
+    with csv.CSVWriter(path, text_schema(schema), write_options=options) as text:
+        yield lambda table: text.write_table(as_text(table))
+
+
+def text_schema(schema: Any) -> Any:
+    """Return the schema of a table written as text."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(name, pa.string()) for name in schema.names])
+
+
+def as_text(table: Any) -> Any:
+    """Return a table whose values are the text that a CSV file holds."""
+    import pyarrow as pa
+
+    def text(column: Any) -> Any:
+        is_coded = pa.types.is_dictionary(column.type)
+        return (column.cast(column.type.value_type) if is_coded else column).cast(pa.string())
+
+    return pa.table([text(c) for c in table.columns], schema=text_schema(table.schema))

@@ -1,0 +1,205 @@
+"""What the release page shows: a `ReleaseOutcome` turned into sentences and rows."""
+
+import math
+from typing import Any
+
+from pramble.releasing.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
+from pramble.report import numbers
+from pramble.report.charts import budget_chart, frequency_chart, matrix_chart
+
+
+def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
+    """Return everything the template needs."""
+    return {
+        "title": f"Release of {numbers.count(outcome.rows)} records"
+        + (" (dry run)" if outcome.dry_run else ""),
+        "lead": lead(outcome),
+        "outcome": {**vars(outcome), "raw": raw},
+        "cards": cards(outcome),
+        "plain_words": plain_words(outcome),
+        "budget_chart": budget_chart(outcome),
+        "columns": [column_view(column, outcome.rows) for column in outcome.columns],
+        "alpha_total": numbers.alpha_text(outcome.alpha),
+        "ratio_total": numbers.ratio_text(outcome.alpha),
+        "alpha_limit": numbers.alpha_text(outcome.alpha_limit),
+        "ledger_total": outcome.ledger_total and numbers.alpha_text(outcome.ledger_total),
+        "risk": outcome.risk and risk_view(outcome.risk),
+        "rows": numbers.count(outcome.rows),
+        "use": "The released file, its manifest and this page belong together. An analyst needs "
+        "only the folder: the manifest holds every matrix.",
+        "example_by": f'"{outcome.columns[0].name}"' if outcome.columns else "",
+    }
+
+
+def lead(outcome: ReleaseOutcome) -> str:
+    """Say in one line where the data came from and went."""
+    source = f"from {outcome.source} " if outcome.source else ""
+    took = f", in {outcome.seconds:.1f} s" if outcome.seconds else ""
+    return f"Data {source}in {outcome.data_file} ({numbers.size(outcome.data_bytes)}{took})."
+
+
+def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
+    """Return the figures at the top."""
+    share = sum(column.share for column in outcome.columns) / max(len(outcome.columns), 1)
+    shown = [
+        (numbers.alpha_text(outcome.alpha), "α spent on each record"),
+        (numbers.count(len(outcome.columns)), "columns randomised"),
+        (numbers.count(len(outcome.untouched)), "columns released as they are"),
+        (numbers.percent(share, 0), "of the information that α allows, on average"),
+    ]
+    if outcome.risk:
+        shown.append(
+            (numbers.few_digits(outcome.risk.tau2_before), "expected correct matches before")
+        )
+        shown.append(
+            (numbers.few_digits(outcome.risk.tau2_after), "expected correct matches after")
+        )
+    return [{"value": value, "label": label} for value, label in shown]
+
+
+def plain_words(outcome: ReleaseOutcome) -> list[str]:
+    """Say what was done in sentences without symbols where they can be avoided."""
+    names = joined([column.name for column in outcome.columns])
+    columns = "these columns" if len(outcome.columns) > 1 else names
+    sentences = [
+        (
+            f"In {names}, every person's value was replaced at random: kept with a known "
+            "probability, else changed. Nobody, not even someone who knows everything about "
+            "everyone else, can be sure of a person's true value from the released one."
+        ),
+        (
+            f"Whatever a person's true values in {columns} are, a released record is at most "
+            f"{numbers.ratio_text(outcome.alpha)} times likelier under them than under any other "
+            "values."
+        ),
+    ]
+    lost = [c.name for c in outcome.columns if math.isinf(c.estimation_variance)]
+    if lost:
+        sentences.append(
+            f"The matrix of {joined(lost)} merges categories: their frequencies cannot all be "
+            "estimated from the release."
+        )
+    return sentences
+
+
+def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:
+    """Return one column's rows, sentences and charts."""
+    return {
+        "name": column.name,
+        "size": len(column.categories),
+        "alpha": numbers.alpha_text(column.alpha),
+        "alpha_prior": numbers.alpha_text(column.alpha_prior) if column.alpha_prior else "—",
+        "ratio": numbers.ratio_text(column.alpha),
+        "prior": column.prior_detail or column.prior_source,
+        "sentence": column_sentence(column),
+        "certificate": f"Certificate, decided in integers: {column.certificate}.",
+        "matrix_chart": matrix_chart(column),
+        "matrix_caption": "Each row is a true value: the probabilities of what is released for it.",
+        "frequency_chart": frequency_chart(column),
+        "frequency_caption": frequency_caption(column),
+        "rivals": [] if hides_prior(column) else rival_rows(column, rows),
+    }
+
+
+def hides_prior(column: ColumnOutcome) -> bool:
+    """Whether figures at the prior must stay out: it is confidential and this copy has none."""
+    return column.prior_source == "confidential" and not column.prior
+
+
+def column_sentence(column: ColumnOutcome) -> str:
+    """Say how the matrix was chosen and what it does."""
+    aim = {
+        "information": "the most information at this α",
+        "estimation": "the smallest error of estimated frequencies at this α",
+    }.get(column.objective, column.objective)
+    family = {"uniform": "of the uniform-row kind", "general": "of any kind"}.get(
+        column.family, column.family
+    )
+    observed = ""
+    if column.change_observed is not None:
+        observed = f" (counted: {numbers.percent(column.change_observed)})"
+    text = (
+        f"The matrix {family} with {aim}. It changes {numbers.percent(column.change_expected)} "
+        f"of the values{observed}"
+    )
+    if hides_prior(column):
+        return text + "."
+    return text + (
+        f" and keeps {column.information:.4f} of at most "
+        f"{column.information_bound:.4f} nats ({numbers.percent(column.share)})."
+    )
+
+
+def frequency_caption(column: ColumnOutcome) -> str:
+    """Explain the marks of the frequency chart."""
+    before = "Grey bars: the confidential file. " if column.before is not None else ""
+    return (
+        f"{before}Diamonds: the release counted naively, which is biased towards flat. Blue: what "
+        "pramble.estimate recovers from the release alone, with 95 % intervals."
+    )
+
+
+def rival_rows(column: ColumnOutcome, rows: int) -> list[dict[str, Any]]:
+    """Return the design and its rivals, the design first."""
+    entries = [
+        (
+            "this design",
+            column.certificate.alpha,
+            column.change_expected,
+            column.information,
+            column.estimation_variance,
+        ),
+        *((r.name, r.alpha, r.change, r.information, r.estimation_variance) for r in column.rivals),
+    ]
+    return [
+        {
+            "name": name,
+            "alpha": numbers.alpha_text(alpha),
+            "change": numbers.percent(change),
+            "information": f"{information:.4f}",
+            "share": numbers.percent(information / column.information_bound, 0)
+            + ("" if alpha <= column.alpha * (1 + 1e-9) else ", unprotected"),
+            "width": round(min(100.0, 100 * information / column.information_bound), 1),
+            "error": standard_error(variance, rows, len(column.categories)),
+        }
+        for name, alpha, change, information, variance in entries
+    ]
+
+
+def standard_error(variance: float, rows: int, size: int) -> str:
+    """Return the root mean squared standard error per category, in percentage points."""
+    if math.isinf(variance) or not rows:
+        return "not identifiable" if rows else "—"
+    return f"± {100 * math.sqrt(variance / (rows * size)):.2g}"
+
+
+def risk_view(risk: RiskOutcome) -> dict[str, Any]:
+    """Return the risk table."""
+    rows = [
+        ("τ1: sample uniques that are population uniques", risk.tau1_before, risk.tau1_after),
+        ("τ2: expected correct matches of sample uniques", risk.tau2_before, risk.tau2_after),
+    ]
+    return {
+        "sentence": f"{numbers.count(risk.sample_uniques)} records are alone in their combination "
+        f"of {len(risk.keys)} key variables.",
+        "rows": [
+            {
+                "name": name,
+                "before": numbers.few_digits(before),
+                "after": numbers.few_digits(after),
+                "share": numbers.percent(after / before if before else 0.0),
+                "width": round(min(100.0, 100 * after / before if before else 0.0), 1),
+            }
+            for name, before, after in rows
+        ],
+        "keys": joined(list(risk.keys)),
+        "model": risk.model,
+        "population": numbers.count(risk.population_size),
+    }
+
+
+def joined(names: list[str]) -> str:
+    """Return names as a list in prose."""
+    if len(names) < 2:
+        return "".join(names)
+    return ", ".join(names[:-1]) + " and " + names[-1]

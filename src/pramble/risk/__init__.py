@@ -1,0 +1,1 @@
+"""Disclosure risk: how likely re-identification is, before and after randomisation."""

@@ -1,0 +1,259 @@
+"""The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidInput, NotConverged
+from pramble.risk.cells import CrossClassification
+from pramble.risk.fitting import Progress
+from pramble.risk.mixture import MixtureFit, cell_probabilities
+from pramble.risk.structural_zeros import Forbidden
+from pramble.risk.support import Codes
+
+Floats = NDArray[np.float64]
+KEPT = 10
+"""Draws of each chain that are kept whole, for the risk after randomisation."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
+
+    Every record i has memberships :math:`g_i \sim \mathrm{Dir}(\alpha_0\xi)` in K profiles, and
+
+    .. math:: P(x_{ij} = l \mid g_i) = \sum_k g_{ik}\,\lambda_{jkl}, \qquad
+        \lambda_{jk} \sim \mathrm{Dir}(1), \quad \xi \sim \mathrm{Dir}(1), \quad
+        \alpha_0 \sim \mathrm{Gamma}(1, 1).
+
+    Memberships are integrated out; profiles of each value, then λ, then :math:`\alpha_0\xi` are
+    drawn in turn. The cell probability of a sample unique, p, is averaged over
+    memberships drawn from the model, and the N − n people outside the sample fall into its cell
+    independently:
+    :math:`r_1 = (1-p)^{N-n}`, :math:`r_2 = \{1-(1-p)^{N-n+1}\}/\{(N-n+1)p\}`.
+
+    Parameters
+    ----------
+    profiles : int
+        K.
+    chains, burn_in, draws, thin : int
+        Chains; sweeps thrown away; draws kept of each chain; sweeps between them.
+    memberships : int
+        Membership vectors drawn to average a cell probability.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.Membership(profiles=3, chains=2).burn_in
+    500
+    """
+
+    profiles: int = 20
+    chains: int = 4
+    burn_in: int = 500
+    draws: int = 200
+    thin: int = 5
+    memberships: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("profiles", 2), ("chains", 1), ("burn_in", 1), ("draws", 10), ("thin", 1),
+            ("memberships", 10),
+        ):  # fmt: skip
+            if getattr(self, name) < least:
+                found = getattr(self, name)
+                raise InvalidInput(f"{name} must be at least {least}; found {found}.")
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What the chains gave: risks of the sample uniques, τ draw by draw, and a fit for later."""
+
+    r1: Floats
+    r2: Floats
+    expected: Floats
+    predicted: Floats
+    fit: MixtureFit
+
+
+@dataclass
+class Chain:
+    """The state of one chain."""
+
+    model: Membership
+    codes: Codes
+    shape: tuple[int, ...]
+    rules: Sequence[Forbidden]
+    rng: np.random.Generator
+    possible: float = 1.0
+    z: NDArray[np.int16] = field(init=False)
+    alpha: Floats = field(init=False)
+    levels: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        K = self.model.profiles
+        self.z = self.rng.integers(0, K, self.codes.shape).astype(np.int16)
+        self.alpha = np.full(K, 1 / K)
+        used = np.arange(max(self.shape)) < np.array(self.shape)[:, None]
+        self.levels = self._dirichlet(np.where(used[:, :, None], 1.0, 0.0) * np.ones(K))
+
+    def sweep(self) -> None:
+        """Redraw profiles, level probabilities and the membership law, in turn."""
+        from pramble.risk.membership_kernels import reassign
+
+        columns = self.codes.shape[1]
+        uses = np.zeros(self.levels.shape)
+        spread = np.zeros((len(self.alpha), columns + 1))
+        uniforms = self.rng.random(self.codes.shape)
+        reassign(self.codes, self.z, self.alpha, self.levels, uniforms, uses, spread)
+        if self.rules:
+            self._augment(uses, spread)
+        self.levels = self._dirichlet(uses + (self.levels > 0))
+        for _ in range(3):
+            self.alpha = self._move_alpha(spread)
+
+    def components(self) -> tuple[Floats, Floats]:
+        """Return level tables and weights of a mixture: memberships drawn from their law."""
+        count = self.model.memberships
+        gammas = self.rng.standard_gamma(np.broadcast_to(self.alpha, (count, len(self.alpha))))
+        gammas += 1e-300
+        memberships = gammas / gammas.sum(axis=1, keepdims=True)
+        return self.levels @ memberships.T, np.full(count, 1 / (count * self.possible))
+
+    def _dirichlet(self, parameters: Floats) -> Floats:
+        gammas = self.rng.standard_gamma(parameters)
+        gammas = np.where(parameters > 0, np.maximum(gammas, 1e-300), 0.0)
+        return np.asarray(gammas / gammas.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def _augment(self, uses: Floats, spread: Floats) -> None:
+        """Add records in impossible cells, as many as fall there before n fall elsewhere."""
+        from pramble.risk.membership_kernels import simulate
+
+        n, columns = self.codes.shape
+        missing, drawn = n, 0
+        while missing:
+            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), 4 * n + 64)
+            codes, z = np.zeros((batch, columns), np.int32), np.zeros((batch, columns), np.int16)
+            simulate(self.alpha, self.levels, self.rng.random((batch, 2 * columns)), codes, z)
+            barred = np.any([rule.holds(codes) for rule in self.rules], axis=0)
+            passed = np.cumsum(~barred)
+            if passed[-1] >= missing:
+                end = int(np.searchsorted(passed, missing)) + 1
+                codes, z, barred = codes[:end], z[:end], barred[:end]
+            missing -= int((~barred).sum())
+            drawn += len(codes)
+            np.add.at(uses, (np.arange(columns), codes[barred], z[barred]), 1.0)
+            held = (z[barred][:, :, None] == np.arange(len(self.alpha))).sum(axis=1)
+            np.add.at(spread, (np.arange(len(self.alpha)), held), 1.0)
+        self.possible = n / drawn
+
+    def _move_alpha(self, spread: Floats) -> Floats:
+        """Metropolis steps on the logarithm of each entry of α0 ξ."""
+        alpha = self.alpha.copy()
+        now = _log_density(alpha, spread)
+        for k in range(len(alpha)):
+            proposal = alpha.copy()
+            proposal[k] *= math.exp(0.2 * self.rng.standard_normal())
+            then = _log_density(proposal, spread)
+            jacobian = math.log(proposal[k] / alpha[k])
+            if math.log(1 - self.rng.random()) < then - now + jacobian:
+                alpha, now = proposal, then
+        return alpha
+
+
+def sample_membership(
+    table: CrossClassification,
+    model: Membership,
+    *,
+    population_size: float,
+    rules: Sequence[Forbidden] = (),
+    rng: np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> Posterior:
+    """Run the chains and return the posterior risks of the sample uniques."""
+    generators = (rng or np.random.default_rng()).spawn(model.chains)
+    codes = np.ascontiguousarray(table.classes[table.class_of])
+    uniques = np.ascontiguousarray(table.classes[table.counts == 1])
+    rest = round(population_size) - table.n
+    chains = [Chain(model, codes, table.shape, rules, generator) for generator in generators]
+    done = [0] * model.chains
+    total = model.chains * (model.burn_in + model.draws * model.thin)
+
+    def run(number: int) -> dict[str, Any]:
+        def tick() -> None:
+            done[number] += 1
+            if progress is not None:
+                progress("sampling", sum(done) / total)
+
+        return _run(chains[number], uniques, rest=rest, tick=tick)
+
+    with ThreadPoolExecutor(min(model.chains, os.cpu_count() or 1)) as pool:
+        results = list(pool.map(run, range(model.chains)))
+    kept = [part for result in results for part in result["kept"]]
+    return Posterior(
+        np.mean([result["r1"] for result in results], axis=0),
+        np.mean([result["r2"] for result in results], axis=0),
+        np.stack([result["expected"] for result in results]),
+        np.stack([result["predicted"] for result in results]),
+        MixtureFit(
+            table.n,
+            np.concatenate([tables for tables, _ in kept], axis=2),
+            np.concatenate([weights for _, weights in kept]) / len(kept),
+        ),
+    )
+
+
+def _run(chain: Chain, uniques: Codes, *, rest: int, tick: Any) -> dict[str, Any]:
+    model = chain.model
+    for _ in range(model.burn_in):
+        chain.sweep()
+        tick()
+    r1_sum, r2_sum = np.zeros(len(uniques)), np.zeros(len(uniques))
+    expected, predicted = np.zeros((model.draws, 2)), np.zeros((model.draws, 2))
+    kept = []
+    for draw in range(model.draws):
+        for _ in range(model.thin):
+            chain.sweep()
+            tick()
+        tables, weights = chain.components()
+        p = cell_probabilities(uniques, tables, weights)
+        if not np.isfinite(p).all():
+            raise NotConverged(
+                f"The membership sampler must keep finite probabilities; draw {draw} has others. "
+                "Use fewer profiles, or merge rare levels."
+            )
+        r1, r2 = _binomial_risks(p, rest)
+        population = 1 + chain.rng.binomial(rest, np.minimum(p, 1.0))
+        r1_sum, r2_sum = r1_sum + r1, r2_sum + r2
+        expected[draw] = r1.sum(), r2.sum()
+        predicted[draw] = (population == 1).sum(), (1 / population).sum()
+        if (draw + 1) % max(model.draws // KEPT, 1) == 0:
+            kept.append((tables, weights))
+    means = {"r1": r1_sum / model.draws, "r2": r2_sum / model.draws}
+    return {**means, "expected": expected, "predicted": predicted, "kept": kept}
+
+
+def _binomial_risks(p: Floats, rest: int) -> tuple[Floats, Floats]:
+    """Return P(F = 1) and E(1/F) for F − 1 binomial with ``rest`` trials."""
+    log_miss = np.log1p(-np.minimum(p, 1 - 1e-16))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = -np.expm1((rest + 1) * log_miss) / ((rest + 1) * p)
+    return np.exp(rest * log_miss), np.where(p > 0, mean, 1.0)
+
+
+def _log_density(alpha: Floats, spread: Floats) -> float:
+    """Return the log posterior density of α0 ξ given how often records use each profile."""
+    columns = spread.shape[1] - 1
+    total = float(alpha.sum())
+    records = spread[0].sum()
+    rising = np.log(alpha[:, None] + np.arange(columns))
+    rising = np.concatenate([np.zeros((len(alpha), 1)), np.cumsum(rising, axis=1)], axis=1)
+    whole = float(np.log(total + np.arange(columns)).sum())
+    prior = -total - (len(alpha) - 1) * math.log(total)
+    return float((spread * rising).sum()) - float(records) * whole + prior

@@ -1,0 +1,121 @@
+r"""Risk that remains after randomisation, exactly under the Poisson model.
+
+An intruder links each record that is unique in the release to the population members whose true
+keys are the released ones. M is the plan's matrix over the cells: the product over the columns.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pramble.mechanisms.base import Mechanism, read_only
+from pramble.risk.alone import expected_alone
+from pramble.risk.cells import CrossClassification
+from pramble.risk.laws import ColumnLaw
+from pramble.risk.loglinear import Fit
+from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
+from pramble.risk.records import record_array
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RiskAfter:
+    r"""The risk left once a plan has been applied.
+
+    For a record whose keys are cell j, were it to be unique on j in the release,
+
+    .. math::
+        \tilde r_{1j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} e^{-v_j}, \qquad
+        \tilde r_{2j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} \frac{1-e^{-v_j}}{v_j}, \qquad
+        v_j = \lambda_j(1-\pi M_{jj}), \quad \tilde\lambda_j = \sum_k \lambda_k M_{kj}.
+
+    τ̃1 and τ̃2 are, given the file, the expected numbers of released uniques that stand on their own
+    cell and are unique in the population, and of right matches:
+
+    .. math:: \tilde\tau_2 = \sum_j f_j M_{jj}(1-M_{jj})^{f_j-1}
+        \prod_{k\ne j}(1-M_{kj})^{f_k}\; E(1/F_j \mid f_j),
+
+    and likewise τ̃1 with :math:`P(F_j = 1 \mid f_j)`. With no randomisation they are τ1 and τ2.
+
+    Attributes
+    ----------
+    tau1, tau2 : float
+        Expected over the randomisation.
+    records : (n,) record array
+        ``r1``, ``r2`` and ``posterior``, the intruder's P(X = j | Z = j), for each row of the file.
+    """
+
+    tau1: float
+    tau2: float
+    records: Any
+
+    def __post_init__(self) -> None:
+        read_only(self.records)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def worst(self) -> float:
+        """The largest r̃2 of any record."""
+        return float(self.records["r2"].max())
+
+    def share_above(self, level: float) -> float:
+        """Return the share of records whose r̃2 is above a level."""
+        return float((self.records["r2"] > level).mean())
+
+
+def risk_after(
+    table: CrossClassification,
+    fit: Fit,
+    *,
+    fraction: Floats,
+    laws: Mapping[int, ColumnLaw],
+) -> RiskAfter:
+    """Return the risk left when the keys move by the given laws.
+
+    ``fraction`` is the sampling fraction of each class.
+    """
+    stay = np.ones(len(table.classes))
+    for axis, law in laws.items():
+        stay *= law.diagonal[table.classes[:, axis]]
+    means = fit.means(table.classes)
+    released = fit.released_means(table.classes, laws)
+    posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
+    rest = means * (1 / fraction - stay)
+    alone = expected_alone(table, laws, stay=stay)
+    unsampled = means * (1 / fraction - 1)
+    per_class = {
+        "r1": posterior * np.exp(-rest),
+        "r2": posterior * mean_exponential(rest),
+        "posterior": posterior,
+    }
+    return RiskAfter(
+        float(alone @ uniqueness_risk(unsampled, table.counts)),
+        float(alone @ match_risk(unsampled, table.counts)),
+        record_array({name: risk[table.class_of] for name, risk in per_class.items()}),
+    )
+
+
+def match_probability(population: ArrayLike, mechanism: Mechanism, fraction: float) -> Floats:
+    r"""Return P(a match on j is right) when the population counts F are known.
+
+    .. math:: \frac{M_{jj}/(1-\pi M_{jj})}{\sum_k F_k M_{kj}/(1-\pi M_{kj})}
+
+    (Shlomo and Skinner 2010): the chance that a record which is unique on j in a release of a
+    Bernoulli sample belongs to a given member of cell j. Cells are the mechanism's categories.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(2, 1.0)
+    >>> match_probability([1, 9], m, 0.1).round(4)
+    array([0.2408, 0.1069])
+    """
+    counts = np.asarray(population, dtype=np.float64)
+    odds = mechanism.matrix / (1 - fraction * mechanism.matrix)
+    return np.asarray(np.diagonal(odds) / (counts @ odds), dtype=np.float64)

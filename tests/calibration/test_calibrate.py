@@ -1,0 +1,216 @@
+"""Calibration ends on the safe side, is as large as it can be, and says when nothing does."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import pramble
+from pramble.calibration.bisection import bracket, close_in
+from pramble.calibration.target import Target
+from pramble.calibration.trial import Trial
+from pramble.errors import InvalidInput
+
+KEYS = ["age", "sex", "region"]
+N = 4000
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(11)
+    age = rng.choice(6, 400, p=[0.3, 0.25, 0.2, 0.15, 0.07, 0.03])
+    return {
+        "age": age.tolist(),
+        "sex": rng.choice(["f", "m"], 400).tolist(),
+        "region": ((age + rng.choice(8, 400, p=np.arange(8, 0, -1) / 36)) % 8).tolist(),
+    }
+
+
+def again(people, k, **options):
+    """The measure, computed anew from the plan alone."""
+    a = pramble.assess(people, KEYS, population_size=N, **options)
+    return a.after(k.plan)
+
+
+MEASURES = [
+    ("tau1", 0.05, None),
+    ("tau2", 2.0, None),
+    ("worst", 0.05, None),
+    ("share", 0.1, 0.02),
+]
+
+
+@pytest.mark.parametrize(("measure", "at_most", "level"), MEASURES)
+def test_the_answer_is_safe_and_a_little_more_is_not(people, measure, at_most, level):
+    k = pramble.calibrate(
+        people, KEYS, population_size=N, column="region", measure=measure, at_most=at_most,
+        level=level,
+    )  # fmt: skip
+    left = again(people, k)
+    value = left.share_above(level) if level else getattr(left, measure)
+    assert k.met
+    assert k.value == pytest.approx(value, rel=1e-9)
+    assert value <= at_most
+    assert k.design.certificate.satisfies(k.alpha)
+    beyond = k.curve["alpha"][k.curve["value"] > at_most]
+    assert k.alpha < beyond.min() <= k.alpha * 1.0002
+    assert (k.curve["value"][k.curve["alpha"] <= k.alpha] <= at_most).all()
+
+
+def test_targets_are_ordered_as_their_answers(people):
+    alphas = [
+        pramble.calibrate(people, KEYS, population_size=N, column="region", at_most=target).alpha
+        for target in (1.5, 2.0, 3.0)
+    ]
+    assert alphas == sorted(alphas)
+    assert alphas[0] < alphas[-1]
+
+
+def test_the_smallest_alpha_for_an_error(people):
+    k = pramble.calibrate(people, KEYS, column="age", measure="error", at_most=0.05)
+    design = k.design
+    n = len(people["age"])
+    error = np.sqrt(pramble.estimation_variance(design.prior, design.mechanism) / n)
+    assert k.met
+    assert k.value == pytest.approx(error)
+    assert error <= 0.05
+    short = k.curve["alpha"][k.curve["value"] > 0.05]
+    assert k.alpha > short.max() >= k.alpha / 1.0002
+    assert k.after is None
+    assert np.isnan(k.curve["tau2"]).all()
+
+
+def test_several_columns_share_alpha_in_proportion(people):
+    k = pramble.calibrate(
+        people, KEYS, population_size=N, column={"age": 1.0, "region": 3.0}, at_most=1.0
+    )
+    assert set(k.design) == {"age", "region"}
+    assert k.designs["region"].alpha == pytest.approx(3 * k.designs["age"].alpha)
+    assert pramble.certify(k.plan).satisfies(k.alpha * (1 + 1e-12))
+    assert again(people, k).tau2 <= 1.0
+    equal = pramble.calibrate(
+        people, KEYS, population_size=N, column=["age", "region"], at_most=1.0
+    )
+    assert equal.designs["age"].alpha == pytest.approx(equal.alpha / 2)
+
+
+def test_when_no_alpha_can_do_it_the_best_is_given(people):
+    k = pramble.calibrate(people, KEYS, population_size=N, column="sex", at_most=0.01)
+    assert not k.met
+    assert k.value == k.curve["value"].min()
+    assert "No α tried" in k.notes[0]
+
+
+def test_when_every_alpha_does_it_the_largest_is_given(people):
+    k = pramble.calibrate(people, KEYS, population_size=N, column="sex", at_most=1e6)
+    assert k.met
+    assert k.alpha == 16.0
+    assert "Every α" in k.notes[0]
+
+
+def test_the_result_reminds_of_what_alpha_does_not_cover(people):
+    own = pramble.calibrate(people, KEYS, population_size=N, column="sex", at_most=2.0)
+    assert any("looking at the data" in note for note in own.notes)
+    assert any("distribution of the file itself" in note for note in own.notes)
+    public = pramble.calibrate(
+        people, KEYS, population_size=N, column="sex", at_most=2.0, prior=[0.5, 0.5]
+    )
+    assert not any("distribution of the file itself" in note for note in public.notes)
+    np.testing.assert_array_equal(public.design.prior, [0.5, 0.5])
+
+
+def test_categories_that_do_not_occur_can_be_declared(people):
+    k = pramble.calibrate(
+        people, KEYS, population_size=N, column="sex", at_most=2.0,
+        categories={"sex": ["m", "x", "f"]},
+    )  # fmt: skip
+    assert k.design.mechanism.categories == ("m", "x", "f")
+    assert k.design.prior[1] == 0.0
+    with pytest.raises(InvalidInput, match="must hold 'm'"):
+        pramble.calibrate(
+            people, KEYS, population_size=N, column="sex", at_most=2.0,
+            categories={"sex": ["f", "x"]},
+        )  # fmt: skip
+
+
+def test_more_columns_than_any_grid_holds():
+    rng = np.random.default_rng(12)
+    data = {f"k{i}": rng.integers(0, 12, 300) for i in range(12)}
+    k = pramble.calibrate(
+        data, list(data), population_size=3000, column="k0", model="independence",
+        measure="worst", at_most=0.5,
+    )  # fmt: skip
+    assert k.before.table.cells == 12**12
+    assert k.before.criteria is None
+    assert k.value <= 0.5
+    several = pramble.calibrate(
+        data, list(data), population_size=3000, column=["k0", "k1", "k2"], model="independence",
+        at_most=100.0,
+    )  # fmt: skip
+    assert several.met
+    assert several.value <= 100.0
+
+
+def test_a_measure_that_is_not_monotone_still_ends_on_the_safe_side():
+    def trial(alpha):
+        return Trial(alpha, 1.0 + np.sin(3 * alpha), {}, None, 0.0)
+
+    class Bench:
+        target = Target("tau2", 1.5)
+
+        def __call__(self, alpha):
+            return trial(alpha)
+
+    trials = [trial(alpha) for alpha in (0.01, 0.1, 0.4, 0.9, 1.3, 2.0)]
+    meets, fails = bracket(trials, Bench.target)
+    assert (meets.alpha, fails.alpha) == (0.1, 0.4)
+    found = close_in(Bench(), meets, fails, tolerance=1e-6, told=lambda share: None)[-1]
+    assert found.value <= 1.5
+    assert found.alpha == pytest.approx(np.pi / 18, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "tau3"}, "measure must be one of"),
+        ({"at_most": float("nan")}, "at_most must be"),
+        ({"measure": "share"}, "level"),
+        ({"level": 0.1}, "level"),
+        ({"column": "height"}, "must be one of the keys"),
+        ({"column": {"age": -1.0}}, "must be positive"),
+        ({"column": []}, "At least one column"),
+        ({"alphas": (2.0, 1.0)}, "range of positive"),
+        ({"population_size": 3}, "at least the file's 400 records"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(people, options, message):
+    asked = {"column": "sex", "at_most": 1.0, "population_size": N} | options
+    with pytest.raises(InvalidInput, match=message):
+        pramble.calibrate(people, KEYS, **asked)
+
+
+def test_the_result_pickles_plots_and_speaks_json(people):
+    k = pramble.calibrate(people, KEYS, population_size=N, column="region", at_most=2.0)
+    copy = pickle.loads(pickle.dumps(k))
+    assert copy.alpha == k.alpha
+    assert copy.plan == k.plan
+    with pytest.raises(ValueError, match="read-only"):
+        copy.curve["alpha"][0] = 1.0
+    assert json.loads(json.dumps(k.summary()))["met"] is True
+    left, right = k.plot().axes
+    drawn = left.lines[0].get_xydata()
+    np.testing.assert_array_equal(drawn[:, 0], k.curve["alpha"])
+    np.testing.assert_array_equal(drawn[:, 1], k.curve["value"])
+    assert right.get_ylabel() == "information kept, % of entropy"
+
+
+def test_progress_is_told(people):
+    heard = []
+    pramble.calibrate(
+        people, KEYS, population_size=N, column="region", at_most=2.0,
+        progress=lambda doing, share: heard.append((doing, share)),
+    )  # fmt: skip
+    shares = [share for doing, share in heard if doing == "calibrating"]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0

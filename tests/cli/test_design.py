@@ -1,0 +1,139 @@
+import csv
+import json
+import math
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import pramble
+from pramble.cli import main
+from pramble.mechanisms.csv_form import read_csv, write_csv
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """A function that runs a command in this process."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["pramble", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Done(int(end.value.code or 0), *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def people(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("region,age\n" + "north,1\n" * 6 + "south,2\n" * 3 + ",3\n" + "west,1\n")
+    return file
+
+
+def test_a_prior_on_the_command_line(run):
+    done = run("design", "--alpha", 1, "--prior", "0.5,0.3,0.2", "--categories", "a,b,c", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    expected = pramble.design([0.5, 0.3, 0.2], 1.0, categories=["a", "b", "c"])
+    assert answer["value"] == expected.value
+    assert answer["gap"] <= 1e-6
+    assert answer["levels"][0] == {
+        "name": "v_α",
+        "probability": pytest.approx(0.576117, abs=1e-6),
+        "categories": ["a", "b", "c"],
+    }
+    assert pramble.Mechanism.from_json(answer["mechanism"]) == expected.mechanism
+
+
+def test_counting_a_column_warns(run, people, tmp_path):
+    table, mechanism = tmp_path / "region.csv", tmp_path / "region.json"
+    words = ["--column", "region", "--matrix", table, "--out", mechanism]
+    done = run("design", "--alpha", 1, "--from", people, *words)
+    assert done.returncode == 0
+    assert "does not cover" in " ".join(done.stderr.split())
+    assert "proven bound" in done.stdout
+    made = pramble.Mechanism.from_json(mechanism.read_text())
+    assert made.categories == ("north", "south", "west")
+    assert made == pramble.design([0.6, 0.3, 0.1], 1.0, categories=made.categories).mechanism
+    assert read_csv(table) == made
+    asked = run("certify", mechanism, "--alpha", 1, "--json")
+    assert asked.returncode == 0
+    assert json.loads(asked.stdout)["satisfied"] is True
+    refused = run("certify", table, "--alpha", 0.9)
+    assert refused.returncode == 1
+    assert "is not satisfied" in refused.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--alpha", 1, "--prior", "0.5,0.4"], 1, "must sum to 1"),
+        (["--alpha", 1, "--prior", "0.5,half"], 1, "separated by commas"),
+        (["--alpha", -1, "--prior", "0.5,0.5"], 1, "positive and finite"),
+        (["--alpha", 1, "--prior", "1"], 1, "at least two categories"),
+        (["--alpha", 1, "--uniform", 4, "--keep-at-least", 0.9], 1, "at most one of 4"),
+        (["--alpha", 1], 2, "give one of"),
+        (["--alpha", 1, "--uniform", 3, "--prior", "0.5,0.5"], 2, "give one of"),
+        (["--alpha", 1, "--from", "people.csv"], 2, "go together"),
+        (["--alpha", 1, "--from", "people.csv", "--column", "town"], 1, "no column 'town'"),
+        (["--prior", "0.5,0.5"], 2, "--alpha"),
+    ],
+)
+def test_refusals_are_one_sentence(run, words, code, sentence, people, monkeypatch):
+    monkeypatch.chdir(people.parent)
+    done = run("design", *words)
+    assert done.returncode == code
+    assert sentence in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def test_certify_refuses_what_is_no_mechanism(run, tmp_path):
+    strange = tmp_path / "strange.json"
+    strange.write_text("{]")
+    for file in (strange, tmp_path / "absent.json", tmp_path / "absent.csv"):
+        done = run("certify", file)
+        assert done.returncode == 1
+        assert "Cannot read" in done.stderr
+
+
+def test_a_matrix_reads_back_to_the_last_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    for size in (2, 3, 10, 40):
+        prior = rng.dirichlet(np.full(size, 0.3))
+        m = pramble.design(prior, 1.7, categories=[f"c {i}" for i in range(size)]).mechanism
+        write_csv(m, tmp_path / "m.csv")
+        with (tmp_path / "m.csv").open(newline="") as file:
+            rows = list(csv.reader(file))
+        assert rows[0][1:] == [row[0] for row in rows[1:]] == list(m.categories)
+        entries = [[float(entry) for entry in row[1:]] for row in rows[1:]]
+        np.testing.assert_array_equal(entries, m.matrix)
+        for row in entries:
+            assert math.fsum(row) == 1
+            assert abs(float(np.sum(row, dtype=np.longdouble)) - 1) <= 2.2e-16
+        assert all("e" in entry or len(entry) <= 20 for row in rows[1:] for entry in row[1:])
+
+
+def test_tables_that_are_no_mechanism(tmp_path):
+    file = tmp_path / "m.csv"
+    for text, sentence in [
+        ("", "must hold a table"),
+        (",a,b\na,1\n", "must hold a table"),
+        (",a,b\na,x,1\nb,0,1\n", "must hold numbers"),
+        (",a,b\na,0.4,0.4\nb,0,1\n", "sum to 1"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(pramble.InvalidMechanism, match=sentence):
+            read_csv(file)
+    with pytest.raises(pramble.InvalidMechanism, match="too large"):
+        write_csv(pramble.randomized_response(20_000, 1.0), file)

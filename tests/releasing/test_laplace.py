@@ -1,0 +1,104 @@
+"""The noise follows its law exactly; wrong laws are rejected."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pramble.errors import InvalidInput
+from pramble.releasing.laplace import bernoulli_exp, discrete_laplace, noisy_histogram
+
+
+class OutOfDrawsError(Exception):
+    pass
+
+
+def outcomes(draw, depth):
+    """Exact law of `draw` over every path of at most `depth` uniform draws, by enumeration.
+
+    Returns the probability of each result, and of the paths that need more draws.
+    """
+    law, unfinished = {}, Fraction(0)
+    stack = [((), Fraction(1))]
+    while stack:
+        path, weight = stack.pop()
+        sizes = []
+
+        def randbelow(n, path=path, sizes=sizes):
+            sizes.append(n)
+            if len(sizes) > len(path):
+                raise OutOfDrawsError
+            return path[len(sizes) - 1]
+
+        try:
+            result = draw(randbelow)
+        except OutOfDrawsError:
+            if len(path) == depth:
+                unfinished += weight
+            else:
+                stack.extend(((*path, i), weight / sizes[-1]) for i in range(sizes[-1]))
+            continue
+        law[result] = law.get(result, 0) + weight
+    return law, unfinished
+
+
+@pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 2), Fraction(2, 3), Fraction(1)])
+def test_bernoulli_enumerated(gamma):
+    law, unfinished = outcomes(lambda r: bernoulli_exp(gamma, r), 6)
+    assert law.get(True, 0) <= Fraction(math.exp(-gamma)) + Fraction(1, 10**15)
+    assert law.get(True, 0) + unfinished >= Fraction(math.exp(-gamma)) - Fraction(1, 10**15)
+    assert unfinished < Fraction(1, 500)
+
+
+def chi_square_p(samples, rate):
+    edges = range(-12, 13)
+    mass = np.array([math.exp(-rate * abs(x)) for x in edges]) * math.tanh(rate / 2)
+    counts = np.array([(samples == x).sum() for x in edges], dtype=float)
+    mass = np.append(mass, 1 - mass.sum())
+    counts = np.append(counts, len(samples) - counts.sum())
+    return stats.chisquare(counts, mass * len(samples)).pvalue
+
+
+def test_noise_has_its_law_and_not_a_nearby_one():
+    rng = np.random.default_rng(5)
+    randbelow = lambda n: int(rng.integers(n))  # noqa: E731 - the seam of the sampler
+    rate = Fraction(2, 5)
+    samples = np.array([discrete_laplace(rate, randbelow) for _ in range(20_000)])
+    assert chi_square_p(samples, 0.4) > 1e-4
+    assert chi_square_p(samples, 0.43) < 1e-6
+    assert chi_square_p(samples, 0.37) < 1e-6
+
+
+def test_noise_is_symmetric_path_by_path():
+    law, _ = outcomes(lambda r: discrete_laplace(Fraction(1), r), 9)
+    assert {x for x in law if x > 0} == {1}
+    assert law[1] == law[-1]
+
+
+def test_huge_denominators_cost_nothing():
+    rate = Fraction(0.02 * 0.1)
+    samples = [discrete_laplace(rate) for _ in range(300)]
+    assert 200 < np.mean(np.abs(samples)) < 900
+
+
+def test_neighbouring_histograms_differ_within_epsilon():
+    """Both changed counts use rate ε/2, so the likelihood ratio of any output is at most e^ε."""
+    epsilon = Fraction(1)
+    rng = np.random.default_rng(1)
+    randbelow = lambda n: int(rng.integers(n))  # noqa: E731 - the seam of the sampler
+    draws = 20_000
+    first = [
+        tuple(noisy_histogram([1, 0], epsilon, randbelow=randbelow)) == (1, 0) for _ in range(draws)
+    ]
+    second = [
+        tuple(noisy_histogram([0, 1], epsilon, randbelow=randbelow)) == (1, 0) for _ in range(draws)
+    ]
+    ratio = np.mean(first) / np.mean(second)
+    assert ratio == pytest.approx(math.e, rel=0.12)
+
+
+def test_no_noise_is_refused():
+    with pytest.raises(InvalidInput, match="positive; found 0"):
+        discrete_laplace(Fraction(0))

@@ -1,0 +1,141 @@
+"""Opening a release: damage is named, and our schema checker agrees with jsonschema."""
+
+import copy
+import json
+import pickle
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.releasing.conftest import PLAN
+
+import pramble
+from pramble.errors import InvalidData
+from pramble.releasing.manifest import file_sha256, manifest_schema, mistakes_in
+
+
+@pytest.fixture
+def folder(people_file, tmp_path):
+    return pramble.release(people_file, tmp_path / "out", plan=PLAN).folder
+
+
+def rewrite(folder, change):
+    path = folder / "manifest.json"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def test_a_changed_data_file_is_refused(folder):
+    path = folder / "data.parquet"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InvalidData, match="SHA-256 differs"):
+        pramble.open_release(folder)
+    path.unlink()
+    with pytest.raises(InvalidData, match="lacks its data file"):
+        pramble.open_release(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.pop("rows"), "must have 'rows'"),
+        (lambda d: d.update(schema="pramble/release/9"), "reads releases of schema"),
+        (lambda d: d.update(rows=7), "states 7 rows"),
+        (lambda d: d.update(rows=True), "must be of type integer"),
+        (lambda d: d.update(extra=1), "unknown field 'extra'"),
+        (lambda d: d["columns"].reverse(), "lists the columns"),
+        (lambda d: d["columns"][0].pop("mechanism"), "mechanism of column 'SEX'"),
+        (lambda d: d["columns"][0]["mechanism"].update(kind="magic"), "mechanism of column 'SEX'"),
+        (lambda d: d["data"].update(file="../people.parquet"), "must be one of"),
+        (
+            lambda d: d["columns"][0]["mechanism"].update(categories=["Male", "Nobody"]),
+            "its mechanism cannot release",
+        ),
+    ],
+)
+def test_a_changed_manifest_is_refused(folder, change, message):
+    rewrite(folder, change)
+    with pytest.raises(InvalidData, match=message):
+        pramble.open_release(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/1"}', "[" * 9999]
+)
+def test_a_manifest_that_is_none_is_refused(folder, text):
+    (folder / "manifest.json").write_text(text)
+    with pytest.raises(InvalidData, match=r"manifest\.json"):
+        pramble.open_release(folder)
+
+
+def test_a_folder_without_manifest_is_no_release(tmp_path):
+    with pytest.raises(InvalidData, match="is no release"):
+        pramble.open_release(tmp_path)
+
+
+def test_releases_pickle_without_their_data(folder):
+    opened = pramble.open_release(folder)
+    assert opened.data.num_rows == 6000
+    again = pickle.loads(pickle.dumps(opened))
+    assert "data" not in again.__dict__
+    assert again.data.equals(opened.data)
+    assert again.plan == opened.plan
+
+
+def test_the_hash_is_sha256(tmp_path):
+    (tmp_path / "x").write_bytes(b"abc")
+    assert file_sha256(tmp_path / "x").startswith(
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9c"
+    )
+
+
+MANIFEST = {
+    "schema": "pramble/release/1",
+    "software": {"name": "pramble", "version": "1"},
+    "created": "2026-01-01",
+    "rows": 3,
+    "data": {"file": "data.csv", "format": "csv", "bytes": 9, "sha256": "0" * 64},
+    "alpha": {"total": 1.0, "total_exact": "1", "limit": 1, "relation": "replace one record"},
+    "columns": [
+        {"name": "a", "randomised": False},
+        {
+            "name": "b",
+            "randomised": True,
+            "alpha": 0.5,
+            "prior": {"source": "uniform", "alpha": 0, "alpha_exact": "1/2", "detail": ""},
+        },
+    ],
+    "notes": ["x"],
+}
+values = st.sampled_from([None, True, -1, 3, 0.5, "x", "1/2", "csv", [], [0.5], {}, {"name": "x"}])
+
+
+def paths(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else ()
+    for key, part in enumerate(value) if isinstance(value, list) else items:
+        yield from paths(part, (*path, key))
+
+
+@given(st.sampled_from(list(paths(MANIFEST))[1:]), values, st.booleans())
+def test_our_checker_agrees_with_jsonschema(path, value, remove):
+    document = copy.deepcopy(MANIFEST)
+    *parents, last = path
+    place = document
+    for key in parents:
+        place = place[key]
+    if remove:
+        del place[last]
+    else:
+        place[last] = value
+    validator = jsonschema.Draft202012Validator(manifest_schema())
+    assert (not list(mistakes_in(document, manifest_schema()))) == validator.is_valid(document)
+
+
+def test_the_sample_manifest_is_valid_and_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(manifest_schema())
+    jsonschema.validate(MANIFEST, manifest_schema())

@@ -1,0 +1,373 @@
+"""The whole job: what comes out, what is refused, and what no release may contain."""
+
+import json
+import stat
+from fractions import Fraction
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from tests.releasing.conftest import AGES, PLAN
+
+import pramble
+from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
+from pramble.estimation.estimate import estimate
+from pramble.releasing import checking, writing
+from pramble.releasing.ledger import Ledger
+from pramble.releasing.manifest import manifest_schema
+
+KEY = bytes(range(32))
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["people_file", "people_csv"])
+def test_from_file_to_estimates(request, people, tmp_path, kind, output):
+    source = request.getfixturevalue(kind)
+    r = pramble.release(source, tmp_path / "out", plan={**PLAN, "output": output})
+    assert r.alpha <= 3.0
+    opened = pramble.open_release(tmp_path / "out")
+    assert opened.data.column_names == ["SEX", "AGE", "RACESING", "income"]
+    assert opened.data.num_rows == people.num_rows
+    assert opened.manifest == r.manifest
+    for name in ("RACESING", "income"):
+        texts = [table[name].cast(pa.string()).to_pylist() for table in (people, opened.data)]
+        assert texts[0] == texts[1]
+    before = np.array([people["AGE"].to_pylist().count(age) for age in AGES]) / people.num_rows
+    e = estimate(opened.data["AGE"], opened.plan["AGE"])
+    assert np.abs(e.probabilities - before).max() < 0.15
+    assert ((e.lower <= before) & (before <= e.upper)).sum() >= 6
+
+
+def test_the_manifest_follows_its_schema_and_adds_up(people_file, tmp_path):
+    r = pramble.release(people_file, tmp_path / "out", plan=PLAN)
+    document = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    jsonschema.validate(document, manifest_schema())
+    randomised = [c for c in document["columns"] if c["randomised"]]
+    spent = sum(Fraction(c["alpha"]) + Fraction(c["prior"]["alpha_exact"]) for c in randomised)
+    assert spent == Fraction(document["alpha"]["total_exact"]) <= 3
+    for column in randomised:
+        mechanism = pramble.Mechanism.from_json(column["mechanism"])
+        assert pramble.certify(mechanism).satisfies(column["alpha"])
+        assert mechanism == r.plan[column["name"]]
+    assert document["alpha"]["conditional_on_prior"] is False
+    assert "Released as they are, not protected: RACESING, income." in document["notes"]
+
+
+def test_the_same_key_repeats_the_release_and_is_written_nowhere(people_file, tmp_path):
+    plan = {**PLAN, "prior": "uniform"}
+    first = pramble.release(people_file, tmp_path / "a", plan=plan, key=KEY)
+    again = pramble.release(people_file, tmp_path / "b", plan=plan, key=KEY)
+    other = pramble.release(people_file, tmp_path / "c", plan=plan)
+    assert first.data.equals(again.data)
+    assert not first.data.equals(other.data)
+    for path in (tmp_path / "a").iterdir():
+        content = path.read_bytes()
+        assert KEY not in content
+        assert KEY.hex().encode() not in content
+    assert KEY.hex() not in repr(first)
+
+
+def test_a_key_file_is_the_owners_alone_and_elsewhere(people_file, tmp_path):
+    path = tmp_path / "key.bin"
+    pramble.release(people_file, tmp_path / "out", plan=PLAN, key=KEY, key_file=path)
+    assert path.read_bytes() == KEY
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(InvalidInput, match="Cannot write the key"):
+        pramble.release(people_file, tmp_path / "out2", plan=PLAN, key=KEY, key_file=path)
+    inside = tmp_path / "out3" / "key.bin"
+    with pytest.raises(InvalidInput, match="must not lie in the release folder"):
+        pramble.release(people_file, tmp_path / "out3", plan=PLAN, key=KEY, key_file=inside)
+    assert not (tmp_path / "out2").exists()
+    assert not (tmp_path / "out3").exists()
+
+
+def test_nothing_raw_is_in_what_may_be_published(tmp_path):
+    """Planted canaries: file name, dropped values, raw counts and the true prior."""
+    n, rare = 4000, 137
+    table = pa.table(
+        {
+            "illness": ["CANARY-COMMON"] * (n - rare) + ["CANARY-RARE"] * rare,
+            "note": [f"CANARY-TEXT-{i}" for i in range(n)],
+            "town": ["CANARY-TOWN"] * n,
+        }
+    )
+    source = tmp_path / "CANARY-FILE.parquet"
+    pq.write_table(table, source)
+    pages = {}
+
+    def keep_pages(folder, outcome):
+        assert outcome.columns[0].before == (n - rare, rare, 0)
+        pages["public"] = repr(outcome.without_raw())
+
+    r = pramble.release(
+        source,
+        tmp_path / "out",
+        plan={
+            "alpha": 1.0,
+            "columns": {"illness": {"categories": ["CANARY-COMMON", "CANARY-RARE", "none"]}},
+            "drop": ["note"],
+        },
+        write_reports=keep_pages,
+    )
+    manifest = (r.folder / "manifest.json").read_text()
+    for text in (manifest, pages["public"]):
+        assert "CANARY-FILE" not in text
+        assert "CANARY-TEXT" not in text
+        assert "CANARY-TOWN" not in text
+        assert str(rare) not in text.replace(r.manifest["data"]["sha256"], "").split()
+        assert str(n - rare) not in text
+        assert str(rare / n) not in text
+    assert "note" not in [column["name"] for column in r.manifest["columns"]]
+    assert "CANARY-RARE" in manifest  # a declared label is public, and must be there
+
+
+def test_a_confidential_prior_is_flagged_and_not_printed(people_file, tmp_path):
+    plan = {**PLAN, "prior": "confidential"}
+    with pytest.raises(PrivacyError, match="--i-know-the-design-reveals-the-prior"):
+        pramble.release(people_file, tmp_path / "out", plan=plan)
+    r = pramble.release(people_file, tmp_path / "out", plan=plan, confidential_prior_allowed=True)
+    assert r.manifest["alpha"]["conditional_on_prior"] is True
+    assert any("conditional on the prior" in note for note in r.manifest["notes"])
+    age = next(c for c in r.manifest["columns"] if c["name"] == "AGE")
+    assert "probabilities" not in age["prior"]
+    assert r.outcome.without_raw().columns[1].prior == ()
+
+
+def test_two_categories_need_no_prior_and_spend_nothing_on_it(people_file, tmp_path):
+    r = pramble.release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0)
+    (sex,) = r.outcome.columns
+    assert sex.alpha_prior == 0
+    assert sex.alpha == 1.0
+
+
+def test_a_dry_run_tells_and_writes_nothing(people_file, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    plan = {**PLAN, "risk": {"keys": ["SEX", "AGE", "RACESING"], "population_size": 10**6}}
+    r = pramble.release(people_file, tmp_path / "out", plan=plan, dry_run=True, ledger=False)
+    assert sorted(tmp_path.rglob("*")) == before
+    outcome = r.outcome
+    assert outcome.dry_run
+    assert r.folder is None
+    assert outcome.data_bytes > 0
+    assert outcome.risk.tau2_after < outcome.risk.tau2_before
+    assert [c.name for c in outcome.columns] == ["SEX", "AGE"]
+    assert all(c.information <= c.information_bound * (1 + 1e-9) for c in outcome.columns)
+    assert all(0 < c.change_expected < 1 for c in outcome.columns)
+    with pytest.raises(InvalidData, match="writes no data"):
+        _ = r.data
+
+
+@pytest.mark.parametrize("split", ["equal", "weights", "optimal"])
+def test_every_split_stays_within_the_total(people_file, tmp_path, split):
+    columns = {**PLAN["columns"], "SEX": {**PLAN["columns"]["SEX"], "weight": 3}}
+    plan = {**PLAN, "columns": columns, "split": split, "alpha": 0.7}
+    r = pramble.release(people_file, tmp_path / "out", plan=plan)
+    sex, age = r.outcome.columns
+    total = sum(Fraction(c.alpha) for c in (sex, age)) + Fraction(age.alpha_prior)
+    assert Fraction(r.manifest["alpha"]["total_exact"]) <= Fraction(0.7)
+    assert float(total) == pytest.approx(0.7, rel=1e-9)
+    if split == "weights":
+        assert sex.alpha == pytest.approx(0.7 * 3 / 4)
+
+
+def test_columns_may_have_their_own_alpha(people_file, tmp_path):
+    columns = {
+        "SEX": {"categories": ["Male", "Female"], "alpha": 0.5},
+        "AGE": {"categories": AGES, "alpha": 2.0, "family": "response"},
+    }
+    r = pramble.release(people_file, tmp_path / "out", columns=columns)
+    assert [c.alpha for c in r.outcome.columns] == [0.5, 2.0]
+    assert r.plan["AGE"] == pramble.randomized_response(AGES, 2.0)
+
+
+def test_seen_categories_work_and_are_warned_of(people_file, tmp_path):
+    r = pramble.release(people_file, tmp_path / "out", columns=["RACESING"], alpha=2.0)
+    assert r.plan["RACESING"].categories == tuple(sorted(r.plan["RACESING"].categories))
+    assert any("values that occur" in warning for warning in r.outcome.warnings)
+    column = next(c for c in r.manifest["columns"] if c["randomised"])
+    assert column["categories_from"] == "data"
+
+
+def typed_file(tmp_path, ending):
+    path = tmp_path / f"typed.{ending}"
+    table = pa.table(
+        {
+            "code": pa.array([1, 2, 3, None] * 100, pa.int64()),
+            "flag": pa.array([True, False] * 200),
+            "word": pa.array(["a", None, "b", ""] * 100),
+        }
+    )
+    if ending == "csv":
+        pacsv.write_csv(table, path)
+    else:
+        pq.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_types_and_empty_cells(tmp_path, ending):
+    columns = {
+        "code": {"categories": [1, 2, 3], "missing": 9},
+        "flag": {"categories": [False, True]},
+        "word": {"categories": ["a", "b"], "missing": True},
+    }
+    if ending == "parquet":
+        columns["word"]["categories"] = ["a", "b", ""]
+    path = typed_file(tmp_path, ending)
+    for output in ("parquet", "csv"):
+        if ending == "parquet" and output == "csv":
+            continue  # empty text and no text look alike there
+        out = tmp_path / output
+        pramble.release(path, out, columns=columns, alpha=30.0, output=output, prior="uniform")
+        data = pramble.open_release(out).data
+        assert set(data["code"].to_pylist()) == {1, 2, 3, 9}
+        assert set(data["flag"].to_pylist()) == {False, True}
+        assert None in data["word"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"SEX": {"categories": ["Male", "Other"]}}, "rows hold others: 'Female'"),
+        ({"SEX": {"categories": [1, 2]}}, "declared categories only"),
+        ({"income": {}}, "must hold labels"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused_before_writing(people_file, tmp_path, columns, message):
+    with pytest.raises(InvalidData, match=message):
+        pramble.release(people_file, tmp_path / "out", columns=columns, alpha=1.0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_many_values_are_no_categories(tmp_path):
+    path = tmp_path / "many.parquet"
+    pq.write_table(pa.table({"name": [f"n{i}" for i in range(10_001)]}), path)
+    with pytest.raises(InvalidData, match="Column 'name' has 10001 distinct values"):
+        pramble.release(path, tmp_path / "out", columns=["name"], alpha=1.0)
+
+
+def test_empty_cells_are_refused_unless_declared(tmp_path):
+    with pytest.raises(InvalidData, match="Column 'code' has 100 empty cells"):
+        pramble.release(
+            typed_file(tmp_path, "parquet"), tmp_path / "out", columns=["code"], alpha=1.0
+        )
+
+
+def test_odd_requests_are_refused(people_file, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("x")
+    with pytest.raises(InvalidInput, match="never overwritten"):
+        pramble.release(people_file, tmp_path / "full", plan=PLAN)
+    with pytest.raises(InvalidInput, match="is no folder"):
+        pramble.release(people_file, people_file, plan=PLAN)
+    with pytest.raises(InvalidPlan, match="not both"):
+        pramble.release(people_file, tmp_path / "out", plan=PLAN, alpha=1.0)
+    with pytest.raises(InvalidPlan, match="needs a plan"):
+        pramble.release(people_file, tmp_path / "out", alpha=1.0)
+    with pytest.raises(InvalidPlan, match="no setting 'famly'"):
+        pramble.release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0, famly="x")
+    with pytest.raises(InvalidData, match="There is no file"):
+        pramble.release(tmp_path / "no.parquet", tmp_path / "out", plan=PLAN)
+    with pytest.raises(InvalidData, match="endings"):
+        pramble.release(tmp_path / "full" / "x", tmp_path / "out", plan=PLAN)
+    (tmp_path / "empty.csv").write_text("SEX,AGE,name\n")
+    with pytest.raises(InvalidData, match="no rows"):
+        pramble.release(tmp_path / "empty.csv", tmp_path / "out", plan=PLAN)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("cut", [0, 4, 1000, -100])
+def test_damaged_files_give_clear_words(people_file, tmp_path, cut):
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(people_file.read_bytes()[:cut])
+    with pytest.raises(InvalidData, match=r"Cannot read 'broken.parquet'"):
+        pramble.release(broken, tmp_path / "out", plan=PLAN)
+
+
+def test_a_ragged_csv_gives_clear_words(tmp_path):
+    path = tmp_path / "ragged.csv"
+    path.write_text("SEX,AGE,name\nMale,15,x\nMale,15\n")
+    with pytest.raises(InvalidData, match=r"Cannot read 'ragged.csv'"):
+        pramble.release(path, tmp_path / "out", plan=PLAN)
+
+
+def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
+    with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):
+        pramble.release(people_file, tmp_path / "out", plan=PLAN)
+    assert not list(tmp_path.glob("*out*"))
+    assert Ledger(tmp_path / "xdg/pramble/ledger.sqlite").entries() == []
+
+
+def test_an_engine_that_touches_other_columns_is_caught(people_file, tmp_path, monkeypatch):
+    from pramble.engine.perturb import perturb
+
+    def spoil(data, plan, key=None):
+        reader = perturb(data, plan, key=key)
+        batches = [
+            batch.set_column(3, "income", pa.array(np.zeros(batch.num_rows))) for batch in reader
+        ]
+        return pa.RecordBatchReader.from_batches(reader.schema, batches)
+
+    monkeypatch.setattr("pramble.engine.perturb.perturb", spoil)
+    with pytest.raises(PrivacyError, match="They differ: income"):
+        pramble.release(people_file, tmp_path / "out", plan=PLAN)
+
+
+def test_lost_rows_are_caught(people_file, tmp_path, monkeypatch):
+    real = writing.grouped
+    monkeypatch.setattr(writing, "grouped", lambda reader: (t.slice(1) for t in real(reader)))
+    with pytest.raises(PrivacyError, match="row count"):
+        pramble.release(people_file, tmp_path / "out", plan=PLAN)
+    assert checking.BLOCK_ROWS > 1
+
+
+def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(checking, "BLOCK_ROWS", 700)
+    r = pramble.release(people_file, tmp_path / "out", plan=PLAN)
+    assert all(check.passed for check in r.outcome.checks)
+    assert len(r.outcome.checks) == 4
+
+
+def test_a_second_release_of_the_same_people_warns_and_a_budget_refuses(people_file, tmp_path):
+    first = pramble.release(people_file, tmp_path / "a", plan=PLAN)
+    assert first.outcome.ledger_total == pytest.approx(3)
+    second = pramble.release(people_file, tmp_path / "b", plan=PLAN)
+    assert second.outcome.ledger_total == pytest.approx(6)
+    assert "These people have spent α = 3 in earlier releases" in second.outcome.warnings[0]
+    with pytest.raises(PrivacyError, match="Nothing was released"):
+        pramble.release(people_file, tmp_path / "c", plan=PLAN, budget=8.0)
+    assert not (tmp_path / "c").exists()
+    third = pramble.release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, people="others")
+    assert third.outcome.ledger_total == pytest.approx(3)
+
+
+def test_no_ledger_and_a_ledger_out_of_reach(people_file, tmp_path, monkeypatch):
+    r = pramble.release(people_file, tmp_path / "a", plan=PLAN, ledger=False)
+    assert r.outcome.ledger_total is None
+    with pytest.raises(InvalidPlan, match="needs a ledger"):
+        pramble.release(people_file, tmp_path / "b", plan=PLAN, ledger=False, budget=1.0)
+    blocked = tmp_path / "file"
+    blocked.write_text("x")
+    monkeypatch.setenv("XDG_DATA_HOME", str(blocked))
+    r = pramble.release(people_file, tmp_path / "b", plan=PLAN)
+    assert "not in any ledger" in r.outcome.warnings[0]
+
+
+def test_progress_reaches_the_end(people_file, tmp_path):
+    seen = []
+    pramble.release(
+        people_file, tmp_path / "out", plan=PLAN, progress=lambda *step: seen.append(step)
+    )
+    assert seen[-1] == (6000, 6000)
+
+
+def test_a_folder_of_files_is_one_source(people, tmp_path):
+    (tmp_path / "parts").mkdir()
+    for i in range(3):
+        pq.write_table(people.slice(i * 2000, 2000), tmp_path / "parts" / f"{i}.parquet")
+    r = pramble.release(tmp_path / "parts", tmp_path / "out", plan=PLAN)
+    assert r.data["income"].to_pylist() == people["income"].to_pylist()

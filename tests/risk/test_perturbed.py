@@ -1,0 +1,251 @@
+"""Risk after randomisation, by carrying out the attack: link a release to its population."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pramble
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.risk.alone import missed_by_pairs, missed_by_series
+from pramble.risk.cells import cross_classify
+from pramble.risk.laws import laws_of
+from pramble.risk.loglinear import SupportFit
+from pramble.risk.measures import match_risk
+from pramble.risk.perturbed import match_probability, risk_after
+
+SHAPE = (3, 4)
+CELLS = np.array(list(product(*map(range, SHAPE))), dtype=np.int32)
+RATES = np.array([0.4, 3.0, 1.2, 9.0, 6.0, 0.8, 2.5, 0.3, 1.0, 5.0, 0.6, 2.0])
+FRACTION = 0.3
+PLANS = {
+    "one column": {"b": pramble.randomized_response(4, 1.0)},
+    "two columns": {
+        "a": pramble.keep_probabilities([0.9, 0.6, 0.5]),
+        "b": pramble.randomized_response(4, 1.5),
+    },
+    "a general matrix": {
+        "a": pramble.Mechanism.from_matrix([[0.7, 0.2, 0.1], [0.1, 0.5, 0.4], [0.3, 0.3, 0.4]])
+    },
+}
+
+
+def every_cell():
+    """A file with each cell once, so that every cell is a class."""
+    return {"a": CELLS[:, 0].tolist(), "b": CELLS[:, 1].tolist()}
+
+
+def known_model(table):
+    return SupportFit(table.shape, CELLS, FRACTION * RATES, (), 0, 0.0)
+
+
+def full_matrix(plan):
+    M = np.ones((1, 1))
+    for key, size in zip("ab", SHAPE, strict=True):
+        M = np.kron(M, plan[key].matrix if key in plan else np.eye(size))
+    return M
+
+
+def simulate_attack(plan, *, rounds, rng):
+    """Draw populations, sample, randomise; collect what each released unique was worth."""
+    M = full_matrix(plan)
+    worth = {j: [] for j in range(len(RATES))}
+    for _ in range(rounds):
+        F = rng.poisson(RATES)
+        f = rng.binomial(F, FRACTION)
+        moved = np.stack([rng.multinomial(f[k], M[k]) for k in range(len(f))])
+        released = moved.sum(axis=0)
+        for j in np.flatnonzero(released == 1):
+            right = moved[j, j] == 1
+            worth[j].append((right * (F[j] == 1), right / max(F[j], 1), right))
+    return worth
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_record_risks_are_what_the_attack_attains(plan):
+    table = cross_classify(every_cell(), ["a", "b"])
+    left = risk_after(
+        table,
+        known_model(table),
+        fraction=np.full(len(RATES), FRACTION),
+        laws=laws_of(plan, table),
+    )
+    worth = simulate_attack(plan, rounds=6000, rng=np.random.default_rng(5))
+    naive = match_risk((1 - FRACTION) * RATES)
+    rejected = 0
+    for j, seen in worth.items():
+        draws = np.array(seen, dtype=float)
+        error = np.maximum(draws.std(axis=0), 0.02) / np.sqrt(len(draws))
+        stated = [left.records[name][j] for name in ("r1", "r2", "posterior")]
+        assert (np.abs(draws.mean(axis=0) - stated) < 4.5 * error).all()
+        rejected += abs(draws[:, 1].mean() - naive[j]) > 4.5 * error[1]
+    assert rejected >= 9
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_tau_after_is_the_expected_yield_of_the_attack_given_the_file(plan):
+    rng = np.random.default_rng(6)
+    f = rng.poisson(FRACTION * RATES) + np.array([1, 0, 2] * 4)
+    rows = np.repeat(CELLS, f, axis=0)
+    table = cross_classify({"a": rows[:, 0].tolist(), "b": rows[:, 1].tolist()}, ["a", "b"])
+    assert table.shape == SHAPE
+    fraction = np.full(len(table.counts), FRACTION)
+    left = risk_after(table, known_model(table), fraction=fraction, laws=laws_of(plan, table))
+    M = full_matrix(plan)
+    yields = []
+    for _ in range(6000):
+        F = f + rng.poisson((1 - FRACTION) * RATES)
+        moved = np.stack([rng.multinomial(f[k], M[k]) for k in range(len(f))])
+        right = (moved.sum(axis=0) == 1) & (np.diagonal(moved) == 1)
+        yields.append(((right & (F == 1)).sum(), (right / np.maximum(F, 1)).sum()))
+    draws = np.array(yields, dtype=float)
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - [left.tau1, left.tau2]) < 4.5 * error).all()
+    assert left.tau2 > 10 * error[1]
+
+
+def test_linking_a_real_release_to_its_population():
+    """The whole story with public calls only: assess, randomise, link, count."""
+    rng = np.random.default_rng(7)
+    N, keys = 20_000, ["a", "b", "c"]
+    laws = {"a": [0.5, 0.3, 0.2], "b": np.arange(1, 13) / 78, "c": np.arange(1, 16) ** 2 / 1240}
+    population = {key: rng.choice(len(p), N, p=p) for key, p in laws.items()}
+    chosen = rng.random(N) < 0.1
+    sample = {key: values[chosen] for key, values in population.items()}
+    a = pramble.assess(sample, keys, population_size=N, model="independence")
+    plan = {"b": pramble.randomized_response(a.table.levels[1], 2.0)}
+    left = a.after(plan)
+    truth = np.ravel_multi_index([population[key] for key in keys], (3, 12, 15))
+    F = np.bincount(truth, minlength=540)
+    yields = []
+    for _ in range(60):
+        moved = rng.random(chosen.sum())
+        index = np.searchsorted(a.table.levels[1], sample["b"])
+        b = (np.cumsum(plan["b"].matrix, axis=1)[index] < moved[:, None]).sum(axis=1)
+        b = np.array(a.table.levels[1])[np.minimum(b, len(a.table.levels[1]) - 1)]
+        cell = np.ravel_multi_index([sample["a"], b, sample["c"]], (3, 12, 15))
+        unique = np.bincount(cell, minlength=540)[cell] == 1
+        right = unique & (cell == truth[chosen])
+        yields.append((1 / F[cell[right]]).sum())
+    # The population is one draw, so its own spread counts once: about sqrt(sum of r2 (1 - r2)).
+    error = np.std(yields) / np.sqrt(60) + np.sqrt(left.tau2)
+    assert abs(np.mean(yields) - left.tau2) < 3 * error
+    assert np.mean(yields) < a.tau2 - 3 * error
+
+
+@given(st.integers(0, 10**6))
+def test_no_randomisation_leaves_the_risk_as_it_was(seed):
+    rng = np.random.default_rng(seed)
+    data = {"a": rng.integers(0, 3, 30), "b": rng.integers(0, 5, 30)}
+    a = pramble.assess(data, ["a", "b"], population_size=200, model="two-way")
+    for plan in ({}, {"b": pramble.Mechanism.from_matrix(np.eye(5))}):
+        left = a.after(plan)
+        assert left.tau1 == pytest.approx(a.tau1, rel=1e-12)
+        assert left.tau2 == pytest.approx(a.tau2, rel=1e-12)
+        alone = a.records["class_size"] == 1
+        np.testing.assert_allclose(left.records["r2"][alone], a.records["r2"][alone], rtol=1e-9)
+        np.testing.assert_allclose(left.records["posterior"], 1.0)
+
+
+@given(st.integers(0, 10**6), st.floats(0.1, 4.0))
+def test_two_columns_one_of_them_still_is_one_column(seed, alpha):
+    rng = np.random.default_rng(seed)
+    data = {"a": rng.integers(0, 3, 30), "b": rng.integers(0, 5, 30)}
+    a = pramble.assess(data, ["a", "b"], population_size=200, model="independence")
+    b = pramble.randomized_response(5, alpha)
+    still = pramble.Mechanism.from_matrix(np.eye(3))
+    one, two = a.after({"b": b}), a.after({"a": still, "b": b})
+    assert one.tau1 == pytest.approx(two.tau1, rel=1e-9, abs=1e-300)
+    assert one.tau2 == pytest.approx(two.tau2, rel=1e-9)
+    np.testing.assert_allclose(one.records["r2"], two.records["r2"], rtol=1e-9)
+
+
+def test_the_match_probability_given_the_population_by_simulation():
+    rng = np.random.default_rng(8)
+    F = np.array([1, 2, 5, 10])
+    m = pramble.keep_probabilities([0.5, 0.7, 0.6, 0.8])
+    fraction = 0.4
+    stated = match_probability(F, m, fraction)
+    hits, tries = np.zeros(4), np.zeros(4)
+    for _ in range(20_000):
+        f = rng.binomial(F, fraction)
+        moved = np.stack([rng.multinomial(f[k], m.matrix[k]) for k in range(4)])
+        alone = moved.sum(axis=0) == 1
+        tries += alone
+        hits += alone * np.diagonal(moved) / F
+    error = np.sqrt(stated / tries)
+    assert (np.abs(hits / tries - stated) < 4.5 * error).all()
+    assert (np.abs(hits / tries - np.diagonal(m.matrix) / F) > 4.5 * error)[1:3].all()
+
+
+def test_values_the_mechanism_does_not_know_are_refused():
+    a = pramble.assess({"a": ["x", "y", "z"]}, ["a"], population_size=9, model="independence")
+    with pytest.raises(InvalidPlan, match="does not know 'z'"):
+        a.after({"a": pramble.randomized_response(["x", "y"], 1.0)})
+    with pytest.raises(InvalidPlan, match="'a' has float"):
+        a.after({"a": 0.5})
+    none = pramble.assess({"a": ["x", "y", "z"]}, ["a"], model="none")
+    with pytest.raises(InvalidInput, match="needs a model"):
+        none.after({})
+
+
+def test_mechanisms_over_more_values_and_other_outputs():
+    a = pramble.assess({"a": [1, 2, 2]}, ["a"], population_size=9, model="independence")
+    wide = a.after({"a": pramble.randomized_response([0, 1, 2, 3], 1.0)})
+    stay = np.e / (np.e + 3)
+    np.testing.assert_allclose(
+        wide.records["posterior"],
+        [stay / (stay + 2 * (1 - stay) / 3), *[2 * stay / (2 * stay + (1 - stay) / 3)] * 2],
+    )
+    groups = pramble.Mechanism.from_matrix(
+        [[0.8, 0.2], [0.2, 0.8]], categories=[1, 2], outputs=["low", "high"]
+    )
+    assert a.after({"a": groups}).tau2 == 0.0
+    assert a.after({"a": groups}).worst == 0.0
+
+
+@given(st.integers(0, 10**6), st.floats(0.2, 5.0))
+def test_pairs_series_and_brute_force_agree_on_who_is_left_alone(seed, alpha):
+    rng = np.random.default_rng(seed)
+    data = {key: rng.integers(0, size, 60) for key, size in zip("abc", (3, 4, 2), strict=True)}
+    table = cross_classify(data, list("abc"))
+    general = pramble.Mechanism.from_matrix(rng.dirichlet(np.ones(4), 4))
+    laws = laws_of({"a": pramble.randomized_response(3, alpha), "b": general}, table)
+    block = table.classes[:, 2].astype(np.int64)
+    expected = []
+    for j in range(len(table.counts)):
+        chance = 1.0
+        for k in range(len(table.counts)):
+            if k != j and block[k] == block[j]:
+                move = math.prod(
+                    law.dense()[table.classes[k, axis], table.classes[j, axis]]
+                    for axis, law in laws.items()
+                )
+                chance *= (1 - move) ** table.counts[k]
+        expected.append(chance)
+    np.testing.assert_allclose(missed_by_pairs(table, laws, block), expected, rtol=1e-12)
+    np.testing.assert_allclose(missed_by_series(table, laws, block), expected, rtol=1e-8)
+
+
+def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
+    rng = np.random.default_rng(9)
+    data = {key: rng.integers(0, size, 3000) for key, size in zip("abc", (6, 7, 8), strict=True)}
+    a = pramble.assess(data, list("abc"), population_size=30_000, model="independence")
+    plan = {"a": pramble.randomized_response(6, 1.0), "b": pramble.randomized_response(7, 2.0)}
+    plan["c"] = pramble.randomized_response(8, 2.0)
+    calls = []
+    monkeypatch.setattr(
+        "pramble.risk.alone.missed_by_series",
+        lambda *args: calls.append(1) or missed_by_series(*args),
+    )
+    by_series = a.after(plan)
+    assert calls
+    monkeypatch.setattr("pramble.risk.alone.LARGEST_GRID", 0)
+    by_pairs = a.after(plan)
+    assert by_series.tau2 == pytest.approx(by_pairs.tau2, rel=1e-8)
+    monkeypatch.setattr("pramble.risk.alone.MOST_PAIRS", 1000)
+    with pytest.raises(InvalidInput, match="randomise fewer keys"):
+        a.after(plan)
