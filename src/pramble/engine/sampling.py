@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.keystream import KeyStream, Rows, picked
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.product import Product
@@ -188,6 +189,23 @@ def _(mechanism: UniformRows) -> Sampler:
     if len(mechanism.keep) > CLOSED_FORM_ABOVE:
         return UniformSampler(mechanism.keep, mechanism.off, FULL)
     return AliasSampler.of(mechanism.weights)
+
+
+@sampler.register
+def _(mechanism: Arcs) -> Sampler:
+    if max(mechanism.shape) <= CLOSED_FORM_ABOVE:
+        return AliasSampler.of(mechanism.weights)
+    from pramble.engine.arcs import ArcsSampler
+
+    return ArcsSampler(
+        mechanism.positions,
+        mechanism.slots,
+        mechanism.width,
+        mechanism.low,
+        mechanism.high,
+        mechanism.raised,
+        FULL,
+    )
 
 
 @sampler.register

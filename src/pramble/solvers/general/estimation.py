@@ -50,7 +50,7 @@ def solve(problem: Problem) -> Design:
     squares, stopped = squares_for(problem, floor=floor, watch=watch)
     candidates += [named(problem, one.matrix(problem.alpha)) for one in squares]
     if not floor or not candidates:
-        candidates.append(randomized_response(problem.labels, problem.alpha))
+        candidates.append(randomized_response(problem.labels.values, problem.alpha))
     return finished(problem, candidates, bound=bound, stopped=stopped)
 
 

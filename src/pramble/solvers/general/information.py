@@ -68,8 +68,8 @@ def information_share(problem: Problem) -> float:
 def closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response, and arcs where they exist, when the outputs are the same."""
     if problem.outputs != "same":
-        return [randomized_response(problem.labels, problem.alpha)]
-    response: Mechanism = randomized_response(problem.labels, problem.alpha)
+        return [randomized_response(problem.labels.values, problem.alpha)]
+    response: Mechanism = randomized_response(problem.labels.values, problem.alpha)
     if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]

@@ -57,9 +57,7 @@ def solve_invariant(problem: Problem) -> Design:
                 break
     except KeyboardInterrupt:
         stopped = "interrupted"
-    exact = [
-        rounded_invariant(whole(one, possible, problem.prior), problem) for one in candidates
-    ]
+    exact = [rounded_invariant(whole(one, possible, problem.prior), problem) for one in candidates]
     return finished(problem, exact, bound=bound, stopped=stopped)
 
 
@@ -78,7 +76,7 @@ def closed_form(prior: Floats, alpha: float) -> Floats:
     """Return the mixture of the identity and the prior in every row."""
     odds = math.expm1(alpha) * prior.min()
     t = odds / (1 + odds)
-    return t * np.eye(len(prior)) + (1 - t) * prior
+    return np.asarray(t * np.eye(len(prior)) + (1 - t) * prior)
 
 
 def post_processed(
@@ -122,7 +120,9 @@ def whole(matrix: Floats, possible: NDArray[np.bool_], prior: Floats) -> Floats:
     return full
 
 
-def finished(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
+def finished(
+    problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str
+) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
     from pramble.solvers.general.estimation import query_variance
 
@@ -140,8 +140,8 @@ def finished(problem: Problem, candidates: list[Mechanism], *, bound: float, sto
     report["information_without_invariance"] = bound
     report["invariance_cost"] = bound - informed[k]
     cost = (
-        f"Invariance costs at most {max(bound - informed[k], 0):.6g} nats: {informed[k]:.6g} of the "
-        f"{bound:.6g} that a general matrix may carry at most."
+        f"Invariance costs at most {max(bound - informed[k], 0):.6g} nats: {informed[k]:.6g} of "
+        f"the {bound:.6g} that a general matrix may carry at most."
     )
     return Design(
         mechanism=candidates[k],

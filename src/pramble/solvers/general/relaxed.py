@@ -53,7 +53,7 @@ def relaxed_design(
     sets = all_sets(S) if S <= WHOLE else first_sets(prior)
     best: Relaxed | None = None
     for _ in range(MOST_ROUNDS):
-        optimum = optimal_mixture(1 + np.expm1(alpha) * sets, variance, tolerance=GAP / 20)
+        optimum = optimal_mixture(patterns_of(sets, np.expm1(alpha)), variance, tolerance=GAP / 20)
         if few:
             worth = enumerated_violations(optimum, prior, alpha)
             bound = max(bound, sharp_bound(optimum, float(worth.max())))
@@ -94,7 +94,7 @@ def chosen_sets(worth: Floats, size: int) -> Sets:
     count = min(BATCH, len(worth))
     top = np.argpartition(-worth, count - 1)[:count]
     top = top[worth[top] > 0]
-    return (top[:, None] >> np.arange(size)) & 1 == 1
+    return np.asarray((top[:, None] >> np.arange(size)) & 1 == 1)
 
 
 def with_new(sets: Sets, theta: Floats, new: Sets) -> Sets:
@@ -118,18 +118,23 @@ def climbed(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:
         worth = flip_values(optimum, current, prior, a1)
         best = worth.argmax(axis=1)
         rows = np.arange(len(current))
-        now = violations(1 + a1 * current, optimum, prior)
+        now = violations(patterns_of(current, a1), optimum, prior)
         better = worth[rows, best] > now + 1e-12 * optimum.variance
         if not better.any():
             break
         current[rows[better], best[better]] ^= True
-    worth = violations(1 + a1 * current, optimum, prior)
+    worth = violations(patterns_of(current, a1), optimum, prior)
     return np.unique(current[worth > 0], axis=0)
+
+
+def patterns_of(sets: Sets, a1: float) -> Floats:
+    """Return the two-valued columns of some high sets."""
+    return np.asarray(1 + a1 * sets, dtype=np.float64)
 
 
 def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:
     """Return the violation after flipping each category of each set."""
-    patterns = 1 + a1 * sets
+    patterns = patterns_of(sets, a1)
     step = np.where(sets, -a1, a1)
     image = patterns @ optimum.gradient
     squares = (image * patterns).sum(axis=1)[:, None]

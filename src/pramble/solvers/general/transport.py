@@ -5,27 +5,22 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.errors import NotConverged
+from pramble.solvers.general.master import Master
 
 Floats = NDArray[np.float64]
 
 
 def best_plan(gains: Floats, supply: Floats, demand: Floats) -> Floats:
     r"""Maximise :math:`\sum_{jz} F_{jz} g_{jz}` over plans F ≥ 0 with these row and column sums."""
-    from scipy.optimize import linprog
-    from scipy.sparse import eye_array, kron, vstack
-
     T, S = gains.shape
-    sums = vstack([kron(eye_array(T), np.ones((1, S))), kron(np.ones((1, T)), eye_array(S))])
-    solved = linprog(
-        -gains.ravel(),
-        A_eq=sums.tocsr()[:-1],
-        b_eq=np.concatenate([supply, demand])[:-1],
-        method="highs-ds",
-    )
-    if solved.x is None:
-        raise NotConverged(f"A transport plan must exist; HiGHS said: {solved.message}")
-    return balanced(np.maximum(solved.x, 0.0).reshape(T, S), supply, demand)
+    rows, columns = np.divmod(np.arange(T * S), S)
+    equations = np.zeros((T * S, T + S))
+    equations[np.arange(T * S), rows] = 1
+    equations[np.arange(T * S), T + columns] = 1
+    master = Master(np.concatenate([supply, demand])[:-1])
+    master.add(equations[:, :-1], gains.ravel())
+    plan, _ = master.solve()
+    return balanced(np.maximum(plan, 0.0).reshape(T, S), supply, demand)
 
 
 def balanced(plan: Floats, supply: Floats, demand: Floats) -> Floats:
