@@ -48,8 +48,14 @@ def solve(problem: Problem) -> Design:
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
-    candidates = [*quick, *mechanisms(problem, best, floor=floor, watch=watch)]
-    return finished(problem, candidates, bound=bound, floor=floor, stopped=best.stopped)
+    matrices, stopped = [best.matrix(problem.alpha)], best.stopped
+    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
+        try:
+            matrices += steadier(problem, best, floor=floor, watch=watch)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+    candidates = [*quick, *(named(problem, matrix) for matrix in matrices)]
+    return finished(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
 def information_share(problem: Problem) -> float:
@@ -75,24 +81,16 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
 
 
-def mechanisms(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Mechanism]:
-    """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
-    matrices = [best.matrix(problem.alpha)]
-    if best.stopped == "tolerance" and problem.size <= MOST_COMPLETED:
-        matrices += steadier(problem, best, floor=floor, watch=watch)
-    return [
-        named_mechanism(
-            matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
-        )
-        for matrix in matrices
-    ]
+def named(problem: Problem, matrix: Floats) -> Mechanism:
+    """Round a matrix and name its columns."""
+    return named_mechanism(
+        matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
+    )
 
 
 def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
-    if problem.outputs != "same":
-        return []
     whole = completed(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:
