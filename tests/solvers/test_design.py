@@ -35,6 +35,7 @@ def test_bad_input_gets_one_clear_sentence(prior, alpha, sentence):
     [
         ({"family": "special"}, "family, objective"),
         ({"objective": "fun"}, "family, objective"),
+        ({"objective": "estimation"}, "add family"),
         ({"categories": ["a", "b"]}, "2 categories do not fit a prior of 4"),
         ({"categories": ["a", "b", "c", "a"]}, "distinct"),
         ({"tolerance": 0.0}, "tolerance must be positive"),
@@ -44,6 +45,7 @@ def test_bad_input_gets_one_clear_sentence(prior, alpha, sentence):
         ({"outputs": "free"}, "no meaning"),
         ({"workload": np.eye(4)}, "no meaning"),
         ({"workload": np.eye(3)}, "4 columns"),
+        ({"invariant": True, "symmetric": True}, "nothing beside it"),
         ({"time_limit": -1}, "time_limit must be positive"),
     ],
 )

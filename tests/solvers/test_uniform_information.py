@@ -64,6 +64,50 @@ def test_never_loses_to_all_vertices(size):
     assert len(winners) > 1 or size == 2
 
 
+def below_threshold(size, alpha):
+    """Every vertex up to α = log(S−2), from the paper's list."""
+    v = pramble.keep_levels(size, alpha)
+    high = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
+    mixed = np.where(high, v.v_alpha, v.v_minus_alpha)
+    one = np.eye(size, dtype=bool)
+    return np.vstack(
+        [mixed, np.where(one, v.v_max, v.v_minus_alpha), np.where(one, v.v_min, v.v_alpha)]
+    )
+
+
+def test_never_loses_to_the_papers_vertices_of_twelve_categories():
+    rng = np.random.default_rng(12)
+    for alpha in (0.2, 1.0, 2.0, 2.3):
+        vertices = below_threshold(12, alpha)
+        for _ in range(12):
+            prior = random_prior(rng, 12)
+            design = pramble.design(prior, alpha)
+            best = informations(prior, vertices).max()
+            assert design.value == pytest.approx(best, rel=1e-6, abs=ORACLE)
+            assert design.bound >= best * (1 - 1e-12) - ORACLE
+
+
+@pytest.mark.parametrize("size", [20, 60])
+def test_no_greedy_search_passes_the_bound(size):
+    """Flip one category at a time between the two levels, from random starts, to a standstill."""
+    rng = np.random.default_rng(size)
+    for alpha in (0.5, 2.0):
+        levels = pramble.keep_levels(size, alpha)
+        for _ in range(3):
+            prior = random_prior(rng, size)
+            design = pramble.design(prior, alpha)
+            for _ in range(3):
+                high = rng.random(size) < rng.random()
+                while True:
+                    around = np.vstack([high, high ^ np.eye(size, dtype=bool)])
+                    points = np.where(around, levels.v_alpha, levels.v_minus_alpha)
+                    values = informations(prior, points)
+                    assert values.max() <= design.bound * (1 + 1e-12) + ORACLE
+                    if values.argmax() == 0:
+                        break
+                    high = around[values.argmax()]
+
+
 @pytest.mark.parametrize("size", [5, 6])
 def test_never_loses_with_a_floor(size):
     """Against qhull's vertices of the constraints with a floor under every keep probability."""

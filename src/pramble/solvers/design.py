@@ -137,6 +137,10 @@ def design(
 def solver_for(problem: Problem) -> Callable[[Problem], Design]:
     """Return the solver for a family and an objective; refuse options it does not know."""
     asked = (problem.family, problem.objective)
+    if asked == ("uniform", "estimation"):
+        raise InvalidInput(
+            'The estimation objective is solved over all matrices; add family="general".'
+        )
     if asked not in SOLVERS:
         known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS)
         raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from pramble.errors import PrivacyError
+from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
@@ -44,7 +44,7 @@ def segment(problem: Problem) -> tuple[float, float]:
     """Return the smallest and the largest private θ."""
     p, n = np.sort(problem.prior), problem.size - 1
     if problem.keep_at_least is not None or problem.symmetric:
-        raise PrivacyError("invariant=True leaves one number to choose; ask for nothing beside it.")
+        raise InvalidInput("invariant=True leaves one number to choose; ask for nothing beside it.")
     shrink = math.exp(-problem.alpha)
     if not p[0] or (n > 1 and p[0] < shrink * p[-1]):
         raise PrivacyError(

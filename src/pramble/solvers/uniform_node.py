@@ -12,6 +12,9 @@ from pramble.solvers.uniform_model import BOTTOM, HIGH, LOW, TOP, Anchored
 SLIP = 1e-13
 """Margin for float errors in couplings, relative to the largest conceivable."""
 
+END_SHARE = 0.1
+"""Where to cut an interval at an end of what is attainable: measured to need the fewest nodes."""
+
 Mask = NDArray[np.bool_]
 
 
@@ -59,10 +62,14 @@ class Node:
         at_end = lower <= low or upper >= high
         return replace(self, lower=lower, upper=upper, may=may, at_end=at_end)
 
-    def halves(self) -> "tuple[Node, Node]":
-        """Return the node cut at the middle of its interval."""
-        middle = (self.lower + self.upper) / 2
-        return replace(self, upper=middle), replace(self, lower=middle)
+    def parts(self) -> "tuple[Node, Node]":
+        """Return the node cut in two.
+
+        At an end of what is attainable the bound falls off quickly, and a short piece there fixes
+        most levels; elsewhere the interval is halved.
+        """
+        cut = self.lower + (END_SHARE if self.at_end else 0.5) * self.width
+        return replace(self, upper=cut), replace(self, lower=cut)
 
     def cases(self, x: int) -> "list[Node]":
         """Return the node once for every level that category x may take."""

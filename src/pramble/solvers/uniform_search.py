@@ -97,7 +97,7 @@ def split(node: Node, undecided: Mask) -> Iterable[Node]:
     """Return nodes that together hold what the node holds.
 
     Where the relaxation hesitates over a category that moves the coupling by a good part of the
-    interval, that category is fixed at each of its levels; else the interval is halved, and always
+    interval, that category is fixed at each of its levels; else the interval is cut, and always
     at an end of what is attainable, where that alone fixes the likely categories.
     """
     shifts = node.model.shifts
@@ -106,7 +106,7 @@ def split(node: Node, undecided: Mask) -> Iterable[Node]:
     narrow = node.width <= 4 * node.slip
     if reach[x] > node.width / 4 and not node.at_end:
         return node.cases(x)
-    return node.cases(int(node.decided.argmin())) if narrow else node.halves()
+    return node.cases(int(node.decided.argmin())) if narrow else node.parts()
 
 
 def complete(model: Anchored, choice: Choice) -> bool:
