@@ -51,6 +51,8 @@ from pramble.solvers.paper import (
     vertex_threshold,
 )
 from pramble.solvers.result import Design
+from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
+from pramble.solvers.tradeoff_plot import plot_tradeoff
 
 __version__ = "0.1.0"
 
@@ -58,6 +60,7 @@ __all__ = [
     "Assessment",
     "Calibration",
     "Certificate",
+    "Comparison",
     "Design",
     "Estimate",
     "InvalidData",
@@ -69,6 +72,7 @@ __all__ = [
     "Membership",
     "NotConverged",
     "NotIdentifiable",
+    "Pareto",
     "PrambleError",
     "PrivacyError",
     "Release",
@@ -76,6 +80,7 @@ __all__ = [
     "assess",
     "calibrate",
     "certify",
+    "compare_designs",
     "compose",
     "conditional_entropy",
     "datasets",
@@ -89,8 +94,10 @@ __all__ = [
     "keep_probabilities",
     "mutual_information",
     "open_release",
+    "pareto_curve",
     "perturb",
     "perturb_file",
+    "plot_tradeoff",
     "privacy_constraints",
     "privacy_vertices",
     "product",

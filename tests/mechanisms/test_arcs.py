@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.engine.arcs import ArcsSampler
 from pramble.engine.alias import Width
+from pramble.engine.arcs import ArcsSampler
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.exponential import ratio_within
