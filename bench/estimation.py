@@ -44,7 +44,9 @@ def accuracy() -> None:
         "randomised response": lambda alpha: pramble.randomized_response(10, alpha),
         "subset selection": subset_selection,
         "general design": lambda alpha: (
-            pramble.design(P, alpha, family="general", objective="estimation").mechanism
+            pramble.design(
+                P, alpha, family="general", objective="estimation", outputs="free"
+            ).mechanism
         ),
     }
     for name, make in makers.items():
