@@ -1,6 +1,7 @@
 """Family general, objective information: the most mutual information of any matrix."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.information.bound import information_bound
@@ -21,9 +22,12 @@ from pramble.solvers.general.ties import (
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 
+Floats = NDArray[np.float64]
+
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
 
 MOST_STORED = 5000
+MOST_COMPLETED = 1000
 LARGEST_ALPHA = 25.0
 
 
@@ -73,19 +77,29 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
 
 def mechanisms(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Mechanism]:
     """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
-    prior, alpha = problem.prior, problem.alpha
-    matrices = [best.matrix(alpha)]
-    if problem.size <= MOST_CATEGORIES and watch.left() > 0 and best.stopped == "tolerance":
-        if problem.outputs == "same":
-            matrices.append(completed(prior, alpha, best, floor=floor, most=problem.size))
-            square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
-            if square is not None:
-                columns = square.theta * np.where(square.sets.T, np.exp(alpha), 1.0)
-                matrices.append(columns / columns.sum(axis=1, keepdims=True))
+    matrices = [best.matrix(problem.alpha)]
+    if best.stopped == "tolerance" and problem.size <= MOST_COMPLETED:
+        matrices += steadier(problem, best, floor=floor, watch=watch)
     return [
-        named_mechanism(matrix, prior, alpha, labels=problem.labels, outputs=problem.outputs)
+        named_mechanism(
+            matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
+        )
         for matrix in matrices
     ]
+
+
+def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Floats]:
+    """Return matrices of at least ``floor`` information made for a small estimation variance."""
+    prior, alpha = problem.prior, problem.alpha
+    if problem.outputs != "same":
+        return []
+    whole = completed(prior, alpha, best, floor=floor)
+    found = [] if whole is None else [whole]
+    if problem.size <= MOST_CATEGORIES:
+        square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
+        if square is not None:
+            found.append(square.matrix(alpha))
+    return found
 
 
 def finished(
@@ -111,6 +125,6 @@ def finished(
         value=-negative,
         bound=max(bound, -negative),
         stopped=stopped,
-        notes=warnings(report, problem.size),
+        notes=warnings(prior, problem.alpha, report),
         details=report,
     )

@@ -96,7 +96,7 @@ def branch_and_bound(
     most_nodes: int,
     found: NDArray[np.bool_],
 ) -> tuple[float, float, int, int]:
-    """Maximise φ(p(A)) − w(A) over sets A: a fixed start, and any of the items sorted by w/p > 0.
+    """Maximise φ(p(A)) − w(A) over sets A: a fixed start, and any of the items sorted by w/p.
 
     Returns the best value, a bound on every value, how many sets stand in ``found`` (a ring that
     keeps the last improvements), and the nodes visited. Of items with equal p only the cheapest
