@@ -23,6 +23,8 @@ from pramble.errors import (
     WriteFailed,
 )
 from pramble.estimation.estimate import estimate
+from pramble.estimation.independence import Independence, independence_test
+from pramble.estimation.regression import Regression, estimate_regression
 from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
@@ -63,6 +65,7 @@ __all__ = [
     "Comparison",
     "Design",
     "Estimate",
+    "Independence",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",
@@ -75,6 +78,7 @@ __all__ = [
     "Pareto",
     "PrambleError",
     "PrivacyError",
+    "Regression",
     "Release",
     "WriteFailed",
     "assess",
@@ -87,8 +91,10 @@ __all__ = [
     "design",
     "entropy",
     "estimate",
+    "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "independence_test",
     "information_bound",
     "keep_levels",
     "keep_probabilities",

@@ -12,7 +12,9 @@ from pramble.engine import alias
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.kernels import fill_rows_compiled
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import AliasSampler, UniformSampler, code_type, sampler
+from pramble.engine.sampling import AliasSampler, ArcSampler, UniformSampler, code_type, sampler
+from pramble.mechanisms.arcs import Arcs, least_low
+from pramble.mechanisms.labels import as_labels
 
 NARROW = Width(word=7, extra=4)
 KEY = bytes(range(32))
@@ -55,7 +57,7 @@ def narrow_weights(draw):
 def narrow_uniform(draw):
     S = draw(st.integers(2, 9))
     off = np.array(draw(st.lists(st.integers(0, 2**11 // (S - 1)), min_size=S, max_size=S)))
-    return UniformSampler(2**11 - (S - 1) * off, off, NARROW)
+    return UniformSampler(off, NARROW)
 
 
 @given(narrow_weights())
@@ -66,10 +68,33 @@ def test_alias_kernel_draws_each_output_exactly_as_often_as_its_weight(weights):
 
 @given(narrow_uniform())
 def test_uniform_kernel_draws_each_output_exactly_as_often_as_its_weight(drawer):
-    S = len(drawer.keep)
+    S = len(drawer.off)
     weights = np.repeat(drawer.off[:, None], S, axis=1)
-    np.fill_diagonal(weights, drawer.keep)
+    np.fill_diagonal(weights, 2**11 - (S - 1) * drawer.off)
     assert np.array_equal(enumerated(drawer, S, S), weights)
+
+
+@st.composite
+def narrow_arcs(draw):
+    """Arcs with weights over 2**11, and their matrix."""
+    T = draw(st.integers(2, 9))
+    W, low = draw(st.integers(1, T - 1)), draw(st.integers(1, 2**11 // T))
+    high, raised = divmod(2**11 - (T - W) * low, W)
+    positions = np.array(draw(st.lists(st.integers(0, T - 1), min_size=1, max_size=4)))
+    slots = np.array(draw(st.permutations(range(T))))
+    pattern = [high + 1] * raised + [high] * (W - raised) + [low] * (T - W)
+    weights = np.zeros((len(positions), T), dtype=np.int64)
+    for x, position in enumerate(positions):
+        for distance in range(T):
+            weights[x, slots[(position - distance) % T]] = pattern[distance]
+    lengths, steps = (raised, W - raised, T - W), (high + 1, high, low)
+    return ArcSampler(positions, slots, lengths, steps, NARROW), weights
+
+
+@given(narrow_arcs())
+def test_arc_kernel_draws_each_output_exactly_as_often_as_its_weight(case):
+    drawer, weights = case
+    assert np.array_equal(enumerated(drawer, *weights.shape), weights)
 
 
 @given(narrow_weights())
@@ -122,7 +147,7 @@ def test_full_width_is_right_on_both_sides_of_every_threshold(make):
     keep = 2**53 - (S - 1) * off
     weights = np.repeat(off[:, None], S, axis=1)
     np.fill_diagonal(weights, keep)
-    drawer = UniformSampler(keep, off, FULL) if make == "uniform" else AliasSampler.of(weights)
+    drawer = UniformSampler(off, FULL) if make == "uniform" else AliasSampler.of(weights)
     for x in range(S):
         edges = critical_units(drawer, x)
         codes = np.full(len(edges), x, dtype=np.uint8)
@@ -138,8 +163,9 @@ def test_full_width_is_right_on_both_sides_of_every_threshold(make):
 def critical_units(drawer, x):
     """The first unit of every stretch of units with one outcome, and the last of all."""
     if isinstance(drawer, UniformSampler):
-        keep, off = int(drawer.keep[x]), int(drawer.off[x])
-        starts = [0, keep, *(keep + j * off for j in range(1, len(drawer.keep) - 1))]
+        others, off = len(drawer.off) - 1, int(drawer.off[x])
+        keep = 2**53 - others * off
+        starts = [0, keep, *(keep + j * off for j in range(1, others))]
     else:
         k = drawer.index_bits
         cells = np.arange(1 << k) << (53 - k)
@@ -158,9 +184,17 @@ def lengths_between(edges, outcomes, T):
     return held
 
 
+def arcs(S, alpha, seed=0):
+    rng = np.random.default_rng(seed)
+    width = max(1, S // 5)
+    positions, slots = rng.integers(0, S, S), rng.permutation(S)
+    return Arcs(as_labels(S), as_labels(S), positions, slots, width, least_low(S, width, alpha))
+
+
+@pytest.mark.parametrize("kind", ["response", "arcs"])
 @pytest.mark.parametrize("S", [2, 10, 256, 257, 3000])
-def test_small_and_large_inputs_are_drawn_alike(S):
-    m = pramble.randomized_response(S, 3.0)
+def test_small_and_large_inputs_are_drawn_alike(S, kind):
+    m = pramble.randomized_response(S, 3.0) if kind == "response" else arcs(S, 3.0)
     drawer, stream = sampler(m), KeyStream(KEY, "a")
     codes = np.random.default_rng(1).integers(0, S, 70_001).astype(code_type(m))
     fast, slow = np.empty_like(codes), np.empty_like(codes)

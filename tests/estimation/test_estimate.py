@@ -278,3 +278,12 @@ def test_an_untouched_column_is_a_binomial_share_with_a_score_interval():
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     assert e.lower[0] == pytest.approx(centre - half, abs=1e-9)
     assert e.upper[0] == pytest.approx(centre + half, abs=1e-9)
+
+
+def test_data_that_was_not_released_with_the_plan_shows():
+    rng = np.random.default_rng(5)
+    p, m = np.array([0.7, 0.25, 0.05]), pramble.randomized_response(3, 1.0)
+    released = pramble.estimate(rng.multinomial(2000, p @ m.matrix), m, counts=True)
+    raw = pramble.estimate(rng.multinomial(2000, p), m, counts=True)
+    assert released.misfit > 1e-3
+    assert raw.misfit < 1e-12

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.engine.alias import Width
-from pramble.engine.arcs import ArcsSampler
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.exponential import ratio_within
@@ -59,32 +57,6 @@ def test_what_is_no_arcs_is_refused(change, message):
     fields = {"positions": [0, 1, 2], "slots": [0, 1, 2], "width": 1, "low": 5, **change}
     with pytest.raises(pramble.InvalidMechanism, match=message):
         Arcs(as_labels(3), as_labels(3), **fields)
-
-
-@pytest.mark.parametrize("raised", [0, 1])
-def test_the_sampler_draws_every_output_as_often_as_its_weight(raised):
-    width = Width(word=4, extra=3)
-    total, outputs, arc = 1 << 7, 5, 2
-    low = 20 - raised if raised else 20
-    inside = total - (outputs - arc) * low
-    high, extra = divmod(inside, arc)
-    sampler = ArcsSampler(
-        np.array([3, 0, 1]), np.array([4, 2, 0, 1, 3]), arc, low, high, extra, width
-    )
-    words = np.repeat(np.arange(16, dtype=np.uint32), 8)
-    extras = np.tile(np.arange(8), 16)
-    pattern = np.array([high + (d < extra) if d < arc else low for d in range(outputs)])
-    for code, position in enumerate([3, 0, 1]):
-        codes = np.full(total, code)
-        drawn = np.bincount(sampler.exact(codes, words, extras), minlength=outputs)
-        expected = np.empty(outputs, dtype=int)
-        expected[[4, 2, 0, 1, 3]] = pattern[(position - np.arange(outputs)) % outputs]
-        assert drawn.tolist() == expected.tolist()
-        out, ties = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
-        tied = ties[: sampler.fast(codes, words, out=out, ties=ties)]
-        decided = np.setdiff1d(np.arange(total), tied)
-        assert (out[decided] == sampler.exact(codes, words, extras)[decided]).all()
-        assert len(decided) > 0
 
 
 def test_large_arcs_can_be_perturbed():

@@ -88,7 +88,7 @@ def test_neighbouring_histograms_differ_within_epsilon():
     epsilon = Fraction(1)
     rng = np.random.default_rng(1)
     randbelow = lambda n: int(rng.integers(n))  # noqa: E731 - the seam of the sampler
-    draws = 20_000
+    draws = 6000
     first = [
         tuple(noisy_histogram([1, 0], epsilon, randbelow=randbelow)) == (1, 0) for _ in range(draws)
     ]
@@ -96,7 +96,7 @@ def test_neighbouring_histograms_differ_within_epsilon():
         tuple(noisy_histogram([0, 1], epsilon, randbelow=randbelow)) == (1, 0) for _ in range(draws)
     ]
     ratio = np.mean(first) / np.mean(second)
-    assert ratio == pytest.approx(math.e, rel=0.12)
+    assert ratio == pytest.approx(math.e, rel=0.35)  # sensitivity 1 would give e², 4 √e
 
 
 def test_no_noise_is_refused():

@@ -13,11 +13,12 @@ from tests.releasing.conftest import PLAN
 import pramble
 from pramble.errors import InvalidData
 from pramble.releasing.manifest import file_sha256, manifest_schema, mistakes_in
+from pramble.releasing.release import release
 
 
 @pytest.fixture
 def folder(people_file, tmp_path):
-    return pramble.release(people_file, tmp_path / "out", plan=PLAN).folder
+    return release(people_file, tmp_path / "out", plan=PLAN).folder
 
 
 def rewrite(folder, change):

@@ -165,7 +165,7 @@ documents = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(documents, tables)
 def test_any_settings_give_a_plan_or_clear_words(document, more):
     try:
@@ -181,7 +181,7 @@ def test_any_settings_give_a_plan_or_clear_words(document, more):
     assert all(line.endswith(".") for line in words.split("\n"))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.binary(max_size=80) | st.text(alphabet='[]="a.1\n#{},', max_size=60).map(str.encode))
 def test_any_bytes_give_a_plan_or_clear_words(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("plan") / "plan.toml"

@@ -1,6 +1,7 @@
 """The whole job: what comes out, what is refused, and what no release may contain."""
 
 import json
+import re
 import stat
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ from pramble.estimation.estimate import estimate
 from pramble.releasing import checking, writing
 from pramble.releasing.ledger import Ledger
 from pramble.releasing.manifest import manifest_schema
+from pramble.releasing.release import release
 
 KEY = bytes(range(32))
 
@@ -26,7 +28,7 @@ KEY = bytes(range(32))
 @pytest.mark.parametrize("kind", ["people_file", "people_csv"])
 def test_from_file_to_estimates(request, people, tmp_path, kind, output):
     source = request.getfixturevalue(kind)
-    r = pramble.release(source, tmp_path / "out", plan={**PLAN, "output": output})
+    r = release(source, tmp_path / "out", plan={**PLAN, "output": output})
     assert r.alpha <= 3.0
     opened = pramble.open_release(tmp_path / "out")
     assert opened.data.column_names == ["SEX", "AGE", "RACESING", "income"]
@@ -42,7 +44,7 @@ def test_from_file_to_estimates(request, people, tmp_path, kind, output):
 
 
 def test_the_manifest_follows_its_schema_and_adds_up(people_file, tmp_path):
-    r = pramble.release(people_file, tmp_path / "out", plan=PLAN)
+    r = release(people_file, tmp_path / "out", plan=PLAN)
     document = json.loads((tmp_path / "out" / "manifest.json").read_text())
     jsonschema.validate(document, manifest_schema())
     randomised = [c for c in document["columns"] if c["randomised"]]
@@ -58,9 +60,9 @@ def test_the_manifest_follows_its_schema_and_adds_up(people_file, tmp_path):
 
 def test_the_same_key_repeats_the_release_and_is_written_nowhere(people_file, tmp_path):
     plan = {**PLAN, "prior": "uniform"}
-    first = pramble.release(people_file, tmp_path / "a", plan=plan, key=KEY)
-    again = pramble.release(people_file, tmp_path / "b", plan=plan, key=KEY)
-    other = pramble.release(people_file, tmp_path / "c", plan=plan)
+    first = release(people_file, tmp_path / "a", plan=plan, key=KEY)
+    again = release(people_file, tmp_path / "b", plan=plan, key=KEY)
+    other = release(people_file, tmp_path / "c", plan=plan)
     assert first.data.equals(again.data)
     assert not first.data.equals(other.data)
     for path in (tmp_path / "a").iterdir():
@@ -72,21 +74,21 @@ def test_the_same_key_repeats_the_release_and_is_written_nowhere(people_file, tm
 
 def test_a_key_file_is_the_owners_alone_and_elsewhere(people_file, tmp_path):
     path = tmp_path / "key.bin"
-    pramble.release(people_file, tmp_path / "out", plan=PLAN, key=KEY, key_file=path)
+    release(people_file, tmp_path / "out", plan=PLAN, key=KEY, key_file=path)
     assert path.read_bytes() == KEY
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(InvalidInput, match="Cannot write the key"):
-        pramble.release(people_file, tmp_path / "out2", plan=PLAN, key=KEY, key_file=path)
+        release(people_file, tmp_path / "out2", plan=PLAN, key=KEY, key_file=path)
     inside = tmp_path / "out3" / "key.bin"
     with pytest.raises(InvalidInput, match="must not lie in the release folder"):
-        pramble.release(people_file, tmp_path / "out3", plan=PLAN, key=KEY, key_file=inside)
+        release(people_file, tmp_path / "out3", plan=PLAN, key=KEY, key_file=inside)
     assert not (tmp_path / "out2").exists()
     assert not (tmp_path / "out3").exists()
 
 
 def test_nothing_raw_is_in_what_may_be_published(tmp_path):
     """Planted canaries: file name, dropped values, raw counts and the true prior."""
-    n, rare = 4000, 137
+    n, rare = 40_000, 13_577
     table = pa.table(
         {
             "illness": ["CANARY-COMMON"] * (n - rare) + ["CANARY-RARE"] * rare,
@@ -96,12 +98,6 @@ def test_nothing_raw_is_in_what_may_be_published(tmp_path):
     )
     source = tmp_path / "CANARY-FILE.parquet"
     pq.write_table(table, source)
-    pages = {}
-
-    def keep_pages(folder, outcome):
-        assert outcome.columns[0].before == (n - rare, rare, 0)
-        pages["public"] = repr(outcome.without_raw())
-
     r = pramble.release(
         source,
         tmp_path / "out",
@@ -110,25 +106,41 @@ def test_nothing_raw_is_in_what_may_be_published(tmp_path):
             "columns": {"illness": {"categories": ["CANARY-COMMON", "CANARY-RARE", "none"]}},
             "drop": ["note"],
         },
-        write_reports=keep_pages,
     )
+    assert r.outcome.columns[0].before == (n - rare, rare, 0)
     manifest = (r.folder / "manifest.json").read_text()
-    for text in (manifest, pages["public"]):
+    summary = (r.folder / "summary.html").read_text()
+    for text in (manifest, summary, repr(r.outcome.without_raw())):
         assert "CANARY-FILE" not in text
         assert "CANARY-TEXT" not in text
         assert "CANARY-TOWN" not in text
-        assert str(rare) not in text.replace(r.manifest["data"]["sha256"], "").split()
-        assert str(n - rare) not in text
+        assert not re.search(r"\b(13,?577|26,?423)\b", text)
         assert str(rare / n) not in text
+    assert "CANARY-FILE" in (r.folder / "report.html").read_text()
     assert "note" not in [column["name"] for column in r.manifest["columns"]]
     assert "CANARY-RARE" in manifest  # a declared label is public, and must be there
+
+
+def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path):
+    towns = pa.array(["CANARY-GONE", "x", "y", "CANARY-TOO", None, "z"] * 2000).dictionary_encode()
+    table = pa.table({"sex": ["f", "m", "f", "m", "f", "m"] * 2000, "town": towns})
+    stays = table.filter(pa.array([False, True, True, False, True, True] * 2000))
+    source = tmp_path / "people.arrow"
+    with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, stays.schema) as file:
+        file.write_table(stays, max_chunksize=700)
+    assert b"CANARY-GONE" in source.read_bytes()
+    r = release(source, tmp_path / "out", columns=["sex"], alpha=1.0)
+    assert r.data["town"].to_pylist() == stays["town"].to_pylist()
+    assert pa.types.is_dictionary(r.data["town"].type)
+    written = pq.read_table(tmp_path / "out" / "data.parquet", read_dictionary=["town"])["town"]
+    assert {value for chunk in written.chunks for value in chunk.dictionary.to_pylist()} == {*"xyz"}
 
 
 def test_a_confidential_prior_is_flagged_and_not_printed(people_file, tmp_path):
     plan = {**PLAN, "prior": "confidential"}
     with pytest.raises(PrivacyError, match="--i-know-the-design-reveals-the-prior"):
-        pramble.release(people_file, tmp_path / "out", plan=plan)
-    r = pramble.release(people_file, tmp_path / "out", plan=plan, confidential_prior_allowed=True)
+        release(people_file, tmp_path / "out", plan=plan)
+    r = release(people_file, tmp_path / "out", plan=plan, confidential_prior_allowed=True)
     assert r.manifest["alpha"]["conditional_on_prior"] is True
     assert any("conditional on the prior" in note for note in r.manifest["notes"])
     age = next(c for c in r.manifest["columns"] if c["name"] == "AGE")
@@ -137,16 +149,37 @@ def test_a_confidential_prior_is_flagged_and_not_printed(people_file, tmp_path):
 
 
 def test_two_categories_need_no_prior_and_spend_nothing_on_it(people_file, tmp_path):
-    r = pramble.release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0)
+    r = release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0)
     (sex,) = r.outcome.columns
     assert sex.alpha_prior == 0
     assert sex.alpha == 1.0
 
 
+CONCENTRATED = [0.003, 0.423, 0.091, 0.388, 0.095]
+
+
+@pytest.mark.parametrize("estimable", [True, False])
+def test_a_design_that_merges_categories_is_replaced_unless_wanted(tmp_path, estimable):
+    pq.write_table(pa.table({"x": [0, 1, 2, 3, 4] * 400}), tmp_path / "x.parquet")
+    column = {
+        "categories": [0, 1, 2, 3, 4],
+        "prior": "public",
+        "prior_probabilities": CONCENTRATED,
+        "estimable": estimable,
+    }
+    plan = {"alpha": 1.47, "columns": {"x": column}}
+    r = release(tmp_path / "x.parquet", tmp_path / "out", plan=plan)
+    (x,) = r.outcome.columns
+    assert (x.estimate is not None) == estimable
+    assert np.isinf(x.estimation_variance) == (not estimable)
+    assert any("merges categories" in warning for warning in r.outcome.warnings)
+    assert x.certificate.satisfies(1.47)
+
+
 def test_a_dry_run_tells_and_writes_nothing(people_file, tmp_path):
     before = sorted(tmp_path.rglob("*"))
     plan = {**PLAN, "risk": {"keys": ["SEX", "AGE", "RACESING"], "population_size": 10**6}}
-    r = pramble.release(people_file, tmp_path / "out", plan=plan, dry_run=True, ledger=False)
+    r = release(people_file, tmp_path / "out", plan=plan, dry_run=True, ledger=False)
     assert sorted(tmp_path.rglob("*")) == before
     outcome = r.outcome
     assert outcome.dry_run
@@ -164,7 +197,7 @@ def test_a_dry_run_tells_and_writes_nothing(people_file, tmp_path):
 def test_every_split_stays_within_the_total(people_file, tmp_path, split):
     columns = {**PLAN["columns"], "SEX": {**PLAN["columns"]["SEX"], "weight": 3}}
     plan = {**PLAN, "columns": columns, "split": split, "alpha": 0.7}
-    r = pramble.release(people_file, tmp_path / "out", plan=plan)
+    r = release(people_file, tmp_path / "out", plan=plan)
     sex, age = r.outcome.columns
     total = sum(Fraction(c.alpha) for c in (sex, age)) + Fraction(age.alpha_prior)
     assert Fraction(r.manifest["alpha"]["total_exact"]) <= Fraction(0.7)
@@ -178,13 +211,13 @@ def test_columns_may_have_their_own_alpha(people_file, tmp_path):
         "SEX": {"categories": ["Male", "Female"], "alpha": 0.5},
         "AGE": {"categories": AGES, "alpha": 2.0, "family": "response"},
     }
-    r = pramble.release(people_file, tmp_path / "out", columns=columns)
+    r = release(people_file, tmp_path / "out", columns=columns)
     assert [c.alpha for c in r.outcome.columns] == [0.5, 2.0]
     assert r.plan["AGE"] == pramble.randomized_response(AGES, 2.0)
 
 
 def test_seen_categories_work_and_are_warned_of(people_file, tmp_path):
-    r = pramble.release(people_file, tmp_path / "out", columns=["RACESING"], alpha=2.0)
+    r = release(people_file, tmp_path / "out", columns=["RACESING"], alpha=2.0)
     assert r.plan["RACESING"].categories == tuple(sorted(r.plan["RACESING"].categories))
     assert any("values that occur" in warning for warning in r.outcome.warnings)
     column = next(c for c in r.manifest["columns"] if c["randomised"])
@@ -221,7 +254,7 @@ def test_types_and_empty_cells(tmp_path, ending):
         if ending == "parquet" and output == "csv":
             continue  # empty text and no text look alike there
         out = tmp_path / output
-        pramble.release(path, out, columns=columns, alpha=30.0, output=output, prior="uniform")
+        release(path, out, columns=columns, alpha=30.0, output=output, prior="uniform")
         data = pramble.open_release(out).data
         assert set(data["code"].to_pylist()) == {1, 2, 3, 9}
         assert set(data["flag"].to_pylist()) == {False, True}
@@ -238,7 +271,7 @@ def test_types_and_empty_cells(tmp_path, ending):
 )
 def test_files_that_do_not_fit_are_refused_before_writing(people_file, tmp_path, columns, message):
     with pytest.raises(InvalidData, match=message):
-        pramble.release(people_file, tmp_path / "out", columns=columns, alpha=1.0)
+        release(people_file, tmp_path / "out", columns=columns, alpha=1.0)
     assert not (tmp_path / "out").exists()
 
 
@@ -246,36 +279,34 @@ def test_too_many_values_are_no_categories(tmp_path):
     path = tmp_path / "many.parquet"
     pq.write_table(pa.table({"name": [f"n{i}" for i in range(10_001)]}), path)
     with pytest.raises(InvalidData, match="Column 'name' has 10001 distinct values"):
-        pramble.release(path, tmp_path / "out", columns=["name"], alpha=1.0)
+        release(path, tmp_path / "out", columns=["name"], alpha=1.0)
 
 
 def test_empty_cells_are_refused_unless_declared(tmp_path):
     with pytest.raises(InvalidData, match="Column 'code' has 100 empty cells"):
-        pramble.release(
-            typed_file(tmp_path, "parquet"), tmp_path / "out", columns=["code"], alpha=1.0
-        )
+        release(typed_file(tmp_path, "parquet"), tmp_path / "out", columns=["code"], alpha=1.0)
 
 
 def test_odd_requests_are_refused(people_file, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("x")
     with pytest.raises(InvalidInput, match="never overwritten"):
-        pramble.release(people_file, tmp_path / "full", plan=PLAN)
+        release(people_file, tmp_path / "full", plan=PLAN)
     with pytest.raises(InvalidInput, match="is no folder"):
-        pramble.release(people_file, people_file, plan=PLAN)
+        release(people_file, people_file, plan=PLAN)
     with pytest.raises(InvalidPlan, match="not both"):
-        pramble.release(people_file, tmp_path / "out", plan=PLAN, alpha=1.0)
+        release(people_file, tmp_path / "out", plan=PLAN, alpha=1.0)
     with pytest.raises(InvalidPlan, match="needs a plan"):
-        pramble.release(people_file, tmp_path / "out", alpha=1.0)
+        release(people_file, tmp_path / "out", alpha=1.0)
     with pytest.raises(InvalidPlan, match="no setting 'famly'"):
-        pramble.release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0, famly="x")
+        release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0, famly="x")
     with pytest.raises(InvalidData, match="There is no file"):
-        pramble.release(tmp_path / "no.parquet", tmp_path / "out", plan=PLAN)
+        release(tmp_path / "no.parquet", tmp_path / "out", plan=PLAN)
     with pytest.raises(InvalidData, match="endings"):
-        pramble.release(tmp_path / "full" / "x", tmp_path / "out", plan=PLAN)
+        release(tmp_path / "full" / "x", tmp_path / "out", plan=PLAN)
     (tmp_path / "empty.csv").write_text("SEX,AGE,name\n")
     with pytest.raises(InvalidData, match="no rows"):
-        pramble.release(tmp_path / "empty.csv", tmp_path / "out", plan=PLAN)
+        release(tmp_path / "empty.csv", tmp_path / "out", plan=PLAN)
     assert not (tmp_path / "out").exists()
 
 
@@ -284,20 +315,47 @@ def test_damaged_files_give_clear_words(people_file, tmp_path, cut):
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(people_file.read_bytes()[:cut])
     with pytest.raises(InvalidData, match=r"Cannot read 'broken.parquet'"):
-        pramble.release(broken, tmp_path / "out", plan=PLAN)
+        release(broken, tmp_path / "out", plan=PLAN)
 
 
 def test_a_ragged_csv_gives_clear_words(tmp_path):
     path = tmp_path / "ragged.csv"
     path.write_text("SEX,AGE,name\nMale,15,x\nMale,15\n")
     with pytest.raises(InvalidData, match=r"Cannot read 'ragged.csv'"):
-        pramble.release(path, tmp_path / "out", plan=PLAN)
+        release(path, tmp_path / "out", plan=PLAN)
+
+
+def test_lines_within_values_survive(tmp_path):
+    path = tmp_path / "lines.csv"
+    rows = [f'{"xyz"[i % 3]},"a ""word"", and{chr(10)}a line {i}"' for i in range(30_000)]
+    path.write_text("x,note\n" + "\n".join(rows) + "\n")
+    for output in ("csv", "parquet"):
+        r = release(path, tmp_path / output, columns=["x"], alpha=2.0, output=output)
+        notes = [f'a "word", and\na line {i}' for i in range(30_000)]
+        assert r.data["note"].to_pylist() == notes
+
+
+def test_types_that_no_csv_can_hold_are_refused(tmp_path):
+    path = tmp_path / "nested.parquet"
+    pq.write_table(pa.table({"x": ["a", "b"], "many": [[1], [2, 3]]}), path)
+    with pytest.raises(InvalidPlan, match="Column 'many' of type list<element: int64> cannot be"):
+        release(path, tmp_path / "out", columns=["x"], alpha=2.0, output="csv")
+    assert release(path, tmp_path / "out", columns=["x"], alpha=2.0).data.num_rows == 2
+
+
+def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise InvalidInput("no solver for it.")
+
+    monkeypatch.setattr("pramble.solvers.design.design", refuse)
+    with pytest.raises(InvalidPlan, match="Column 'AGE' has no such design: no solver for it"):
+        release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0)
 
 
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):
-        pramble.release(people_file, tmp_path / "out", plan=PLAN)
+        release(people_file, tmp_path / "out", plan=PLAN)
     assert not list(tmp_path.glob("*out*"))
     assert Ledger(tmp_path / "xdg/pramble/ledger.sqlite").entries() == []
 
@@ -314,54 +372,54 @@ def test_an_engine_that_touches_other_columns_is_caught(people_file, tmp_path, m
 
     monkeypatch.setattr("pramble.engine.perturb.perturb", spoil)
     with pytest.raises(PrivacyError, match="They differ: income"):
-        pramble.release(people_file, tmp_path / "out", plan=PLAN)
+        release(people_file, tmp_path / "out", plan=PLAN)
 
 
 def test_lost_rows_are_caught(people_file, tmp_path, monkeypatch):
     real = writing.grouped
     monkeypatch.setattr(writing, "grouped", lambda reader: (t.slice(1) for t in real(reader)))
     with pytest.raises(PrivacyError, match="row count"):
-        pramble.release(people_file, tmp_path / "out", plan=PLAN)
+        release(people_file, tmp_path / "out", plan=PLAN)
     assert checking.BLOCK_ROWS > 1
 
 
 def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr(checking, "BLOCK_ROWS", 700)
-    r = pramble.release(people_file, tmp_path / "out", plan=PLAN)
+    r = release(people_file, tmp_path / "out", plan=PLAN)
     assert all(check.passed for check in r.outcome.checks)
     assert len(r.outcome.checks) == 4
 
 
 def test_a_second_release_of_the_same_people_warns_and_a_budget_refuses(people_file, tmp_path):
-    first = pramble.release(people_file, tmp_path / "a", plan=PLAN)
+    first = release(people_file, tmp_path / "a", plan=PLAN)
     assert first.outcome.ledger_total == pytest.approx(3)
-    second = pramble.release(people_file, tmp_path / "b", plan=PLAN)
+    second = release(people_file, tmp_path / "b", plan=PLAN)
     assert second.outcome.ledger_total == pytest.approx(6)
     assert "These people have spent α = 3 in earlier releases" in second.outcome.warnings[0]
     with pytest.raises(PrivacyError, match="Nothing was released"):
-        pramble.release(people_file, tmp_path / "c", plan=PLAN, budget=8.0)
+        release(people_file, tmp_path / "c", plan=PLAN, budget=8.0)
+    with pytest.raises(PrivacyError, match="at most 2 is left"):
+        release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, dry_run=True)
     assert not (tmp_path / "c").exists()
-    third = pramble.release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, people="others")
+    third = release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, people="others")
     assert third.outcome.ledger_total == pytest.approx(3)
 
 
 def test_no_ledger_and_a_ledger_out_of_reach(people_file, tmp_path, monkeypatch):
-    r = pramble.release(people_file, tmp_path / "a", plan=PLAN, ledger=False)
+    r = release(people_file, tmp_path / "a", plan=PLAN, ledger=False)
     assert r.outcome.ledger_total is None
     with pytest.raises(InvalidPlan, match="needs a ledger"):
-        pramble.release(people_file, tmp_path / "b", plan=PLAN, ledger=False, budget=1.0)
+        release(people_file, tmp_path / "b", plan=PLAN, ledger=False, budget=1.0)
     blocked = tmp_path / "file"
     blocked.write_text("x")
     monkeypatch.setenv("XDG_DATA_HOME", str(blocked))
-    r = pramble.release(people_file, tmp_path / "b", plan=PLAN)
+    r = release(people_file, tmp_path / "b", plan=PLAN)
     assert "not in any ledger" in r.outcome.warnings[0]
 
 
 def test_progress_reaches_the_end(people_file, tmp_path):
     seen = []
-    pramble.release(
-        people_file, tmp_path / "out", plan=PLAN, progress=lambda *step: seen.append(step)
-    )
+    release(people_file, tmp_path / "out", plan=PLAN, progress=lambda *step: seen.append(step))
     assert seen[-1] == (6000, 6000)
 
 
@@ -369,5 +427,5 @@ def test_a_folder_of_files_is_one_source(people, tmp_path):
     (tmp_path / "parts").mkdir()
     for i in range(3):
         pq.write_table(people.slice(i * 2000, 2000), tmp_path / "parts" / f"{i}.parquet")
-    r = pramble.release(tmp_path / "parts", tmp_path / "out", plan=PLAN)
+    r = release(tmp_path / "parts", tmp_path / "out", plan=PLAN)
     assert r.data["income"].to_pylist() == people["income"].to_pylist()

@@ -156,7 +156,9 @@ def test_a_certain_move_is_never_missed():
 
 def test_too_many_cells_says_how_many_and_what_to_do():
     table = cross_classify(sample(5), KEYS)
-    with pytest.raises(InvalidInput, match=r"more than 20 .*of 24 combinations.*independence"):
+    with pytest.raises(
+        InvalidInput, match=r"more than the 20 cells .*of 24 combinations.*independence"
+    ):
         possible_cells(table, [(0,), (1,), (2,)], limit=20)
 
 

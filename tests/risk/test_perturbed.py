@@ -200,11 +200,10 @@ def test_mechanisms_over_more_values_and_other_outputs():
         wide.records["posterior"],
         [stay / (stay + 2 * (1 - stay) / 3), *[2 * stay / (2 * stay + (1 - stay) / 3)] * 2],
     )
-    groups = pramble.Mechanism.from_matrix(
-        [[0.8, 0.2], [0.2, 0.8]], categories=[1, 2], outputs=["low", "high"]
+    single = a.after(
+        {"a": pramble.Mechanism.from_matrix([[1.0], [1.0]], categories=[1, 2], outputs=["all"])}
     )
-    assert a.after({"a": groups}).tau2 == 0.0
-    assert a.after({"a": groups}).worst == 0.0
+    assert single.records["posterior"].tolist() == pytest.approx([0.0, 2 / 3, 2 / 3])
 
 
 @given(st.integers(0, 10**6), st.floats(0.2, 5.0))
@@ -249,3 +248,19 @@ def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
     monkeypatch.setattr("pramble.risk.alone.MOST_PAIRS", 1000)
     with pytest.raises(InvalidInput, match="randomise fewer keys"):
         a.after(plan)
+
+
+def test_renaming_or_permuting_labels_does_not_hide_risk():
+    rng = np.random.default_rng(10)
+    data = {"a": rng.integers(0, 3, 40), "b": rng.integers(0, 2, 40)}
+    a = pramble.assess(data, ["a", "b"], population_size=200, model="independence")
+    M = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]])
+    plain = a.after({"a": pramble.Mechanism.from_matrix(M)})
+    turned = a.after({"a": pramble.Mechanism.from_matrix(M[:, [2, 0, 1]])})
+    renamed = a.after({"a": pramble.Mechanism.from_matrix(M, outputs=["x", "y", "z"])})
+    for other in (turned, renamed):
+        assert other.tau2 == pytest.approx(plain.tau2, rel=1e-9)
+        np.testing.assert_allclose(other.records["r2"], plain.records["r2"], rtol=1e-9)
+    kept = a.after({"b": pramble.keep_probabilities([0.9, 0.9])})
+    flipped = a.after({"b": pramble.keep_probabilities([0.1, 0.1])})
+    assert flipped.tau2 == pytest.approx(kept.tau2, rel=1e-9)

@@ -12,9 +12,11 @@ from pramble.cli.calibrate import calibrate
 from pramble.cli.certify import certify
 from pramble.cli.demo import demo
 from pramble.cli.design import design
+from pramble.cli.estimate import estimate
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
+from pramble.cli.study import study
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -32,9 +34,11 @@ VERBS: list[Callable[..., None]] = [
     design,
     certify,
     release,
+    estimate,
     assess,
     calibrate,
     ledger,
+    study,
     demo,
 ]
 """Every command, in the order that --help shows."""

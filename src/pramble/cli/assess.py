@@ -58,7 +58,14 @@ def assess(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Say how likely re-identification is, and what a plan leaves of it."""
+    """Say how likely re-identification is, and what a plan leaves of it.
+
+    Examples
+    --------
+      pramble assess people.csv --keys age,sex,region --population 19867248
+
+      pramble assess people.csv --keys age,sex --population 19867248 --plan out --plan other
+    """
     import pramble
 
     with fitting_progress() as progress:

@@ -55,7 +55,14 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the largest α whose risk, or the smallest whose error, is at most a target."""
+    """Find the largest α whose risk, or the smallest whose error, is at most a target.
+
+    Examples
+    --------
+      pramble calibrate people.csv --keys age,sex --population 19867248 --column age --at-most 25
+
+      pramble calibrate people.csv --keys age,sex --column age --measure error --at-most 0.02
+    """
     import pramble
 
     with fitting_progress() as progress:

@@ -71,7 +71,7 @@ def release(
 
       pramble release people.parquet --out out --plan plan.toml --dry-run
     """
-    from pramble.releasing.release import release as run
+    from pramble.report.verb import release as run
 
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
@@ -100,7 +100,6 @@ def release(
             people=people,
             budget=budget,
             confidential_prior_allowed=confidential,
-            write_reports=report_writer(),
             progress=progress,
             **{name: value for name, value in settings.items() if value is not None},
         )
@@ -120,13 +119,6 @@ def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | 
     if keys is None:
         return None
     return {"keys": listed(keys), **({} if population is None else {"population_size": population})}
-
-
-def report_writer() -> Callable[[Path, "ReleaseOutcome"], None] | None:
-    """Return the function that writes report.html and summary.html."""
-    from pramble.report.release_report import write_reports
-
-    return write_reports
 
 
 @contextmanager
@@ -190,8 +182,12 @@ def show(result: "Release") -> None:
             f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after.",
             soft_wrap=True,
         )
-    size = f"{outcome.data_bytes / 1e6:.1f} MB"
-    console.print(f"{outcome.data_file}: {size}, {outcome.seconds:.1f} s")
+    size, wait = f"{outcome.data_bytes / 1e6:.1f} MB", f"{outcome.seconds:.1f} s"
+    console.print(
+        f"It would need about {size} of disk and {wait}."
+        if outcome.dry_run
+        else f"{outcome.data_file}: {size}, in {wait}."
+    )
     for check in outcome.checks:
         console.print(escape(f"checked: {check.name}. {check.detail}"), soft_wrap=True)
     for warning in outcome.warnings:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[Any]
 
-COMPILED_ABOVE = 1 << 14
+COMPILED_ABOVE = 1 << 17
 """Larger tables are filled by compiled code; smaller ones are done before it loads."""
 
 

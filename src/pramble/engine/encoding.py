@@ -68,6 +68,8 @@ class Encoder:
                         f"{form!r} stands for two of them. Declare the categories as text."
                     )
                 known[form] = code
+        if self.from_text:
+            join_empty(codes[str], codes[type(None)])
         return codes
 
     @cached_property
@@ -152,8 +154,11 @@ class Encoder:
         values, kind = comparable(values, self.column)
         known = representable(self.by_type[kind], values.type)
         declared = pa.array(list(known), type=values.type)
-        table = np.array([*known.values(), UNDECLARED], dtype=np.int32)
         found = pc.index_in(values, value_set=declared, skip_nulls=True)
+        if not found.null_count:
+            table = np.fromiter(known.values(), dtype=self.dtype)
+            return np.asarray(table[found.to_numpy()])
+        table = np.array([*known.values(), UNDECLARED], dtype=np.int32)
         codes: Codes = table[found.fill_null(len(known)).to_numpy()]
         if values.null_count and self.null_code != UNDECLARED:
             codes[values.is_null().to_numpy(zero_copy_only=False)] = self.null_code
@@ -167,11 +172,19 @@ def counts_up(labels: Sequence[Label]) -> bool:
     return all(type(label) is int and label == i for i, label in enumerate(labels))
 
 
-def texts_of(label: Label) -> tuple[str, ...]:
-    """Return the texts that stand for a label in a file without types; null is the empty text."""
+def texts_of(label: Label) -> tuple[str | None, ...]:
+    """Return the texts that stand for a label in a file without types; null stays null."""
     if isinstance(label, bool):
         return str(label), str(label).lower(), str(label).upper()
-    return ("" if label is None else str(label),)
+    return (None if label is None else str(label),)
+
+
+def join_empty(texts: dict[Label, int], nulls: dict[Label, int]) -> None:
+    """Let an empty text and null stand for each other where only one of them is declared."""
+    if "" in texts:
+        nulls.setdefault(None, texts[""])
+    elif None in nulls:
+        texts[""] = nulls[None]
 
 
 def comparable(values: Any, column: str) -> tuple[Any, type]:

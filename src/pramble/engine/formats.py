@@ -1,6 +1,9 @@
 """Which file is of which format."""
 
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from pramble.errors import InvalidData
 
@@ -51,3 +54,8 @@ def target_name(source: Path) -> Path:
     if SUFFIXES[suffix] in WRITTEN:
         return source
     return source.with_name(source.name[: -len(suffix)] + ".parquet")
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is plain text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

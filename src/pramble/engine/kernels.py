@@ -47,24 +47,48 @@ def draw_alias(
 
 @compiled
 def draw_uniform(
-    codes: Any, words: Any, keep: Any, off: Any, extra: int, out: Any, ties: Any
+    codes: Any, words: Any, off: Any, total: int, extra: int, out: Any, ties: Any
 ) -> int:
     """Draw from uniform rows without a table; return how many rows were tied and list them."""
     found = 0
+    others = np.int64(len(off) - 1)
     last = (np.int64(1) << np.int64(extra)) - np.int64(1)
     for i in range(len(codes)):
         x = np.int64(codes[i])
-        lowest = (np.int64(words[i]) << np.int64(extra)) - keep[x]
+        step = off[x]
+        lowest = (np.int64(words[i]) << np.int64(extra)) - (total - others * step)
         if lowest + last < 0:
             out[i] = x
         elif lowest < 0:
             ties[found] = i
             found += 1
         else:
-            step = np.uint64(lowest) // np.uint64(off[x])
-            z = np.int64(step)
-            if lowest + last >= (z + 1) * off[x]:
+            z = np.int64(np.uint64(lowest) // np.uint64(step))
+            if lowest + last >= (z + 1) * step:
                 ties[found] = i
                 found += 1
             out[i] = z + 1 if z >= x else z
+    return found
+
+
+@compiled
+def draw_arc(
+    codes: Any, words: Any, circle: Any, stretches: Any, extra: int, out: Any, ties: Any
+) -> int:
+    """Draw a distance and walk it back on the circle; list and count the rows that were tied."""
+    positions, slots = circle
+    distances, units, steps = stretches
+    found = 0
+    last = (np.int64(1) << np.int64(extra)) - np.int64(1)
+    for i in range(len(codes)):
+        lowest = np.int64(words[i]) << np.int64(extra)
+        stretch = (1 if lowest >= units[1] else 0) + (1 if lowest >= units[2] else 0)
+        step = steps[stretch]
+        passed = np.int64(np.uint64(lowest - units[stretch]) // np.uint64(step))
+        end = units[stretch] + (passed + 1) * step
+        if lowest + last >= end:
+            ties[found] = i
+            found += 1
+        slot = positions[codes[i]] - (distances[stretch] + passed)
+        out[i] = slots[slot + len(slots) if slot < 0 else slot]
     return found

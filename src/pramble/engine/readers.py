@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramble.engine.formats import source_format
+from pramble.engine.formats import is_text, source_format
 from pramble.errors import InvalidData
 
 BATCH_ROWS = 1 << 17
@@ -90,11 +90,6 @@ def open_parquet(path: Path, perturbed: Collection[str]) -> Iterator[Source]:
         )
 
 
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is plain text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def tallied(batches: Iterable[Any], seen: list[int]) -> Iterator[Any]:
     """Yield batches and count their rows."""
     for batch in batches:
@@ -112,7 +107,7 @@ def compression_of(metadata: Any) -> str:
 
 @contextmanager
 def open_csv(path: Path, _perturbed: Collection[str]) -> Iterator[Source]:
-    """Open a CSV file, plain or gzipped, with every column as text."""
+    """Open a CSV file, plain or gzipped, with every column as text, null where it is empty."""
     import pyarrow.csv as pc
 
     size = path.stat().st_size
@@ -123,7 +118,12 @@ def open_csv(path: Path, _perturbed: Collection[str]) -> Iterator[Source]:
             stream,
             read_options=pc.ReadOptions(block_size=CSV_BLOCK),
             parse_options=pc.ParseOptions(newlines_in_values=True),
-            convert_options=pc.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+            convert_options=pc.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
         )
         yield Source(reader.schema, reader, lambda: raw.tell() / size, typed=False)
 
@@ -172,8 +172,8 @@ def open_arrow(path: Path, _perturbed: Collection[str]) -> Iterator[Source]:
 def counting(count: int, seen: list[int]) -> Iterator[int]:
     """Yield 0, 1, …, count − 1 and note how far it has come."""
     for i in range(count):
-        yield i
         seen[0] = i + 1
+        yield i
 
 
 def sliced(batches: Iterable[Any]) -> Iterator[Any]:

@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import cached_property, partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,26 @@ Codes = NDArray[Any]
 PIECE = 1 << 16
 """Rows drawn at a time: their words fit the processor's second cache."""
 
-COMPILED_ABOVE = 1 << 15
-"""Fewer rows than this are drawn by NumPy, sooner than compiled code loads."""
+SMALL_PIECE = 1 << 13
+"""Rows that NumPy draws at a time: its many arrays of them fit the cache."""
+
+COMPILED_ABOVE = 1 << 24
+"""So many values are drawn by NumPy before compiled code has loaded."""
 
 CLOSED_FORM_ABOVE = 256
 """Uniform rows over more categories than this are drawn by division rather than from a table."""
+
+
+_drawn = [0]
+
+
+def worth_compiling(rows: int) -> bool:
+    """Whether a process has drawn enough for compiled code to be worth its loading.
+
+    It changes nothing but the speed: either way draws what :meth:`WordSampler.exact` says.
+    """
+    _drawn[0] += rows
+    return _drawn[0] > COMPILED_ABOVE or "pramble.engine.kernels" in sys.modules
 
 
 def code_type(mechanism: Mechanism) -> Any:
@@ -60,20 +75,18 @@ class WordSampler(Sampler):
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
         """Write the drawn output of each row to ``out``."""
-        if len(codes) <= COMPILED_ABOVE and "pramble.engine.kernels" not in sys.modules:
-            out[:] = self.exact(codes, stream.words(rows), stream.extras(rows))
-            return
-        ties = np.empty(PIECE, dtype=np.int64)
-        for start in range(0, len(codes), PIECE):
-            piece = slice(start, start + PIECE)
+        compiled = worth_compiling(len(codes))
+        size = PIECE if compiled else SMALL_PIECE
+        ties = np.empty(size if compiled else 0, dtype=np.int64)
+        for start in range(0, len(codes), size):
+            piece = slice(start, start + size)
             part = rows[piece]
-            self.draw(
-                codes[piece],
-                stream.words(part),
-                out=out[piece],
-                ties=ties,
-                extras_at=partial(extras_of, stream, part),
-            )
+            words = stream.words(part)
+            if compiled:
+                further = partial(extras_of, stream, part)
+                self.draw(codes[piece], words, out=out[piece], ties=ties, extras_at=further)
+            else:
+                out[piece] = self.exact(codes[piece], words, stream.extras(part))
 
     def draw(
         self,
@@ -133,9 +146,8 @@ class AliasSampler(WordSampler):
 
 @dataclass(frozen=True)
 class UniformSampler(WordSampler):
-    """Draws from uniform rows by comparing and dividing; stores two numbers per category."""
+    """Draws from uniform rows by comparing and dividing; stores one number per category."""
 
-    keep: NDArray[np.int64]
     off: NDArray[np.int64]
     width: Width
 
@@ -143,14 +155,54 @@ class UniformSampler(WordSampler):
         """Return the output that each (code, word, extra) stands for."""
         x = codes.astype(np.int64)
         unit = (words.astype(np.int64) << self.width.extra) | extras
-        step = (unit - self.keep[x]) // np.maximum(self.off[x], 1)
-        return np.where(unit < self.keep[x], x, step + (step >= x))
+        off = self.off[x]
+        moved = unit - ((1 << self.width.bits) - (len(self.off) - 1) * off)
+        step = moved // np.maximum(off, 1)
+        return np.where(moved < 0, x, step + (step >= x))
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
         """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_uniform
 
-        return int(draw_uniform(codes, words, self.keep, self.off, self.width.extra, out, ties))
+        total, extra = 1 << self.width.bits, self.width.extra
+        return int(draw_uniform(codes, words, self.off, total, extra, out, ties))
+
+
+@dataclass(frozen=True)
+class ArcSampler(WordSampler):
+    """Draws a distance on the circle, which has one law for every category, and walks it back.
+
+    ``lengths`` are the numbers of slots with the weights in ``steps``, from the position on.
+    """
+
+    positions: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    lengths: tuple[int, int, int]
+    steps: tuple[int, int, int]
+    width: Width
+
+    @cached_property
+    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first distance and the first unit of each of the three stretches."""
+        units = [length * step for length, step in zip(self.lengths, self.steps, strict=True)]
+        return np.cumsum([0, *self.lengths[:2]]), np.cumsum([0, *units[:2]])
+
+    def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
+        """Return the output that each (code, word, extra) stands for."""
+        unit = (words.astype(np.int64) << self.width.extra) | extras
+        distances, units = self.bounds
+        stretch = (unit >= units[1]).astype(np.int64) + (unit >= units[2])
+        steps = np.array(self.steps)
+        distance = distances[stretch] + (unit - units[stretch]) // steps[stretch]
+        return np.asarray(self.slots[(self.positions[codes] - distance) % len(self.slots)])
+
+    def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
+        """Write what words alone decide and list the other rows."""
+        from pramble.engine.kernels import draw_arc
+
+        circle = (self.positions, self.slots)
+        stretches = (*self.bounds, np.array(self.steps))
+        return int(draw_arc(codes, words, circle, stretches, self.width.extra, out, ties))
 
 
 @dataclass(frozen=True)
@@ -186,24 +238,19 @@ def _(mechanism: General) -> Sampler:
 
 @sampler.register
 def _(mechanism: UniformRows) -> Sampler:
-    if len(mechanism.keep) > CLOSED_FORM_ABOVE:
-        return UniformSampler(mechanism.keep, mechanism.off, FULL)
+    if len(mechanism.off) > CLOSED_FORM_ABOVE:
+        return UniformSampler(mechanism.off, FULL)
     return AliasSampler.of(mechanism.weights)
 
 
 @sampler.register
 def _(mechanism: Arcs) -> Sampler:
-    if max(mechanism.shape) <= CLOSED_FORM_ABOVE:
-        return AliasSampler.of(mechanism.weights)
-    from pramble.engine.arcs import ArcsSampler
-
-    return ArcsSampler(
+    T, W, r = len(mechanism.slots), mechanism.width, mechanism.raised
+    return ArcSampler(
         mechanism.positions,
         mechanism.slots,
-        mechanism.width,
-        mechanism.low,
-        mechanism.high,
-        mechanism.raised,
+        (r, W - r, T - W),
+        (mechanism.high + 1, mechanism.high, mechanism.low),
         FULL,
     )
 

@@ -38,6 +38,7 @@ def perturb_stream(
                 clock.tell(batch.num_rows, data.share_read())
             if row == first_row:
                 raise InvalidData(f"{source} must have rows to randomise; it has none.")
+    clock.tell(0, 1.0)
     return row - first_row
 
 

@@ -2,16 +2,20 @@
 
 import base64
 import csv
+import gzip
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
+from pramble.engine.formats import is_text
+
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 1 << 27
+GZIP_LEVEL = 4
 
 
 class Writer(Protocol):
@@ -24,7 +28,7 @@ class Writer(Protocol):
 @contextmanager
 def writing(path: Path, kind: str, *, schema: Any, compression: str) -> Iterator[Writer]:
     """Open a file for writing in one of the written formats."""
-    with pa.OSFile(str(path), "wb") as raw:
+    with path.open("wb") as raw:
         if kind == "parquet":
             with ParquetWriter(raw, schema, compression=compression) as parquet:
                 yield parquet
@@ -32,7 +36,7 @@ def writing(path: Path, kind: str, *, schema: Any, compression: str) -> Iterator
             with pa.ipc.new_file(raw, schema) as ipc:
                 yield PlainWriter(ipc, schema)
         elif kind == "csv.gz":
-            with pa.CompressedOutputStream(raw, "gzip") as zipped:
+            with gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as zipped:
                 yield CSVWriter(zipped, schema)
         else:
             yield CSVWriter(raw, schema)
@@ -96,18 +100,25 @@ class ParquetWriter:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            self.flush()
-            note = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
-            self.file.add_key_value_metadata({"ARROW:schema": note, **(self.schema.metadata or {})})
-        if self.file is not None:
-            self.file.close()
+            self.complete()
+        elif self.file is not None:
+            with suppress(OSError, ValueError):  # the file is given up; its first error is told
+                self.file.close()
+
+    def complete(self) -> None:
+        """Write what is left, and the note of the types."""
+        self.flush()
+        note = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
+        self.file.add_key_value_metadata({"ARROW:schema": note, **(self.schema.metadata or {})})
+        self.file.close()
 
 
 class CSVWriter:
     """Writes text with quotes where they are needed.
 
     Arrow either quotes every text or refuses one that needs quotes. Blocks are tried without;
-    a block with a value that needs quotes has all its text quoted.
+    a block with a value that needs quotes (an empty text does, to be told from null) has all its
+    text quoted.
     """
 
     def __init__(self, sink: Any, schema: Any) -> None:
@@ -119,9 +130,11 @@ class CSVWriter:
     def write(self, batch: Any) -> None:
         """Write one batch."""
         batch = plain(batch, self.schema)
-        if self.schema.names[1:] and self._written(batch, quotes="none"):
-            return
-        self._written(batch, quotes="needed")
+        if len(self.schema) == 1:  # an empty line would be no row
+            texts = batch.column(0).cast(pa.string()).fill_null("")
+            batch = pa.RecordBatch.from_arrays([texts], names=self.schema.names)
+        if has_empty_text(batch) or not self._written(batch, quotes="none"):
+            self._written(batch, quotes="needed")
 
     def _written(self, batch: Any, *, quotes: str) -> bool:
         import pyarrow.csv as pc
@@ -136,3 +149,11 @@ class CSVWriter:
             raise
         self.sink.write(block.getvalue())
         return True
+
+
+def has_empty_text(batch: Any) -> bool:
+    """Whether any value is text without a character."""
+    import pyarrow.compute as pc
+
+    texts = (column for column in batch.columns if is_text(column.type))
+    return any(pc.min(pc.binary_length(column)).as_py() == 0 for column in texts)

@@ -36,8 +36,24 @@ def cell_estimate(source: Source, settings: Settings) -> Estimate:
         covers=settings.covers,
         log_likelihood=fitted.log_likelihood,
         gap=fitted.gap,
+        misfit=misfit_of(source, fitted),
         backend=source.backend,
     )
+
+
+def misfit_of(source: Source, fitted: Fit) -> float:
+    r"""Return a bound on the p-value of :math:`2\sum_z c_z \log(\hat c_z/\hat m_z)`.
+
+    The simplex is a cone around the truth, so the statistic is at most chi-square with one degree
+    of freedom less than there are released cells.
+    """
+    from scipy.special import chdtrc, xlogy
+
+    if source.squares is not None:
+        return float("nan")
+    saturated = float(xlogy(source.counts, source.counts / source.n).sum())
+    statistic = 2 * (saturated - fitted.log_likelihood)
+    return float(chdtrc(max(source.counts.size - 1, 1), max(statistic, 0.0)))
 
 
 def spread_of(source: Source, fitted: Fit, *, settings: Settings) -> Spread:

@@ -65,10 +65,11 @@ def estimate(
     weights : str or array, optional
         Survey weights: a column of the frame, or one number per record. The likelihood becomes
         the weighted pseudo-likelihood, and the variance that of a weighted share.
-    query : mapping, array, or several of them, optional
+    query : mapping, array, str, or several of them, optional
         Weights of the cells, as a mapping from label (a tuple for several columns) to weight or as
-        an array; a list or a mapping from names asks several. The answers :math:`w \cdot p` come
-        back in place of the cells, also where p itself is not identifiable.
+        an array; or the cells to sum, as ``"sex=f,town=x|y"``. A list or a mapping from names asks
+        several. The answers :math:`w \cdot p` come back in place of the cells, also where p
+        itself is not identifiable.
     mean, total : str, optional
         A numeric column of the frame that was not randomised: its mean or its total within
         each cell comes back in place of the probabilities.

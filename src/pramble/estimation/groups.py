@@ -140,8 +140,6 @@ def sums_of(source: Source, column: str) -> Sums:
     """Return the sums of a numeric column over released cells."""
     if source.table is None or source.columns is None:
         raise InvalidInput("mean= and total= go with a frame.")
-    if column in source.layout.randomised:
-        raise InvalidInput(f"mean= and total= need an untouched column; {column!r} is randomised.")
     table = source.table
     y = numbers(source.columns[column], len(table.cell), what=f"Column {column!r}")
     w = np.ones_like(y) if source.weights is None else source.weights

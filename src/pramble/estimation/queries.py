@@ -36,14 +36,19 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     """Return names and weights (Q, R, S1, …, Sk) of one query, a list, or named ones."""
     if isinstance(query, Mapping) and query and not all(map(is_number, query.values())):
         named = {str(name): weights for name, weights in query.items()}
+    elif isinstance(query, str):
+        named = {query: query}
     elif isinstance(query, Mapping) or is_vector(query):
         named = {"query": query}
     elif isinstance(query, Sequence) and len(query):
-        named = {f"query {i}": weights for i, weights in enumerate(query)}
+        named = {
+            weights if isinstance(weights, str) else f"query {i}": weights
+            for i, weights in enumerate(query)
+        }
     else:
         raise InvalidInput(
-            "A query must map cells to weights, or give one weight per cell; "
-            f"found {type(query).__name__}."
+            "A query must map cells to weights, give one weight per cell, or name cells as "
+            f"'column=label'; found {type(query).__name__}."
         )
     vectors = [weights_of(weights, layout) for weights in named.values()]
     return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
@@ -64,6 +69,8 @@ def is_vector(query: Any) -> bool:
 def weights_of(weights: Any, layout: Layout) -> Floats:
     """Return one weight per cell, in the order of the table."""
     cells = len(layout.order)
+    if isinstance(weights, str):
+        return selected(weights, layout)
     if isinstance(weights, Mapping):
         return weights_of_mapping(weights, layout)
     answer = np.asarray(weights, dtype=np.float64).reshape(-1)
@@ -72,6 +79,27 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
             f"A query must give one finite weight for each of the {cells} cells; "
             f"found {answer.size} numbers."
         )
+    return answer
+
+
+def selected(conditions: str, layout: Layout) -> Floats:
+    """Return 1 for the cells that conditions such as ``"sex=f,town=x|y"`` select, else 0."""
+    labels = layout.labels()
+    answer = np.ones(len(layout.order))
+    for condition in conditions.split(","):
+        column, sign, wanted = condition.partition("=")
+        name = column.strip()
+        if not sign or name not in labels:
+            raise InvalidInput(
+                f"A query must read 'column=label' with columns of the table, "
+                f"{', '.join(map(repr, labels))}; found {condition.strip()!r}."
+            )
+        choices = {choice.strip() for choice in wanted.split("|")}
+        known = {str(label) for label in labels[name]}
+        if choices - known:
+            missing = min(choices - known)
+            raise InvalidInput(f"A query must name labels of {name!r}; {missing!r} is none.")
+        answer *= [str(label) in choices for label in labels[name]]
     return answer
 
 

@@ -44,6 +44,10 @@ class Estimate:
     log_likelihood, gap : float
         Log-likelihood at the estimate and the proven bound on how much more there could be. NaN for
         ``method="inverse"``.
+    misfit : float
+        How likely, at most, counts are that fit the plan this badly: a p-value of the likelihood
+        ratio against any released law. Next to zero, the data was hardly released with
+        this plan. NaN with weights and for ``method="inverse"``.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class Estimate:
     covers: str = "both"
     log_likelihood: float = float("nan")
     gap: float = float("nan")
+    misfit: float = float("nan")
     quantity: str = "probability"
     backend: str = "pyarrow"
 

@@ -141,6 +141,11 @@ def from_frame(
 ) -> Source:
     """Return the source of some columns of a frame."""
     weight_names = [weights] if isinstance(weights, str) else []
+    for name in (*weight_names, *extra):
+        if name in plan:
+            raise InvalidInput(
+                f"Numbers must come from an untouched column; {name!r} is randomised."
+            )
     columns, backend = columns_of(frame, [*by, *weight_names, *extra])
     table = cross_classify(columns, plan, by=by)
     values = columns[weights] if isinstance(weights, str) else weights

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pramble.errors import InvalidPlan, PrambleError
-from pramble.releasing.ledger import Ledger, default_ledger
+from pramble.releasing.ledger import Ledger, default_ledger, refuse_beyond
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +27,10 @@ class Account:
     def spent(self) -> Fraction:
         """Return α spent on these people before."""
         return Fraction(0) if self.ledger is None else self.ledger.total(self.people)
+
+    def check(self, alpha: Fraction) -> None:
+        """Refuse early what `entered` would refuse for certain."""
+        refuse_beyond(self.budget, spent=self.spent(), alpha=alpha)
 
     @contextmanager
     def entered(self, alpha: Fraction, *, columns: Sequence[str], target: Path) -> Iterator[None]:

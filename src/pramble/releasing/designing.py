@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pramble.errors import InvalidPlan
+from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
@@ -25,15 +26,20 @@ from pramble.releasing.prior import (
     public_prior,
     uniform_prior,
 )
+from pramble.releasing.rivals import variance_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pramble.mechanisms.base import Mechanism
     from pramble.releasing.plan import ColumnPlan, ReleasePlan
+    from pramble.solvers.result import Design
 
 LEAST = Fraction(1, 4)
 """No column gets less than this part of an equal share in an optimal split."""
+
+TIME_LIMIT = 60.0
+"""Seconds after which a design is taken with the gap that it has; its notes say so."""
 
 WIDE = 40
 """Above so many categories an optimal split uses closed forms instead of designs."""
@@ -67,6 +73,11 @@ class Designed:
     alpha: float
     mechanism: Mechanism
     notes: tuple[str, ...] = ()
+
+    @property
+    def variance(self) -> float:
+        """The estimation variance; infinite if the mechanism merges categories."""
+        return variance_of(self.prior.probabilities, self.mechanism)
 
 
 def counted(plan: ColumnPlan, labels: Sequence[Any], counts: Mapping[Any, int]) -> Counted:
@@ -148,7 +159,7 @@ def mechanism_shares(
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
     plan, size = column.plan, len(column.labels)
-    if plan.prior == "confidential":
+    if plan.prior == "confidential" and column.needs_prior:
         return confidential_prior(column.counts, allowed=confidential_allowed)
     if plan.prior == "public" and plan.prior_file is not None:
         return public_prior(plan.prior_file, column.name, categories=column.labels)
@@ -164,21 +175,49 @@ def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> 
 
 def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
     """Design one column at its part of α."""
-    plan = column.plan
     if not column.needs_prior:
-        mechanism: Mechanism = randomized_response(column.labels, alpha)
-        return Designed(column, prior, alpha, mechanism)
+        return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
+    best = solved(column, prior, alpha=alpha, objective=column.plan.objective)
+    found = Designed(column, prior, alpha, best.mechanism, best.notes)
+    if not column.plan.estimable or not math.isinf(found.variance):
+        return found
+    return estimable(column, prior, alpha=alpha, most=best.information)
+
+
+def solved(column: Counted, prior: Prior, *, alpha: float, objective: str) -> Design:
+    """Solve the design problem of a column."""
     from pramble.solvers.design import design
 
-    best = design(
-        prior.probabilities,
-        alpha,
-        family=plan.family if plan.family != "response" else "uniform",
-        objective=plan.objective,
-        categories=column.labels,
-        invariant=plan.invariant,
+    try:
+        return design(
+            prior.probabilities,
+            alpha,
+            family="general" if column.plan.family == "general" else "uniform",
+            objective=objective,
+            categories=column.labels,
+            invariant=column.plan.invariant,
+            time_limit=TIME_LIMIT,
+        )
+    except InvalidInput as error:
+        raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None
+
+
+def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> Designed:
+    """Return a mechanism that tells all categories apart, where the best by information does not.
+
+    It is the design for estimation among all matrices, and randomised response in the paper's
+    family.
+    """
+    mechanism: Mechanism = randomized_response(column.labels, alpha)
+    if column.plan.family == "general":
+        mechanism = solved(column, prior, alpha=alpha, objective="estimation").mechanism
+    kept = mutual_information(prior.probabilities, mechanism)
+    note = (
+        f"The matrix with the most information ({most:.4g} nats) merges categories, so that their "
+        f"frequencies could not be estimated; another one was taken ({kept:.4g} nats). Set "
+        "estimable = false to have the first."
     )
-    return Designed(column, prior, alpha, best.mechanism, best.notes)
+    return Designed(column, prior, alpha, mechanism, (note,))
 
 
 def loss_of(column: Counted, prior: Prior, *, objective: str) -> Callable[[float], float]:

@@ -172,5 +172,5 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
             f"# {one.empty} cells are empty: true makes them a category of their own",
             "missing = true",
         ]
-    lines.append("# more: family, objective, invariant, weight, prior")
+    lines.append("# more: family, objective, invariant, estimable, weight, prior")
     return lines

@@ -10,12 +10,12 @@ import numpy as np
 
 from pramble.errors import NotIdentifiable
 from pramble.information.bound import information_bound
-from pramble.information.fisher import estimation_variance, fisher_information
+from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.privacy.certificate import certify
 from pramble.releasing.budget import float_above
 from pramble.releasing.outcome import ColumnOutcome, Numbers, RiskOutcome
-from pramble.releasing.rivals import WIDEST, change_expected, rivals_of
+from pramble.releasing.rivals import WIDEST, change_expected, rivals_of, variance_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
         entropy=entropy(p),
         information=mutual_information(p, mechanism),
         information_bound=min(information_bound(design.alpha), entropy(p)),
-        estimation_variance=estimation_variance(p, mechanism) if narrow else math.nan,
+        estimation_variance=variance_of(p, mechanism),
         change_expected=change_expected(p, mechanism),
         before=column.counts,
         standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
@@ -61,7 +61,7 @@ def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> N
     They are the square roots of the diagonal of :math:`B(B^\top J B)^{-1}B^\top/n`, with J the
     Fisher information and B a basis of the directions that sum to zero; None if it is singular.
     """
-    if math.isinf(estimation_variance(p, mechanism)):
+    if math.isinf(variance_of(p, mechanism)):
         return None
     size = len(p)
     basis = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
@@ -81,7 +81,7 @@ def observed_figures(outcome: ColumnOutcome, tally: Tally) -> ColumnOutcome:
         change_observed=tally.changed[outcome.name] / rows,
         after=tuple(after.tolist()),
     )
-    if not len(outcome.categories) <= WIDEST:
+    if not math.isfinite(outcome.estimation_variance):
         return found
     try:
         answer = estimate(after, outcome.mechanism, counts=True)

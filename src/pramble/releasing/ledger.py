@@ -89,6 +89,18 @@ def default_ledger() -> Path:
     return Path(base) / "pramble" / "ledger.sqlite"
 
 
+def refuse_beyond(budget: float | None, *, spent: Fraction, alpha: Fraction) -> None:
+    """Refuse to spend beyond a budget, saying what is left of it."""
+    if budget is None or spent + alpha <= Fraction(budget):
+        return
+    left = max(Fraction(budget) - spent, Fraction(0))
+    raise PrivacyError(
+        f"This release would spend {float(alpha):.6g}; these people have spent {float(spent):.6g} "
+        f"of the budget {budget:.6g} already, so at most {float(left):.6g} is left. Nothing was "
+        "released."
+    )
+
+
 class Ledger:
     """A local SQLite file of releases: what was spent on whom.
 
@@ -211,13 +223,7 @@ class Ledger:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as connection:
             spent = self._total(connection, fingerprint)
-            if budget is not None and spent + alpha > Fraction(budget):
-                raise PrivacyError(
-                    f"This release would spend {float(alpha):.6g}; these people have spent "
-                    f"{float(spent):.6g} of the budget {budget:.6g} already, so at most "
-                    f"{float(max(Fraction(budget) - spent, Fraction(0))):.6g} is left. "
-                    "Nothing was released."
-                )
+            refuse_beyond(budget, spent=spent, alpha=alpha)
             cursor = connection.execute(
                 "INSERT INTO releases (created, fingerprint, columns, alpha, target, state) "
                 "VALUES (?, ?, ?, ?, ?, 'pending')",

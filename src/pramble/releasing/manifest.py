@@ -172,6 +172,31 @@ def column_entry(design: Designed, *, seen: bool) -> dict[str, Any]:
     }
 
 
+def manifest_text(document: Mapping[str, Any]) -> str:
+    """Return a manifest as JSON with one line for each field and each column.
+
+    >>> print(manifest_text({"rows": 2, "columns": [{"name": "a"}, {"name": "b"}]}), end="")
+    {
+     "rows": 2,
+     "columns": [
+      {"name": "a"},
+      {"name": "b"}
+     ]
+    }
+    """
+
+    def line(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    def block(value: Any) -> str:
+        if not isinstance(value, list):
+            return line(value)
+        return "[\n" + ",\n".join(f"  {line(part)}" for part in value) + "\n ]"
+
+    fields = ",\n".join(f" {line(key)}: {block(value)}" for key, value in document.items())
+    return "{\n" + fields + "\n}\n"
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read and check the manifest of a release folder."""
     path = folder / MANIFEST

@@ -41,6 +41,9 @@ class ColumnPlan:
         "information" or "estimation".
     invariant : bool
         Whether released margins are to be right at face value.
+    estimable : bool
+        Whether a design that merges categories, so that their frequencies cannot be estimated, is
+        replaced by one that tells them apart.
     alpha : float or None
         α of this column, when the plan gives no total.
     weight : float
@@ -57,6 +60,7 @@ class ColumnPlan:
     family: str = "uniform"
     objective: str = "information"
     invariant: bool = False
+    estimable: bool = True
     alpha: float | None = None
     weight: float = 1.0
     prior: str = "private"

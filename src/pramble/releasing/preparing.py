@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from pramble.errors import InvalidData
 from pramble.releasing.designing import Counted, Designed, counted, design_columns
 from pramble.releasing.source import check_declared, count_values, seen_labels
-from pramble.releasing.writing import kept_columns
+from pramble.releasing.writing import check_output, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,12 +82,19 @@ class Prepared:
                 f"The mechanisms of {', '.join(conditional)} reveal something of the confidential "
                 "frequencies, which α does not cover."
             )
+        lost = [d.column.name for d in self.designs if math.isinf(d.variance)]
+        if lost:
+            found.append(
+                f"The mechanism of {', '.join(lost)} merges categories: their frequencies cannot "
+                "be estimated from the release."
+            )
         notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
         return (*found, *notes)
 
 
 def prepare(source: Source, plan: ReleasePlan, *, confidential_allowed: bool) -> Prepared:
     """Count the whole file, refuse what does not fit the plan, and design every column."""
+    check_output(source, plan)
     rows, counts = count_values(source, plan.columns)
     if not rows:
         raise InvalidData(f"{source.path.name!r} has no rows; there is nothing to release.")

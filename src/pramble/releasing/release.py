@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from dataclasses import replace
@@ -15,7 +14,7 @@ from pramble.releasing.budget import float_above
 from pramble.releasing.checking import checks_of, compare
 from pramble.releasing.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.folder import building, check_target, write_key
-from pramble.releasing.manifest import MANIFEST, file_sha256, manifest_of
+from pramble.releasing.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.opening import Release
 from pramble.releasing.outcome import ReleaseOutcome
 from pramble.releasing.parsing import plan_from, read_plan
@@ -23,7 +22,7 @@ from pramble.releasing.plan import ReleasePlan
 from pramble.releasing.preparing import Prepared, prepare
 from pramble.releasing.source import open_source
 from pramble.releasing.toml import plan_to_toml
-from pramble.releasing.writing import expected_bytes, write_release
+from pramble.releasing.writing import rehearse, write_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -91,9 +90,10 @@ def release(
         The most that all releases of these people together may spend.
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
-    write_reports : callable, optional
-        Called with the unfinished folder and the `ReleaseOutcome`; `pramble.release` writes
-        ``report.html`` and ``summary.html`` unless given another.
+    write_reports : callable or None
+        Called with the unfinished folder and the `ReleaseOutcome`. `pramble.release` writes
+        ``report.html``, for the curator alone, and ``summary.html``, which may be published; None
+        writes no pages.
     progress : callable, optional
         Called with (rows written, rows in all).
     **settings
@@ -129,10 +129,11 @@ def release(
         check_target(target)
     account = open_account(opened.path, ledger=ledger, people=people, budget=budget)
     job = prepare(opened, chosen, confidential_allowed=confidential_prior_allowed)
+    account.check(job.spent)
     outcome = expected_outcome(job, account, started=started)
     if dry_run:
-        size = expected_bytes(job.source, job.plan, mechanisms=job.mechanisms, rows=job.rows)
-        outcome = replace(outcome, data_bytes=size)
+        size, wait = rehearse(job.source, job.plan, mechanisms=job.mechanisms, rows=job.rows)
+        outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
         return Release(None, manifest(job, {}), job.mechanisms, outcome)
     entry = account.entered(job.spent, columns=list(job.mechanisms), target=target)
     with entry, building(target) as folder:
@@ -259,8 +260,7 @@ def write_folder(
             "sha256": file_sha256(path),
         },
     )
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     return document, replace(
         outcome,
         columns=tuple(observed_figures(column, tally) for column in outcome.columns),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 WIDEST = 400
 """Above so many categories matrices are not compared entry by entry."""
 
+LOST = 1e12
+"""A variance above this is that of a matrix whose equal rows differ by rounding alone."""
+
 
 def rivals_of(design: Designed) -> tuple[Rival, ...]:
     """Return randomised response at the same α, and sdcMicro's default where it is affordable."""
@@ -44,9 +47,17 @@ def rival(name: str, p: Sequence[float], mechanism: Mechanism) -> Rival:
         name,
         certify(mechanism).alpha,
         mutual_information(p, mechanism),
-        estimation_variance(p, mechanism) if len(p) <= WIDEST else math.nan,
+        variance_of(p, mechanism),
         change_expected(p, mechanism),
     )
+
+
+def variance_of(p: Sequence[float], mechanism: Mechanism) -> float:
+    """Return the estimation variance; infinite where only rounding tells categories apart."""
+    if len(p) > WIDEST:
+        return math.nan
+    variance = estimation_variance(p, mechanism)
+    return variance if variance < LOST else math.inf
 
 
 def change_expected(p: Sequence[float], mechanism: Mechanism) -> float:

@@ -123,6 +123,7 @@ DEFAULTS: dict[str, Reader] = {
     "family": one_of(FAMILIES),
     "objective": one_of(OBJECTIVES),
     "invariant": flag,
+    "estimable": flag,
     "prior": one_of(SOURCES),
     "prior_file": text,
 }

@@ -88,25 +88,30 @@ def open_dataset(path: Path, kind: str) -> Any:
     """Return an Arrow dataset; every column of a CSV file is text."""
     import pyarrow as pa
     import pyarrow.dataset as ds
-    from pyarrow.csv import ConvertOptions
+    from pyarrow.csv import ConvertOptions, ParseOptions
 
     try:
         found = ds.dataset(path, format=kind)
         if kind == "csv":
             text = dict.fromkeys(found.schema.names, pa.string())
-            options = ConvertOptions(column_types=text, strings_can_be_null=False)
-            schema = pa.schema(list(text.items()))
-            form = ds.CsvFileFormat(convert_options=options)
-            found = ds.dataset(path, format=form, schema=schema)
+            form = ds.CsvFileFormat(
+                convert_options=ConvertOptions(column_types=text, strings_can_be_null=False),
+                parse_options=ParseOptions(newlines_in_values=True),
+            )
+            found = ds.dataset(path, format=form, schema=pa.schema(list(text.items())))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise InvalidData(f"Cannot read {path.name!r}: {first_line(error)}") from None
     return found
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's words, ending in a full stop."""
+    """Return the cause in the first line of an error's words, ending in a full stop.
+
+    >>> first_line(ValueError("Could not open the file: Invalid: CSV file is empty"))
+    'CSV file is empty.'
+    """
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return words.rstrip(".") + "."
+    return words.split(": Invalid: ")[-1].rstrip(".") + "."
 
 
 def open_source(path: str | Path) -> Source:
@@ -152,6 +157,28 @@ def prepared(column: Any, plan: ColumnPlan, *, csv: bool) -> Any:
     if plan.missing is not None and plan.missing is not True:
         column = filled(column, plan.missing)
     return column
+
+
+def without_unused(column: Any) -> Any:
+    """Return a dictionary column whose dictionary holds only values that occur in it.
+
+    A dictionary may list values of records that are no longer in the file; they must not be
+    released with it.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    used = np.unique(column.indices.drop_null().to_numpy(zero_copy_only=False))
+    if len(used) == len(column.dictionary):
+        return column
+    place = np.zeros(len(column.dictionary) + 1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    codes = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    indices = pa.array(place[codes], column.type.index_type, mask=np.array(column.is_null()))
+    values = column.dictionary.take(pa.array(used))
+    return pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
 
 
 def filled(column: Any, label: Any) -> Any:

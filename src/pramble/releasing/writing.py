@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pramble.releasing.source import prepared
+from pramble.errors import InvalidPlan
+from pramble.releasing.source import prepared, without_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 GROUP_ROWS = 1 << 20
+PASSES = 3
+"""Writing takes about this many times as long as one pass: reading, writing and comparing."""
 
 
 def kept_columns(source: Source, plan: ReleasePlan) -> list[str]:
@@ -34,8 +38,9 @@ def prepared_reader(source: Source, plan: ReleasePlan) -> Any:
     found = source.schema()
 
     def ready(name: str, values: Any) -> Any:
-        csv = source.format == "csv"
-        return prepared(values, plans[name], csv=csv) if name in plans else values
+        if name not in plans:
+            return without_unused(values)
+        return prepared(values, plans[name], csv=source.format == "csv")
 
     def empty_type(name: str) -> Any:
         return ready(name, pa.array([], found.field(name).type)).type
@@ -88,22 +93,27 @@ def write_release(
                 progress(done, rows)
 
 
-def expected_bytes(
+def rehearse(
     source: Source, plan: ReleasePlan, *, mechanisms: Mapping[str, Mechanism], rows: int
-) -> int:
-    """Return about how large the released file will be, by writing its first batch to memory."""
+) -> tuple[int, float]:
+    """Return about how large the file will be and how many seconds writing will take.
+
+    The first batch is randomised into memory, with a key that is thrown away.
+    """
     import pyarrow as pa
 
     from pramble.engine.perturb import perturb
 
-    released = perturb(prepared_reader(source, plan), dict(mechanisms))
-    batch = next(iter(released), None)
-    if batch is None or not batch.num_rows:
-        return 0
+    reader = prepared_reader(source, plan)
+    first = pa.Table.from_batches([next(iter(reader))])
+    perturb(first, dict(mechanisms))
+    started = time.perf_counter()
     sink = pa.BufferOutputStream()
+    released = perturb(first, dict(mechanisms))
     with writer(sink, plan.output, schema=released.schema) as write:
-        write(pa.Table.from_batches([batch]))
-    return int(sink.tell() * rows / batch.num_rows)
+        write(released)
+    scale = rows / max(first.num_rows, 1)
+    return int(sink.tell() * scale), (time.perf_counter() - started) * scale * PASSES
 
 
 def grouped(reader: Any) -> Iterator[Any]:
@@ -146,8 +156,24 @@ def as_text(table: Any) -> Any:
     """Return a table whose values are the text that a CSV file holds."""
     import pyarrow as pa
 
-    def text(column: Any) -> Any:
+    def text(name: str) -> Any:
+        column = table[name]
         is_coded = pa.types.is_dictionary(column.type)
-        return (column.cast(column.type.value_type) if is_coded else column).cast(pa.string())
+        try:
+            return (column.cast(column.type.value_type) if is_coded else column).cast(pa.string())
+        except pa.ArrowNotImplementedError:
+            raise InvalidPlan(
+                f"Column {name!r} of type {column.type} cannot be written as CSV; drop it, or "
+                'write output = "parquet".'
+            ) from None
 
-    return pa.table([text(c) for c in table.columns], schema=text_schema(table.schema))
+    return pa.table(list(map(text, table.column_names)), schema=text_schema(table.schema))
+
+
+def check_output(source: Source, plan: ReleasePlan) -> None:
+    """Refuse a plan whose output cannot hold the types of the file."""
+    import pyarrow as pa
+
+    if plan.output == "csv":
+        kept = [source.schema().field(name) for name in kept_columns(source, plan)]
+        as_text(pa.schema(kept).empty_table())

@@ -85,7 +85,7 @@ class Assessment:
     tau1: float
     tau2: float
     sample_uniques: int
-    records: Any
+    records: Any = field(repr=False)
     model: str
     reason: str
     margins: tuple[tuple[str, ...], ...]

@@ -31,9 +31,7 @@ def read_columns(data: Any, columns: Sequence[str], *, numeric: Sequence[str] = 
     wanted = list(dict.fromkeys((*columns, *numeric)))
     if isinstance(data, str | Path):
         return _read_file(Path(data), wanted, numeric=numeric)
-    table = _as_table(data)
-    _refuse_unknown(wanted, table.column_names)
-    return table.select(wanted)
+    return _select(data, wanted)
 
 
 def encode(column: Any) -> Coded:
@@ -99,23 +97,25 @@ def _read_file(path: Path, wanted: list[str], *, numeric: Sequence[str]) -> Any:
     return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
 
 
-def _as_table(data: Any) -> Any:
+def _select(data: Any, wanted: list[str]) -> Any:
+    import narwhals as nw
     import pyarrow as pa
 
-    if isinstance(data, pa.Table):
-        return data
     if isinstance(data, Mapping):
-        return pa.table({str(name): pa.array(values) for name, values in data.items()})
-    if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
-        data = data.collect()
-    if hasattr(data, "toArrow"):
-        return data.toArrow()
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise InvalidData(
-        "Data must be a pandas, polars or Spark frame, a pyarrow table, a mapping from names to "
-        f"columns, or the path of a CSV or Parquet file; found {type(data).__name__}."
-    )
+        _refuse_unknown(wanted, list(data))
+        return pa.table({name: pa.array(data[name]) for name in wanted})
+    try:
+        frame = nw.from_native(data)
+    except TypeError:
+        raise InvalidData(
+            "Data must be a pandas, polars or Spark frame, a pyarrow table, a mapping from names "
+            "to columns, or the path of a CSV or Parquet file; found "
+            f"{type(data).__name__}."
+        ) from None
+    _refuse_unknown(wanted, frame.collect_schema().names())
+    chosen = frame.select(wanted)
+    eager = chosen.collect("pyarrow") if isinstance(chosen, nw.LazyFrame) else chosen
+    return eager.to_arrow()
 
 
 def _refuse_unknown(wanted: Sequence[str], present: Sequence[str]) -> None:

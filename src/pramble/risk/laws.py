@@ -16,7 +16,9 @@ from pramble.risk.cells import CrossClassification
 from pramble.risk.columns import find_level
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 Plan = Mapping[str, Mechanism]
+LARGEST_ASSIGNMENT = 1_000_000
 
 
 class ColumnLaw(ABC):
@@ -130,9 +132,12 @@ class UniformLaw(ColumnLaw):
 
 
 def laws_of(plan: Plan, table: CrossClassification) -> dict[int, ColumnLaw]:
-    """Return the law of every key that the plan randomises, by its axis.
+    r"""Return the law of every key that the plan randomises, by its axis.
 
-    Columns of the plan that are no keys do not help an intruder link, and are left out.
+    An intruder who knows the plan reads each released label as the value it is best read as:
+    outputs σ(x) are matched to values x so that :math:`\sum_x p_x M_{x\sigma(x)}` is largest, which
+    is the label itself unless the labels were permuted or renamed. Columns of the plan that are no
+    keys do not help an intruder link, and are left out.
     """
     laws = {}
     for axis, name in enumerate(table.keys):
@@ -142,11 +147,14 @@ def laws_of(plan: Plan, table: CrossClassification) -> dict[int, ColumnLaw]:
                 raise InvalidPlan(
                     f"A plan maps columns to mechanisms; {name!r} has {type(mechanism).__name__}."
                 )
-            laws[axis] = _law_of(mechanism, table.levels[axis], name=name)
+            rows = _rows_of(mechanism, table.levels[axis], name=name)
+            own = _places(mechanism.outputs, table.levels[axis])
+            columns = best_reading(mechanism, rows, own, shares=table.margin([axis]) / table.n)
+            laws[axis] = law_between(mechanism, rows, columns)
     return laws
 
 
-def _law_of(mechanism: Mechanism, levels: Sequence[Any], *, name: str) -> ColumnLaw:
+def _rows_of(mechanism: Mechanism, levels: Sequence[Any], *, name: str) -> Places:
     rows = _places(mechanism.categories, levels)
     lost = [level for level, row in zip(levels, rows, strict=True) if row < 0]
     if lost:
@@ -154,24 +162,48 @@ def _law_of(mechanism: Mechanism, levels: Sequence[Any], *, name: str) -> Column
             f"The mechanism for column {name!r} must know every value that occurs; it does not "
             f"know {lost[0]!r}. Design it over all of the column's categories."
         )
-    return law_between(mechanism, rows, _places(mechanism.outputs, levels))
+    return rows
 
 
-def _places(labels: Sequence[Any], levels: Sequence[Any]) -> NDArray[np.int64]:
+def _places(labels: Sequence[Any], levels: Sequence[Any]) -> Places:
     found = [find_level(labels, level) for level in levels]
     return np.array([-1 if place is None else place for place in found], dtype=np.int64)
 
 
 @singledispatch
-def law_between(
-    mechanism: Mechanism, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> ColumnLaw:
+def best_reading(mechanism: Mechanism, rows: Places, own: Places, *, shares: Floats) -> Places:
+    """Return the output that each value is best read from; −1 where none is left."""
+    from scipy.optimize import linear_sum_assignment
+
+    if len(rows) * mechanism.shape[1] > LARGEST_ASSIGNMENT:
+        return own
+    worth = shares[:, None] * mechanism.matrix[rows]
+    values, outputs = linear_sum_assignment(worth, maximize=True)
+    plain = worth[own >= 0, own[own >= 0]].sum()
+    if worth[values, outputs].sum() <= plain * (1 + 1e-9):
+        return own
+    best = np.full(len(rows), -1, dtype=np.int64)
+    best[values] = outputs
+    return best
+
+
+@best_reading.register
+def _(mechanism: UniformRows, rows: Places, own: Places, *, shares: Floats) -> Places:
+    """Uniform rows permute their labels only with two categories."""
+    if mechanism.shape[0] == 2 and shares @ (mechanism.keep - mechanism.off)[rows] < 0:
+        return 1 - own
+    return own
+
+
+@singledispatch
+def law_between(mechanism: Mechanism, rows: Places, columns: Places) -> ColumnLaw:
     """Return the law from some rows to some outputs; an output of −1 is never released."""
     matrix = mechanism.matrix[rows[:, None], columns]
     return DenseLaw(np.where(columns >= 0, matrix, 0.0))
 
 
 @law_between.register
-def _(mechanism: UniformRows, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> ColumnLaw:
-    assert np.array_equal(rows, columns)
+def _(mechanism: UniformRows, rows: Places, columns: Places) -> ColumnLaw:
+    if not np.array_equal(rows, columns):
+        return law_between.dispatch(Mechanism)(mechanism, rows, columns)
     return UniformLaw(mechanism.keep[rows] / TOTAL, mechanism.off[rows] / TOTAL)

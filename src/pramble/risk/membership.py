@@ -1,6 +1,5 @@
 """The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
 
-import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,9 @@ from pramble.risk.structural_zeros import Forbidden
 from pramble.risk.support import Codes
 
 Floats = NDArray[np.float64]
-KEPT = 10
+MOVES = 3
+LARGEST_BATCH = 50_000
+KEPT = 5
 """Draws of each chain that are kept whole, for the risk after randomisation."""
 
 
@@ -95,9 +96,14 @@ class Chain:
     z: NDArray[np.int16] = field(init=False)
     alpha: Floats = field(init=False)
     levels: Floats = field(init=False)
+    masks: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         K = self.model.profiles
+        self.masks = np.ones((len(self.rules), len(self.shape), max(self.shape)), dtype=bool)
+        for number, rule in enumerate(self.rules):
+            for axis, mask in rule.masks.items():
+                self.masks[number, axis, : len(mask)] = mask
         self.z = self.rng.integers(0, K, self.codes.shape).astype(np.int16)
         self.alpha = np.full(K, 1 / K)
         used = np.arange(max(self.shape)) < np.array(self.shape)[:, None]
@@ -105,7 +111,7 @@ class Chain:
 
     def sweep(self) -> None:
         """Redraw profiles, level probabilities and the membership law, in turn."""
-        from pramble.risk.membership_kernels import reassign
+        from pramble.risk.membership_kernels import move_alpha, reassign
 
         columns = self.codes.shape[1]
         uses = np.zeros(self.levels.shape)
@@ -115,8 +121,8 @@ class Chain:
         if self.rules:
             self._augment(uses, spread)
         self.levels = self._dirichlet(uses + (self.levels > 0))
-        for _ in range(3):
-            self.alpha = self._move_alpha(spread)
+        steps = 0.2 * self.rng.standard_normal((MOVES, len(self.alpha)))
+        move_alpha(self.alpha, spread, steps, np.log1p(-self.rng.random(steps.shape)))
 
     def components(self) -> tuple[Floats, Floats]:
         """Return level tables and weights of a mixture: memberships drawn from their law."""
@@ -133,38 +139,18 @@ class Chain:
 
     def _augment(self, uses: Floats, spread: Floats) -> None:
         """Add records in impossible cells, as many as fall there before n fall elsewhere."""
-        from pramble.risk.membership_kernels import simulate
+        from pramble.risk.membership_kernels import add_barred, simulate
 
         n, columns = self.codes.shape
         missing, drawn = n, 0
         while missing:
-            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), 4 * n + 64)
+            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), LARGEST_BATCH)
             codes, z = np.zeros((batch, columns), np.int32), np.zeros((batch, columns), np.int16)
             simulate(self.alpha, self.levels, self.rng.random((batch, 2 * columns)), codes, z)
-            barred = np.any([rule.holds(codes) for rule in self.rules], axis=0)
-            passed = np.cumsum(~barred)
-            if passed[-1] >= missing:
-                end = int(np.searchsorted(passed, missing)) + 1
-                codes, z, barred = codes[:end], z[:end], barred[:end]
-            missing -= int((~barred).sum())
-            drawn += len(codes)
-            np.add.at(uses, (np.arange(columns), codes[barred], z[barred]), 1.0)
-            held = (z[barred][:, :, None] == np.arange(len(self.alpha))).sum(axis=1)
-            np.add.at(spread, (np.arange(len(self.alpha)), held), 1.0)
+            passed, possible = add_barred(codes, z, self.masks, missing, uses, spread)
+            missing -= possible
+            drawn += passed
         self.possible = n / drawn
-
-    def _move_alpha(self, spread: Floats) -> Floats:
-        """Metropolis steps on the logarithm of each entry of α0 ξ."""
-        alpha = self.alpha.copy()
-        now = _log_density(alpha, spread)
-        for k in range(len(alpha)):
-            proposal = alpha.copy()
-            proposal[k] *= math.exp(0.2 * self.rng.standard_normal())
-            then = _log_density(proposal, spread)
-            jacobian = math.log(proposal[k] / alpha[k])
-            if math.log(1 - self.rng.random()) < then - now + jacobian:
-                alpha, now = proposal, then
-        return alpha
 
 
 def sample_membership(
@@ -245,15 +231,3 @@ def _binomial_risks(p: Floats, rest: int) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = -np.expm1((rest + 1) * log_miss) / ((rest + 1) * p)
     return np.exp(rest * log_miss), np.where(p > 0, mean, 1.0)
-
-
-def _log_density(alpha: Floats, spread: Floats) -> float:
-    """Return the log posterior density of α0 ξ given how often records use each profile."""
-    columns = spread.shape[1] - 1
-    total = float(alpha.sum())
-    records = spread[0].sum()
-    rising = np.log(alpha[:, None] + np.arange(columns))
-    rising = np.concatenate([np.zeros((len(alpha), 1)), np.cumsum(rising, axis=1)], axis=1)
-    whole = float(np.log(total + np.arange(columns)).sum())
-    prior = -total - (len(alpha) - 1) * math.log(total)
-    return float((spread * rising).sum()) - float(records) * whole + prior

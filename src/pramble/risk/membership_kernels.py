@@ -71,6 +71,46 @@ def simulate(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def _barred(record: Any, masks: Any) -> bool:  # pragma: no cover - compiled
+    """Whether any rule holds: ``masks[r, j, x]`` allows level x of column j to fulfil rule r."""
+    for r in range(masks.shape[0]):
+        held = True
+        for j in range(len(record)):
+            if not masks[r, j, record[j]]:
+                held = False
+                break
+        if held:
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def add_barred(
+    codes: Any, z: Any, masks: Any, wanted: int, uses: Any, spread: Any
+) -> Any:  # pragma: no cover - compiled
+    """Go through drawn records until ``wanted`` are possible; count in the impossible ones.
+
+    Returns how many records were gone through, and how many of them were possible.
+    """
+    records, columns = codes.shape
+    held = np.zeros(spread.shape[0], np.int64)
+    possible = 0
+    for i in range(records):
+        if possible == wanted:
+            return i, possible
+        if not _barred(codes[i], masks):
+            possible += 1
+            continue
+        held[:] = 0
+        for j in range(columns):
+            uses[j, codes[i, j], z[i, j]] += 1
+            held[z[i, j]] += 1
+        for k in range(len(held)):
+            spread[k, held[k]] += 1
+    return records, possible
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
 def mixture_probabilities(
     cells: Any, tables: Any, weights: Any, out: Any
 ) -> None:  # pragma: no cover - compiled
@@ -92,3 +132,40 @@ def mixture_probabilities(
         for m in range(components):
             total += product[m]
         out[i] = total
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def log_density(alpha: Any, spread: Any) -> Any:  # pragma: no cover - compiled
+    """Return the log posterior density of α0 ξ given how often records use each profile."""
+    profiles, width = spread.shape
+    records = 0.0
+    for c in range(width):
+        records += spread[0, c]
+    total = 0.0
+    value = 0.0
+    for k in range(profiles):
+        total += alpha[k]
+        rising = 0.0
+        for c in range(1, width):
+            rising += np.log(alpha[k] + c - 1)
+            value += spread[k, c] * rising
+    for c in range(width - 1):
+        value -= records * np.log(total + c)
+    return value - total - (profiles - 1) * np.log(total)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def move_alpha(
+    alpha: Any, spread: Any, steps: Any, log_uniforms: Any
+) -> None:  # pragma: no cover - compiled
+    """Metropolis steps on the logarithm of each entry of α0 ξ, in place."""
+    now = log_density(alpha, spread)
+    for move in range(steps.shape[0]):
+        for k in range(len(alpha)):
+            old = alpha[k]
+            alpha[k] = old * np.exp(steps[move, k])
+            then = log_density(alpha, spread)
+            if log_uniforms[move, k] < then - now + steps[move, k]:
+                now = then
+            else:
+                alpha[k] = old

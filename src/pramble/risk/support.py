@@ -11,8 +11,8 @@ from pramble.risk.structural_zeros import Forbidden
 
 Margin = tuple[int, ...]
 Codes = NDArray[np.int32]
-LARGEST_SUPPORT = 40_000_000
-"""Cells held at once; IPF needs about 12 bytes plus 4 for each margin, per cell."""
+LARGEST_BYTES = 2_000_000_000
+"""Memory for the cells: 4 bytes per cell for each key and each margin, and 24 for their means."""
 
 
 def possible_cells(
@@ -20,7 +20,7 @@ def possible_cells(
     margins: Sequence[Margin],
     *,
     rules: Sequence[Forbidden] = (),
-    limit: int = LARGEST_SUPPORT,
+    limit: int | None = None,
 ) -> Codes:
     """Return the codes of all cells whose every fitted margin is positive and no rule forbids.
 
@@ -36,6 +36,8 @@ def possible_cells(
            [0, 1],
            [1, 1]], dtype=int32)
     """
+    if limit is None:
+        limit = LARGEST_BYTES // (4 * len(table.keys) + 4 * len(margins) + 24)
     observed = {margin: table.margin(margin) > 0 for margin in margins}
     cells = np.zeros((1, 0), dtype=np.int32)
     for axis, size in enumerate(table.shape):
@@ -70,7 +72,7 @@ def locate(cells: Codes, wanted: Codes, shape: Sequence[int]) -> NDArray[np.int6
 def _refuse_too_many(found: int, table: CrossClassification, *, limit: int) -> None:
     if found > limit:
         raise InvalidInput(
-            f"The model spans more than {limit:,} possible cells (of {table.cells:,} combinations "
-            'of the key levels); use model="independence", which needs no grid, coarser levels, '
-            "or fewer keys."
+            f"The model spans more than the {limit:,} cells that memory is set aside for (of "
+            f'{table.cells:,} combinations of the key levels); use model="independence", which '
+            "needs no grid, coarser levels, or fewer keys."
         )

@@ -46,7 +46,11 @@ def solve(problem: Problem) -> Design:
     if problem.outputs != "same" and relaxed is not None and not floor:
         candidates.append(named(problem, mixture_matrix(relaxed, problem.alpha)))
         return finished(problem, candidates, bound=bound, stopped=relaxed.stopped)
+    if relaxed is not None and relaxed.stopped == "interrupted":
+        watch = Watch(problem.tolerance, 0.0)
     squares, stopped = squares_for(problem, floor=floor, watch=watch)
+    if relaxed is not None and relaxed.stopped == "interrupted":
+        stopped = "interrupted"
     candidates += [named(problem, one.matrix(problem.alpha)) for one in squares]
     if not floor or not candidates:
         candidates.append(randomized_response(problem.labels.values, problem.alpha))

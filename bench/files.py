@@ -1,0 +1,121 @@
+"""Files of ten text columns, all ten randomised, beside copying them unchanged.
+
+Each job runs in a process of its own, which tells its processor time (without imports) and the
+most memory it held. PRAMBLE_BENCH_ROWS sets the rows; ten million unless given.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+COLUMNS = 10
+LABELS = [f"category {i}" for i in range(10)]
+
+MEASURED = """
+import json, resource, sys, time
+source, target = sys.argv[1:]
+{imports}
+start, cpu = time.perf_counter(), time.process_time()
+{work}
+print(json.dumps([time.process_time() - cpu, time.perf_counter() - start,
+                  resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6]))
+"""
+
+ARROW_PARQUET = (
+    "import pyarrow.parquet as pq",
+    """
+file = pq.ParquetFile(source)
+with pq.ParquetWriter(target, file.schema_arrow) as writer:
+    for batch in file.iter_batches(1 << 20):
+        writer.write_batch(batch)
+""",
+)
+ARROW_CSV = (
+    "import pyarrow.csv as pc",
+    """
+reader = pc.open_csv(source)
+with pc.CSVWriter(target, reader.schema) as writer:
+    for batch in reader:
+        writer.write_batch(batch)
+""",
+)
+POLARS_CSV = (
+    "import polars as pl",
+    "pl.scan_csv(source).sink_csv(target)",
+)
+POLARS_PARQUET = (
+    "import polars as pl",
+    "pl.scan_parquet(source).sink_parquet(target)",
+)
+PRAMBLE = (
+    "import pramble, pyarrow.parquet, pyarrow.csv",
+    f"""
+m = pramble.randomized_response({LABELS!r}, 1.0)
+plan = {{f"c{{j}}": m for j in range({COLUMNS})}}
+pramble.perturb_file(source, target, plan)
+""",
+)
+
+
+def make_files(folder: Path, rows: int) -> None:
+    """Write the table as Parquet and CSV, piece by piece."""
+    rng = np.random.default_rng(0)
+    labels = pa.array(LABELS)
+    schema = pa.schema([(f"c{j}", pa.string()) for j in range(COLUMNS)])
+    unquoted = pc.WriteOptions(quoting_style="none")
+    with (
+        pq.ParquetWriter(folder / "in.parquet", schema) as parquet,
+        pc.CSVWriter(folder / "in.csv", schema, write_options=unquoted) as text,
+    ):
+        for start in range(0, rows, 1 << 20):
+            n = min(1 << 20, rows - start)
+            drawn = [labels.take(pa.array(rng.integers(0, 10, n))) for _ in range(COLUMNS)]
+            batch = pa.RecordBatch.from_arrays(drawn, schema=schema)
+            parquet.write_batch(batch)
+            text.write_batch(batch)
+
+
+def measured(job: tuple[str, str], source: Path, target: Path) -> list[float]:
+    """Run a job twice in fresh processes and return the figures of the quicker."""
+    code = MEASURED.format(imports=job[0], work=job[1])
+    runs = []
+    for _ in range(2):
+        target.unlink(missing_ok=True)
+        command = [sys.executable, "-c", code, str(source), str(target)]
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
+        runs.append(json.loads(answer.stdout))
+    target.unlink(missing_ok=True)
+    return min(runs)
+
+
+def main() -> None:
+    rows = int(os.environ.get("PRAMBLE_BENCH_ROWS", "10000000"))
+    print(f"{rows:,} rows of {COLUMNS} text columns, all randomised")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_files(folder, rows)
+        for suffix, jobs in {
+            ".parquet": {"pyarrow copy": ARROW_PARQUET, "polars copy": POLARS_PARQUET},
+            ".csv": {"pyarrow copy": ARROW_CSV, "polars copy": POLARS_CSV},
+        }.items():
+            source, target = folder / f"in{suffix}", folder / f"out{suffix}"
+            ours = measured(PRAMBLE, source, target)
+            print(f"  {suffix[1:]}")
+            for label, job in {"pramble": None, **jobs}.items():
+                cpu, wall, peak = measured(job, source, target) if job else ours
+                print(
+                    f"    {label:<14} {cpu:>7.2f} CPU-s {wall:>7.2f} s {peak:>6.2f} GB"
+                    f"   pramble takes {ours[0] / cpu:.2f} times its CPU"
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""``pramble estimate``: what a release says about the original."""
+
+import csv
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from pramble.cli.console import answers, messages, print_json
+from pramble.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pramble.estimation.result import Estimate
+
+MOST_ROWS = 200
+"""Rows that a table in a terminal shows; --csv and --json give all."""
+
+SMALLEST_MISFIT = 1e-6
+"""A p-value below which data and plan are said not to fit."""
+
+Folder = Annotated[Path, typer.Argument(help="A release folder.", show_default=False)]
+By = Annotated[str, typer.Option(help="Columns of the table, randomised or not: a,b,c.")]
+Queries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--query", help="The share of some cells, as 'sex=f,region=north|south'; repeat for more."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+
+
+def estimate(
+    release: Folder,
+    by: By,
+    query: Queries = None,
+    mean: Annotated[
+        str | None, typer.Option(help="A numeric column: its mean in each cell.")
+    ] = None,
+    total: Annotated[
+        str | None, typer.Option(help="A numeric column: its total in each cell.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="The column of survey weights.")] = None,
+    method: Annotated[
+        str, typer.Option(help="mle (maximum likelihood), or inverse (unbiased).")
+    ] = "mle",
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    covers: Annotated[
+        str,
+        typer.Option(help="What intervals cover: both (sampling too), or randomisation alone."),
+    ] = "both",
+    population: Annotated[
+        float | None, typer.Option(help="Size of the finite population the file is a sample of.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a plot with intervals to this .png or .svg file.")
+    ] = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Estimate the original distribution from a release, with intervals.
+
+    Examples
+    --------
+      pramble estimate out --by sex,region
+
+      pramble estimate out --by sex,region --query "sex=f,region=north|south" --json
+
+      pramble estimate out --by sex --mean income --plot income.png
+    """
+    import pramble
+
+    if as_json and as_csv:
+        raise InvalidInput("Ask for one of --json and --csv.")
+    answer = pramble.estimate(
+        pramble.open_release(release),
+        by=[name.strip() for name in by.split(",")],
+        query=query or None,
+        mean=mean,
+        total=total,
+        weights=weights,
+        method=method,
+        level=level,
+        covers=covers,
+        population_size=population,
+    )
+    if answer.misfit < SMALLEST_MISFIT:
+        messages().print(
+            f"The data fits its plan badly (p < {SMALLEST_MISFIT:g}): is it what was released?"
+        )
+    if as_json:
+        print_json(document_of(answer))
+    elif as_csv:
+        print_csv(answer)
+    else:
+        answers().print(terminal_table(answer))
+    if plot is not None:
+        from pramble.report.estimate_plot import save_estimate_plot
+
+        save_estimate_plot(answer, plot)
+        messages().print(f"Wrote {plot}.")
+
+
+def document_of(answer: "Estimate") -> dict[str, Any]:
+    """Return an estimate as a plain document, one entry per cell."""
+    columns = answer.columns()
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return {
+        "n": answer.n,
+        "method": answer.method,
+        "level": answer.level,
+        "covers": answer.covers,
+        "log_likelihood": answer.log_likelihood,
+        "gap": answer.gap,
+        "misfit": answer.misfit,
+        "cells": rows,
+    }
+
+
+def print_csv(answer: "Estimate") -> None:
+    """Print the tidy table as CSV."""
+    columns = answer.columns()
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+
+
+def terminal_table(answer: "Estimate") -> Table:
+    """Return the table that a terminal shows."""
+    table = Table(
+        title=f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals",
+        caption=f"Intervals cover {answer.covers_what}.",
+    )
+    for name in answer.cells:
+        table.add_column(name)
+    for name in (answer.quantity, "± se", "from", "to"):
+        table.add_column(name, justify="right")
+    numbers = (answer.values, answer.standard_errors, answer.lower, answer.upper)
+    cells = zip(*answer.cells.values(), strict=True)
+    rows = zip(cells, zip(*numbers, strict=True), strict=True)
+    share = answer.quantity == "probability" or "query" in answer.cells
+    for position, (cell, values) in enumerate(rows):
+        if position == MOST_ROWS:
+            rest = len(answer.values) - MOST_ROWS
+            table.add_row(f"… {rest:,} more: --csv", *[""] * (len(cell) + 3))
+            break
+        shown = [f"{value:.2%}" if share else f"{value:,.4g}" for value in values]
+        table.add_row(*(escape(str(label)) for label in cell), *shown)
+    return table

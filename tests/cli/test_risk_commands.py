@@ -1,0 +1,144 @@
+"""``pramble assess`` and ``pramble calibrate``: what they print, and how they end."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import pramble
+from pramble.cli.app import app
+
+KEYS = "age,sex,region"
+
+
+@pytest.fixture
+def people(tmp_path):
+    rng = np.random.default_rng(21)
+    path = tmp_path / "people.csv"
+    pl.DataFrame(
+        {
+            "age": rng.choice(["young", "middle", "old"], 200),
+            "sex": rng.choice(["f", "m"], 200),
+            "region": rng.choice([f"r{i}" for i in range(30)], 200),
+            "w": np.full(200, 10.0),
+            "home": rng.integers(0, 80, 200),
+        }
+    ).write_csv(path)
+    return path
+
+
+def run(*words):
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(word) for word in words])
+
+
+def test_assess_prints_what_the_library_answers(people):
+    a = pramble.assess(people, KEYS.split(","), population_size=2000)
+    answer = run("assess", people, "--keys", KEYS, "--population", 2000)
+    assert answer.exit_code == 0, answer.output
+    for figure in ("200", "2,000", f"{a.sample_uniques:,}", f"{a.tau1:.4g}", f"{a.tau2:.4g}"):
+        assert figure in answer.output
+    assert "confidential" not in answer.output
+
+
+def test_assess_in_json(people):
+    a = pramble.assess(people, KEYS.split(","), weights="w", household="home", model="independence")
+    answer = run(
+        "assess", people, "--keys", "age,sex", "--keys", "region", "--weights", "w",
+        "--household", "home", "--model", "independence", "--riskiest", 2, "--json",
+    )  # fmt: skip
+    figures = json.loads(answer.stdout)
+    assert figures["tau1"] == a.tau1
+    assert figures["sum_of_household_risk"] == pytest.approx(a.records["household"].sum())
+    assert [row["row"] for row in figures["riskiest"]] == [row["row"] for row in a.riskiest(2)]
+
+
+def test_riskiest_rows_only_on_request(people):
+    answer = run("assess", people, "--keys", KEYS, "--population", 2000, "--riskiest", 3)
+    worst = pramble.assess(people, KEYS.split(","), population_size=2000).riskiest(1)[0]
+    assert "confidential" in answer.output
+    assert str(worst["row"]) in answer.output
+    assert worst["keys"]["region"] in answer.output
+
+
+def test_margins_and_rules_on_the_command_line(people):
+    data = pl.read_csv(people).filter(~((pl.col("age") == "old") & (pl.col("region") == "r0")))
+    data.write_csv(people)
+    answer = run(
+        "assess", people, "--keys", KEYS, "--population", 2000, "--margin", "age,sex", "--json",
+        "--impossible", "age=old,region=r0",
+    )  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout)["margins"] == [["region"], ["age", "sex"]]
+    broken = run("assess", people, "--keys", KEYS, "--population", 2000, "--impossible", "age:old")
+    assert "A rule must read like" in str(broken.exception)
+
+
+def test_calibrate_writes_a_plan_that_assess_reads(people, tmp_path):
+    plan, plot = tmp_path / "plan.json", tmp_path / "curve.svg"
+    answer = run(
+        "calibrate", people, "--keys", KEYS, "--population", 2000, "--column", "region",
+        "--at-most", 2.0, "--plan", plan, "--plot", plot, "--json",
+    )  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    found = json.loads(answer.stdout)
+    assert found["value"] <= 2.0
+    assert plot.read_text(encoding="utf-8").count("<svg") == 1
+    again = run("assess", people, "--keys", KEYS, "--population", 2000, "--plan", plan, "--json")
+    left = json.loads(again.stdout)["after"]["plans"][0]
+    assert left["tau2"] == pytest.approx(found["value"])
+    table = run("assess", people, "--keys", KEYS, "--population", 2000, "--plan", plan)
+    assert "leaves the least risk" in table.output
+    shown = run(
+        "calibrate", people, "--keys", KEYS, "--population", 2000, "--column", "region",
+        "--at-most", 2.0,
+    )  # fmt: skip
+    assert f"{found['alpha']:.6g}" in shown.output
+    assert "looking at the data" in " ".join(shown.output.split())
+
+
+def test_calibrate_ends_with_one_when_no_alpha_does_it(people):
+    answer = run(
+        "calibrate", people, "--keys", KEYS, "--population", 2000, "--column", "sex",
+        "--at-most", 0.0001, "--json",
+    )  # fmt: skip
+    assert answer.exit_code == 1
+    assert json.loads(answer.stdout)["met"] is False
+    assert "No α tried" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--keys", "age,height", "--population", "2000"], "no column 'height'"),
+        (["--keys", "age", "--population", "20"], "at least the file's 200 records"),
+        (["--keys", "age"], "population_size is needed"),
+        (["--keys", "age", "--population", "2000", "--plan", "none.json"], "must be a JSON file"),
+        (["--keys", "age", "--population", "2000", "--missing", "drop"], "missing must be"),
+    ],
+)
+def test_refusals_are_one_sentence_and_exit_one(people, words, sentence):
+    answer = subprocess.run(
+        [sys.executable, "-c", "from pramble.cli import main; main()", "assess", people, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 1
+    assert sentence in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_a_release_folder_is_a_plan(people, tmp_path):
+    pramble.release(people, tmp_path / "out", columns=["region"], alpha=1.0, prior="uniform")
+    answer = run(
+        "assess", people, "--keys", KEYS, "--population", 2000, "--plan", tmp_path / "out", "--json"
+    )
+    assert answer.exit_code == 0, answer.output
+    document = json.loads(answer.stdout)
+    assert document["after"]["plans"][0]["alpha"] <= 1.0 + 1e-9
+    assert document["after"]["plans"][0]["tau2"] < document["tau2"]

@@ -1,0 +1,106 @@
+"""Spark: the same bits as on one machine, however the rows are partitioned."""
+
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pramble
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+KEY = bytes(range(32))
+N = 4000
+RNG = np.random.default_rng(4)
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "sex": RNG.choice(["f", "m"], N),
+        "age": RNG.integers(0, 5, N).astype(np.int16),
+        "kept": RNG.random(N),
+    }
+)
+PLAN = {
+    "sex": pramble.randomized_response(["f", "m"], 1.0),
+    "age": pramble.randomized_response(5, 1.0),
+}
+RELEASED = pramble.perturb(FRAME, PLAN, key=KEY)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    import shutil
+
+    if shutil.which("java") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("needs the program 'java'; `make setup` installs it")
+        pytest.skip("needs the program 'java'; `make setup` installs it")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    folder = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "700m")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.local.dir", str(folder))
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        .config("spark.log.level", "OFF")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+def test_rows_are_numbered_as_they_stand(spark, tmp_path):
+    FRAME.to_parquet(tmp_path / "part-0.parquet", row_group_size=500)
+    read = spark.read.parquet(str(tmp_path))
+    assert read.rdd.getNumPartitions() == 1
+    local = spark.createDataFrame(FRAME)
+    assert local.rdd.getNumPartitions() == 2
+    for frame in (read, local):
+        out = pramble.perturb(frame, PLAN, key=KEY)
+        assert out.schema == frame.schema
+        assert out.toPandas().equals(RELEASED)
+
+
+def test_a_column_of_numbers_makes_partitions_irrelevant(spark):
+    shuffled = spark.createDataFrame(FRAME).repartition(5, "kept")
+    out = pramble.perturb(shuffled, PLAN, key=KEY, row_number="id").toPandas()
+    assert out["id"].tolist() != FRAME["id"].tolist()
+    assert out.sort_values("id", ignore_index=True).equals(RELEASED)
+
+
+def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
+    out = pramble.perturb(spark.createDataFrame(FRAME), PLAN)
+    first = out.toPandas()
+    assert out.toPandas().equals(first)
+    assert out.filter("id % 10 = 3").toPandas()["sex"].tolist() == first["sex"][3::10].tolist()
+
+
+def test_undeclared_values_and_moved_rows_are_named(spark):
+    from pyspark.errors import PythonException
+
+    from pramble.engine.spark import by_position
+
+    bad = spark.createDataFrame(FRAME.assign(sex=["x", *FRAME["sex"][1:]]))
+    with pytest.raises(PythonException, match="row 0: 'x'"):
+        pramble.perturb(bad, PLAN).toPandas()
+    with pytest.raises(pramble.InvalidPlan, match="'nowhere' is missing"):
+        pramble.perturb(bad, {"nowhere": PLAN["sex"]})
+    batches = spark.createDataFrame(FRAME).toArrow().to_batches()
+    for counted in (N - 1, N + 1):
+        task = by_position({}, {0: (0, counted)})
+        with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
+            list(task(batches))

@@ -1,0 +1,93 @@
+"""First plans: what columns look like, and plans that read back."""
+
+import datetime as dt
+import tomllib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from pramble.errors import InvalidPlan
+from pramble.releasing.draft import draft_plan, look_at
+from pramble.releasing.parsing import plan_from
+from pramble.releasing.source import open_source
+
+N = 400
+RNG = np.random.default_rng(3)
+TABLE = pa.table(
+    {
+        "sex": pa.array(RNG.choice(["m", "f"], N)).dictionary_encode(),
+        "grade": pa.array(RNG.integers(1, 5, N)),
+        "smokes": pa.array(RNG.random(N) < 0.3),
+        "region": pa.array([None if i % 50 == 0 else "nesw"[i % 4] for i in range(N)]),
+        "person_id": pa.array(RNG.permutation(10**6)[:N]),
+        "code": pa.array([f"c{i}" for i in range(N)]),
+        "income": pa.array(RNG.normal(size=N)),
+        "zip": pa.array(RNG.integers(10_000, 10_150, N)),
+        "remark": pa.array([f"{'a long remark ' * 4}{i % 90}" for i in range(N)]),
+        "town": pa.array([f"town {i % 250}" for i in range(N)]),
+        "born": pa.array([dt.date(1980, 1, 1)] * N),
+        "country": pa.array(["x"] * N),
+    }
+)
+KINDS = {
+    "sex": "categorical",
+    "grade": "categorical",
+    "smokes": "categorical",
+    "region": "categorical",
+    "person_id": "identifier",
+    "code": "identifier",
+    "income": "numeric",
+    "zip": "numeric",
+    "remark": "free text",
+    "town": "free text",
+    "born": "date",
+    "country": "constant",
+}
+
+
+@pytest.fixture
+def looks(tmp_path):
+    pq.write_table(TABLE, tmp_path / "people.parquet")
+    return look_at(open_source(tmp_path / "people.parquet"))
+
+
+def test_columns_are_recognised(looks):
+    assert {look.name: look.kind for look in looks} == KINDS
+
+
+def test_columns_of_a_csv_are_recognised(tmp_path):
+    pacsv.write_csv(TABLE, tmp_path / "people.csv")
+    found = {look.name: look.kind for look in look_at(open_source(tmp_path / "people.csv"))}
+    text_only = {"income": "identifier", "zip": "categorical", "born": "constant"}
+    assert found == {**KINDS, **text_only}
+
+
+def test_an_accepted_draft_is_a_plan(looks):
+    text = draft_plan(looks, accepted=KINDS, alpha=1.5)
+    plan = plan_from(tomllib.loads(text))
+    assert plan.alpha == 1.5
+    assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region"]
+    assert plan.columns[0].categories == ("f", "m")
+    assert plan.columns[2].categories == (False, True)
+    assert plan.columns[3].labels() == ("e", "n", "s", "w", None)
+    assert set(plan.drop) == {name for name, kind in KINDS.items() if kind != "categorical"}
+    assert "identifier: 400 distinct values in 400 rows" in text
+
+
+def test_a_declined_column_must_be_declared(looks):
+    text = draft_plan(looks, accepted=["sex", "grade", "smokes"])
+    with pytest.raises(InvalidPlan, match="Column 'region': categories must be at least two"):
+        plan_from(tomllib.loads(text))
+
+
+def test_odd_names_are_written_so_that_they_read_back(tmp_path):
+    names = ['a "quoted" name', "with.dots", "üñí ☃", "line\nbreak"]
+    table = pa.table({name: ["x", "y", 'z "q"', "back\\slash"] * 10 for name in names})
+    pq.write_table(table, tmp_path / "odd.parquet")
+    looks = look_at(open_source(tmp_path / "odd.parquet"))
+    plan = plan_from(tomllib.loads(draft_plan(looks, accepted=names)))
+    assert [c.name for c in plan.columns] == names
+    assert plan.columns[0].categories == ("back\\slash", "x", "y", 'z "q"')

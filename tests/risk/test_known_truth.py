@@ -1,0 +1,54 @@
+"""Census files as populations: estimated against true risk."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import pramble
+from pramble.risk.cells import cross_classify
+
+TEN = [
+    "OWNERSHP", "MORTGAGE", "AGE", "SEX", "MARST", "RACESING", "EDUC", "EMPSTAT", "DISABWRK",
+    "VETSTAT",
+]  # fmt: skip
+
+
+def ratios(population, keys, *, model, seeds, fraction=0.05):
+    """Estimated over true τ1 and τ2, for samples of a population."""
+    whole = cross_classify(population, keys)
+    rows = []
+    for seed in seeds:
+        chosen = np.flatnonzero(np.random.default_rng(seed).random(whole.n) < fraction)
+        a = pramble.assess(population.take(chosen), keys, population_size=whole.n, model=model)
+        F = whole.counts[whole.class_of[chosen]][a.records["class_size"] == 1]
+        rows.append((a.tau1 / (F == 1).sum(), a.tau2 / (1 / F).sum()))
+    return np.mean(rows, axis=0)
+
+
+@pytest.fixture
+def new_york(shared_data):
+    return pq.read_table(shared_data("acs2024_ten_ny.parquet"), columns=TEN)
+
+
+def test_two_way_is_near_the_truth_where_independence_is_far(new_york):
+    two_way = ratios(new_york, TEN[2:], model="two-way", seeds=range(4))
+    assert (np.abs(two_way - 1) < 0.15).all()
+    independence = ratios(new_york, TEN[2:], model="independence", seeds=range(1))
+    assert (independence > 1.3).all()
+
+
+def test_ten_keys_over_one_and_a_half_million_cells(new_york):
+    chosen = np.flatnonzero(np.random.default_rng(1).random(len(new_york)) < 0.05)
+    a = pramble.assess(new_york.take(chosen), TEN, population_size=len(new_york))
+    assert a.table.cells == 1_603_800
+    assert len(a.fit.cells) < 200_000
+    assert len(a.margins) == 45
+    assert (a.tau1, a.tau2) == pytest.approx((357.978, 695.627), rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_search_comes_nearer_than_two_way(new_york):
+    searched = ratios(new_york, TEN, model="search", seeds=range(2))
+    two_way = ratios(new_york, TEN, model="two-way", seeds=range(2))
+    assert (np.abs(searched - 1) < np.abs(two_way - 1)).all()
+    assert (np.abs(searched - 1) < 0.15).all()

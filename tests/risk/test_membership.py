@@ -1,0 +1,275 @@
+"""The membership sampler: its law by brute force, its answers on populations with known truth."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+import pramble
+from pramble.errors import InvalidInput
+from pramble.risk.cells import cross_classify
+from pramble.risk.convergence import effective_size, split_r_hat
+from pramble.risk.membership import Chain, Membership, _binomial_risks
+from pramble.risk.mixture import cell_probabilities
+from pramble.risk.structural_zeros import resolve_rules
+
+SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400)
+
+
+def exact_probability(cell, alpha, levels):
+    """Sum over every assignment of profiles, with the Dirichlet integrated out in closed form."""
+    total = 0.0
+    for z in product(range(len(alpha)), repeat=len(cell)):
+        held = np.bincount(z, minlength=len(alpha))
+        urn = sum(math.lgamma(a + h) - math.lgamma(a) for a, h in zip(alpha, held, strict=True))
+        urn += math.lgamma(sum(alpha)) - math.lgamma(sum(alpha) + len(cell))
+        total += math.exp(urn) * math.prod(levels[j, x, z[j]] for j, x in enumerate(cell))
+    return total
+
+
+def fixed_chain(rng, *, shape=(2, 3, 2), memberships=200_000):
+    codes = np.stack([rng.integers(0, size, 50) for size in shape], axis=1).astype(np.int32)
+    model = Membership(profiles=3, memberships=memberships)
+    return Chain(model, codes, shape, (), rng)
+
+
+def test_cell_probabilities_are_those_of_the_model():
+    chain = fixed_chain(np.random.default_rng(1))
+    chain.alpha = np.array([0.3, 0.8, 0.1])
+    cells = np.array(list(product(range(2), range(3), range(2))), dtype=np.int32)
+    tables, weights = chain.components()
+    sampled = cell_probabilities(cells, tables, weights)
+    exact = [exact_probability(cell, chain.alpha, chain.levels) for cell in cells.tolist()]
+    assert sum(exact) == pytest.approx(1.0)
+    np.testing.assert_allclose(sampled, exact, rtol=0.02)
+
+
+def test_simulated_records_follow_the_model():
+    from pramble.risk.membership_kernels import simulate
+
+    rng = np.random.default_rng(2)
+    chain = fixed_chain(rng)
+    chain.alpha = np.array([0.3, 0.8, 0.1])
+    n = 200_000
+    codes, z = np.zeros((n, 3), np.int32), np.zeros((n, 3), np.int16)
+    simulate(chain.alpha, chain.levels, rng.random((n, 6)), codes, z)
+    for cell in product(range(2), range(3), range(2)):
+        exact = exact_probability(cell, chain.alpha, chain.levels)
+        seen = (codes == cell).all(axis=1).mean()
+        assert abs(seen - exact) < 4.5 * math.sqrt(exact / n)
+
+
+def test_reassigned_profiles_follow_their_exact_conditional_law():
+    """One record, fixed parameters: the chain's profiles against the enumerated posterior."""
+    from pramble.risk.membership_kernels import reassign
+
+    rng = np.random.default_rng(3)
+    chain = fixed_chain(rng)
+    chain.alpha = np.array([0.5, 0.7, 0.2])
+    cell = (1, 2, 0)
+    weights = {}
+    for z in product(range(3), repeat=3):
+        held = np.bincount(z, minlength=3)
+        urn = sum(math.lgamma(a + h) for a, h in zip(chain.alpha, held, strict=True))
+        likelihood = math.prod(chain.levels[j, x, z[j]] for j, x in enumerate(cell))
+        weights[z] = math.exp(urn) * likelihood
+    total = sum(weights.values())
+    copies = 40_000
+    codes = np.tile(np.array(cell, dtype=np.int32), (copies, 1))
+    z = rng.integers(0, 3, codes.shape).astype(np.int16)
+    for _ in range(30):
+        uses, spread = np.zeros(chain.levels.shape), np.zeros((3, 4))
+        reassign(codes, z, chain.alpha, chain.levels, rng.random(codes.shape), uses, spread)
+    assert spread.sum() == 3 * copies
+    assert (spread * np.arange(4)).sum() == 3 * copies
+    for assignment, weight in weights.items():
+        expected = weight / total
+        seen = (z == assignment).all(axis=1).mean()
+        assert abs(seen - expected) < 5 * math.sqrt(expected / copies) + 1e-4
+
+
+def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
+    from pramble.risk.membership_kernels import log_density
+
+    alpha = np.array([0.4, 1.1])
+    held = np.array([[2, 1], [0, 3], [3, 0]])
+    spread = np.stack([np.bincount(held[:, k], minlength=4) for k in (0, 1)]).astype(float)
+    expected = sum(
+        math.lgamma(1.5)
+        - math.lgamma(4.5)
+        + sum(math.lgamma(a + h) - math.lgamma(a) for a, h in zip(alpha, row, strict=True))
+        for row in held
+    )
+    prior = -1.5 - math.log(1.5)
+    assert log_density(alpha, spread) == pytest.approx(expected + prior)
+
+
+def test_moves_of_the_membership_law_settle_on_its_posterior():
+    from pramble.risk.membership_kernels import log_density, move_alpha
+
+    rng = np.random.default_rng(12)
+    spread = np.array([[3.0, 5.0, 9.0, 13.0], [13.0, 9.0, 5.0, 3.0]])
+    grid = np.exp(np.linspace(-4, 4, 161))
+    logs = np.array([[log_density(np.array([a, b]), spread) for b in grid] for a in grid])
+    mass = np.exp(logs - logs.max()) * np.multiply.outer(grid, grid)
+    expected = (
+        mass.sum(axis=1) @ np.log(grid) / mass.sum(),
+        mass.sum(axis=0) @ np.log(grid) / mass.sum(),
+    )
+    alpha, seen = np.array([1.0, 1.0]), []
+    for _ in range(6000):
+        steps = 0.5 * rng.standard_normal((3, 2))
+        move_alpha(alpha, spread, steps, np.log1p(-rng.random((3, 2))))
+        seen.append(np.log(alpha))
+    draws = np.array(seen)[500:]
+    error = draws.std(axis=0) / np.sqrt(len(draws) / 20)
+    assert (np.abs(draws.mean(axis=0) - expected) < 4 * error).all()
+    assert (error < 0.05).all()
+
+
+@pytest.mark.parametrize("rest", [0, 1, 7, 60])
+def test_risks_are_binomial_expectations(rest):
+    from scipy import stats
+
+    p = np.array([0.0, 1e-9, 0.02, 0.4])
+    r1, r2 = _binomial_risks(p, rest)
+    others = np.arange(rest + 1)
+    for i, probability in enumerate(p):
+        law = stats.binom.pmf(others, rest, probability)
+        assert r1[i] == pytest.approx(law[0], rel=1e-9)
+        assert r2[i] == pytest.approx((law / (1 + others)).sum(), rel=1e-9)
+
+
+def mixed_population(rng, n):
+    """Two profiles with full membership in one of them: a latent class model."""
+    laws = [rng.dirichlet(np.full(size, 0.5), 2) for size in (6, 8, 5, 7)]
+    member = rng.random(n) < 0.4
+    return [
+        np.where(member, rng.choice(len(p[0]), n, p=p[0]), rng.choice(len(p[1]), n, p=p[1]))
+        for p in laws
+    ]
+
+
+def sample_with_truth(rng):
+    columns = mixed_population(rng, 8000)
+    cells = np.ravel_multi_index(columns, (6, 8, 5, 7))
+    F = np.bincount(cells, minlength=1680)
+    chosen = rng.random(8000) < 0.1
+    f = np.bincount(cells[chosen], minlength=1680)
+    sample = dict(zip("abcd", (column[chosen] for column in columns), strict=True))
+    return sample, (F[f == 1] == 1).sum(), (1 / F[f == 1]).sum()
+
+
+def test_intervals_hold_the_truth_of_populations_that_follow_the_model():
+    held, misled = 0, 0
+    for seed in range(8):
+        sample, truth1, truth2 = sample_with_truth(np.random.default_rng(100 + seed))
+        right, wrong = (
+            pramble.assess(
+                sample, list("abcd"), population_size=N, model=SHORT, rng=np.random.default_rng(N)
+            ).chains
+            for N in (8000, 14_000)
+        )
+        held += right.tau1_interval[0] <= truth1 <= right.tau1_interval[1]
+        held += right.tau2_interval[0] <= truth2 <= right.tau2_interval[1]
+        misled += not wrong.tau2_interval[0] <= truth2 <= wrong.tau2_interval[1]
+    assert held >= 13
+    assert misled >= 6
+
+
+def test_what_a_sampled_assessment_holds():
+    sample, _, _ = sample_with_truth(np.random.default_rng(4))
+    heard = []
+    a = pramble.assess(
+        sample, list("abcd"), population_size=8000, model=SHORT, rng=np.random.default_rng(5),
+        progress=lambda doing, share: heard.append(share),
+    )  # fmt: skip
+    assert a.chains.r_hat < 1.2
+    assert a.chains.effective_size > 10
+    assert a.chains.draws.shape == (2, 60, 2)
+    assert a.tau2 == pytest.approx(a.chains.draws[:, :, 1].mean())
+    assert a.criteria is None
+    assert "R-hat" in a.reason
+    assert max(heard) == 1.0
+    left = a.after({"a": pramble.randomized_response(a.table.levels[0], 1.0)})
+    assert 0 < left.tau2 < a.tau2
+    identity = a.after({})
+    alone = a.table.counts[a.table.class_of] == 1
+    assert identity.records["r2"][alone].sum() == pytest.approx(a.tau2, rel=0.1)
+
+
+def test_the_population_size_is_used_as_given():
+    rng = np.random.default_rng(6)
+    sample = dict(zip("abcd", mixed_population(rng, 400), strict=True))
+    taus = [
+        pramble.assess(
+            sample, list("abcd"), population_size=N, model=SHORT, rng=np.random.default_rng(7)
+        ).tau2
+        for N in (400, 800, 4000, 400_000)
+    ]
+    uniques = pramble.assess(sample, list("abcd"), model="none").sample_uniques
+    assert taus[0] == pytest.approx(uniques)
+    assert taus == sorted(taus, reverse=True)
+    assert taus[3] < taus[2] / 20
+
+
+def test_structural_zeros_take_no_probability():
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(0, 4, 600), rng.integers(0, 4, 600)
+    possible = ~((a == 0) & (b >= 2))
+    data = {"a": a[possible], "b": b[possible], "c": rng.integers(0, 2, possible.sum())}
+    table = cross_classify(data, ["a", "b", "c"])
+    rules = resolve_rules([{"a": 0, "b": [2, 3]}], table)
+    codes = np.ascontiguousarray(table.classes[table.class_of])
+    model = Membership(profiles=2, memberships=2000)
+    cells = np.array(list(product(range(4), range(4), range(2))), dtype=np.int32)
+    barred = rules[0].holds(cells)
+    inside = {}
+    for name, given in (("with", rules), ("without", ())):
+        chain = Chain(model, codes, table.shape, given, np.random.default_rng(9))
+        sums = []
+        for sweep in range(300):
+            chain.sweep()
+            if sweep >= 100 and sweep % 10 == 0:
+                tables, weights = chain.components()
+                sums.append(cell_probabilities(cells, tables, weights)[~barred].sum())
+        inside[name] = np.mean(sums)
+    assert inside["with"] == pytest.approx(1.0, abs=0.008)
+    assert inside["without"] < 0.992
+
+
+def test_draws_depend_only_on_the_generator():
+    rng = np.random.default_rng(10)
+    sample = dict(zip("abcd", mixed_population(rng, 150), strict=True))
+    quick = Membership(profiles=2, chains=2, burn_in=5, draws=10, thin=1, memberships=20)
+    one, two, three = (
+        pramble.assess(
+            sample, list("abcd"), population_size=999, model=quick, rng=np.random.default_rng(seed)
+        ).tau2
+        for seed in (1, 1, 2)
+    )
+    assert one == two
+    assert one != three
+
+
+def test_settings_out_of_range_are_refused():
+    with pytest.raises(InvalidInput, match="profiles must be at least 2; found 1"):
+        Membership(profiles=1)
+
+
+def test_r_hat_and_effective_size_know_good_chains_from_bad():
+    rng = np.random.default_rng(11)
+    good = rng.normal(size=(4, 1000))
+    assert split_r_hat(good) < 1.01
+    assert 3000 < effective_size(good) < 5500
+    apart = good + np.array([[0.0], [0.0], [0.0], [3.0]])
+    assert split_r_hat(apart) > 1.3
+    drifting = good + np.linspace(0, 4, 1000)
+    assert split_r_hat(drifting) > 1.3
+    slow = np.zeros((4, 1000))
+    for t in range(1, 1000):
+        slow[:, t] = 0.9 * slow[:, t - 1] + rng.normal(size=4)
+    assert 100 < effective_size(slow) < 420
+    assert split_r_hat(np.ones((2, 10))) == 1.0
+    assert effective_size(np.ones((2, 10))) == 20.0
