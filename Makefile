@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PYTEST ?= $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help setup demo test test-slow check format bench docs clean constraints
+.PHONY: help setup demo study test test-slow check format bench docs clean constraints
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -17,6 +17,9 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
 
 demo: setup     ## the main job, on built-in data
 	@$(BIN)/pramble demo
+
+study: setup    ## the source paper, reproduced and corrected, into study/
+	@$(BIN)/pramble study --out study
 
 test: setup     ## every test but the long studies
 	$(PYTEST)

@@ -16,6 +16,7 @@ from pramble.cli.estimate import estimate
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
+from pramble.cli.study import study
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ VERBS: list[Callable[..., None]] = [
     assess,
     calibrate,
     ledger,
+    study,
     demo,
 ]
 """Every command, in the order that --help shows."""

@@ -68,7 +68,8 @@ def estimation_variance(prior: ArrayLike, mechanism: Mechanism) -> float:
 @singledispatch
 def _variance(mechanism: Mechanism, p: Floats) -> float:
     matrix = mechanism.matrix
-    if np.linalg.matrix_rank(matrix) < len(p):
+    matrix = matrix[:, matrix.any(axis=0)]
+    if matrix.shape[1] < len(p) or np.linalg.matrix_rank(matrix) < len(p):
         return math.inf
     released = p @ matrix
     known = np.column_stack([np.ones(len(p)), matrix[:, released == 0]])

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from pramble.information.fisher import estimation_variance
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.uniform import randomized_response
 
 Floats = NDArray[np.float64]
 
-NEARLY_SINGULAR = 1e8
+MUCH_WORSE = 10.0
 
 
 def figures(prior: Floats, mechanism: Mechanism) -> dict[str, Any]:
@@ -48,17 +49,20 @@ def outputs_used(mechanism: Mechanism) -> int:
     return int(mechanism.weights.any(axis=0).sum())
 
 
-def warnings(report: dict[str, Any], size: int) -> tuple[str, ...]:
+ADVICE = (
+    'Ask for objective="estimation", or give up a share of the information with '
+    "information_at_least."
+)
+
+
+def warnings(prior: Floats, alpha: float, report: dict[str, Any]) -> tuple[str, ...]:
     """Return sentences about identifiability."""
-    if math.isinf(report["estimation_variance"]):
-        return (
-            f"p is not identifiable from this release: the matrix has rank {report['rank']} of "
-            f'{size}. Ask for objective="estimation", or give up a share of the information with '
-            "information_at_least.",
-        )
-    if report["condition_number"] > NEARLY_SINGULAR:
-        return (
-            "p is barely identifiable from this release: the condition number is "
-            f"{report['condition_number']:.2g}.",
-        )
+    size, rank, variance = len(prior), report["rank"], report["estimation_variance"]
+    if math.isinf(variance):
+        problem = f"p is not identifiable from this release: the matrix has rank {rank} of {size}."
+        return (f"{problem} {ADVICE}",)
+    plain = estimation_variance(prior, randomized_response(size, alpha))
+    if variance > MUCH_WORSE * plain:
+        times = f"{variance / plain:.2g} times that of randomised response"
+        return (f"p is barely identifiable from this release: its variance is {times}. {ADVICE}",)
     return ()

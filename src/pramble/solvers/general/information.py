@@ -1,6 +1,7 @@
 """Family general, objective information: the most mutual information of any matrix."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.information.bound import information_bound
@@ -21,9 +22,12 @@ from pramble.solvers.general.ties import (
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 
+Floats = NDArray[np.float64]
+
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
 
 MOST_STORED = 5000
+MOST_COMPLETED = 1000
 LARGEST_ALPHA = 25.0
 
 
@@ -34,7 +38,7 @@ def solve(problem: Problem) -> Design:
 
         return solve_invariant(problem)
     share = information_share(problem)
-    watch = Watch(problem.tolerance, problem.time_limit, problem.progress)
+    watch = Watch(problem.tolerance / 2, problem.time_limit, problem.progress)
     ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
     quick = closed_forms(problem)
     value = max(mutual_information(problem.prior, one) for one in quick)
@@ -44,15 +48,21 @@ def solve(problem: Problem) -> Design:
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
-    candidates = [*quick, *mechanisms(problem, best, floor=floor, watch=watch)]
-    return finished(problem, candidates, bound=bound, floor=floor, stopped=best.stopped)
+    matrices, stopped = [best.matrix(problem.alpha)], best.stopped
+    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
+        try:
+            matrices += steadier(problem, best, floor=floor, watch=watch)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+    candidates = [*quick, *(named(problem, matrix) for matrix in matrices)]
+    return finished(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
 def information_share(problem: Problem) -> float:
     """Return the share of the best information below which no candidate may fall."""
     asked = problem.information_at_least
     if asked is None:
-        return 1 - problem.tolerance / 2
+        return 1 - 0.45 * problem.tolerance
     if not 0 <= asked <= 1:
         raise InvalidInput(
             "information_at_least is a share of the best information, between 0 and 1; "
@@ -64,28 +74,30 @@ def information_share(problem: Problem) -> float:
 def closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response, and arcs where they exist, when the outputs are the same."""
     if problem.outputs != "same":
-        return [randomized_response(problem.labels, problem.alpha)]
-    response: Mechanism = randomized_response(problem.labels, problem.alpha)
+        return [randomized_response(problem.labels.values, problem.alpha)]
+    response: Mechanism = randomized_response(problem.labels.values, problem.alpha)
     if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
 
 
-def mechanisms(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Mechanism]:
-    """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
+def named(problem: Problem, matrix: Floats) -> Mechanism:
+    """Round a matrix and name its columns."""
+    return named_mechanism(
+        matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
+    )
+
+
+def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Floats]:
+    """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
-    matrices = [best.matrix(alpha)]
-    if problem.size <= MOST_CATEGORIES and watch.left() > 0 and best.stopped == "tolerance":
-        if problem.outputs == "same":
-            matrices.append(completed(prior, alpha, best, floor=floor, most=problem.size))
-            square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
-            if square is not None:
-                columns = square.theta * np.where(square.sets.T, np.exp(alpha), 1.0)
-                matrices.append(columns / columns.sum(axis=1, keepdims=True))
-    return [
-        named_mechanism(matrix, prior, alpha, labels=problem.labels, outputs=problem.outputs)
-        for matrix in matrices
-    ]
+    whole = completed(prior, alpha, best, floor=floor)
+    found = [] if whole is None else [whole]
+    if problem.size <= MOST_CATEGORIES:
+        square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
+        if square is not None:
+            found.append(square.matrix(alpha))
+    return found
 
 
 def finished(
@@ -111,6 +123,6 @@ def finished(
         value=-negative,
         bound=max(bound, -negative),
         stopped=stopped,
-        notes=warnings(report, problem.size),
+        notes=warnings(prior, problem.alpha, report),
         details=report,
     )

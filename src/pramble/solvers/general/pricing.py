@@ -64,8 +64,8 @@ def price(
     """
     from pramble.solvers.general.pricing_kernel import branch_and_bound
 
-    free = w <= 0
-    items = np.flatnonzero((w > 0) & (p > 0))
+    free = (w <= 0) & (p == 0)
+    items = np.flatnonzero(p > 0)
     items = items[np.lexsort((p[items], w[items] / p[items]))]
     masses, groups = np.unique(p[items], return_inverse=True)
     found = np.zeros((keep, len(items)), dtype=np.bool_)

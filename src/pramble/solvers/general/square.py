@@ -35,6 +35,11 @@ class Square:
     variance: float
     information: float
 
+    def matrix(self, alpha: float) -> Floats:
+        """Return the row-stochastic matrix."""
+        columns = self.theta * np.where(self.sets.T, np.exp(alpha), 1.0)
+        return np.asarray(columns / columns.sum(axis=1, keepdims=True))
+
 
 class SquareSearch:
     """The problem: a prior, α, the queries, and the least information allowed."""
@@ -50,14 +55,19 @@ class SquareSearch:
     def evaluate(self, sets: Sets) -> Square | None:
         """Return the square matrix of S high sets; None if it is singular or no mechanism."""
         patterns = 1 + self.gain.a1 * sets.T
-        if sets.shape[0] != sets.shape[1] or np.linalg.cond(patterns) > 1 / SINGULAR:
+        if sets.shape[0] != sets.shape[1]:
             return None
-        inverse = np.linalg.inv(patterns)
+        try:
+            inverse = np.linalg.inv(patterns)
+        except np.linalg.LinAlgError:
+            return None
+        if np.linalg.norm(inverse) * np.linalg.norm(patterns) > 1 / SINGULAR:
+            return None
         theta = inverse.sum(axis=1)
         if theta.min() < 0:
             return None
         shares = self.prior @ patterns
-        squares = np.einsum("ij,jk,ik->i", inverse, self.weight, inverse)
+        squares = ((inverse @ self.weight) * inverse).sum(axis=1)
         with np.errstate(divide="ignore"):
             variance = float((shares / theta * squares).sum()) - self.constant
         information = float(theta @ self.gain(sets @ self.prior))
@@ -77,12 +87,13 @@ class SquareSearch:
         if first is None or first.theta.min() < SINGULAR:
             return None
         best = first if first.information >= self.floor else None
-        temperatures = heat * (1 - np.arange(0, steps, BATCH) / steps) ** 2
+        batch = BATCH if len(self.prior) < 40 else 5 * BATCH
+        temperatures = heat * (1 - np.arange(0, steps, batch) / steps) ** 2
         sets = start
         for temperature in [*temperatures, 0.0]:
             if watch is not None and watch.left() <= 0:
                 break
-            sets = self._batch(sets, float(temperature), rng, BATCH)
+            sets = self._batch(sets, float(temperature), rng, batch)
             best = self._better(best, sets)
         return best if best is None else self._descend(best, rng, watch)
 
@@ -107,7 +118,7 @@ class SquareSearch:
         from pramble.solvers.general.square_kernel import PENALTY, anneal
 
         S, gain = len(self.prior), self.gain
-        high = np.ascontiguousarray(sets.T)
+        high = sets.T.copy()
         patterns = 1 + gain.a1 * high
         inverse = np.linalg.inv(patterns)
         flat = rng.integers(0, S * S, steps) if steps else rng.permutation(S * S)
@@ -135,4 +146,4 @@ class SquareSearch:
             rng.random(len(flat)),
             np.full(len(flat), temperature),
         )
-        return np.ascontiguousarray(high.T)
+        return np.asarray(high.T)

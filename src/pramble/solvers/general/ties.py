@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.information.excess import entropy_excess
 from pramble.solvers.general.column_generation import Mixture, Watch
 from pramble.solvers.general.convex import Variance, optimal_mixture
 from pramble.solvers.general.pricing import Gain
@@ -14,6 +15,7 @@ Sets = NDArray[np.bool_]
 
 MOST_CATEGORIES = 150
 STARTS = 24
+SECONDS = 10.0
 
 
 def steadiest_square(
@@ -23,7 +25,8 @@ def steadiest_square(
     S = len(prior)
     search = SquareSearch(prior, alpha, floor=floor)
     rng = np.random.default_rng(S)
-    starts = [*structured(S), *random_circulants(S, STARTS, rng)]
+    watch = Watch(watch.tolerance, min(SECONDS, watch.left()))
+    starts = [*structured(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
     if best.sets.shape[0] == S:
         starts.append(best.sets)
     found = []
@@ -37,36 +40,48 @@ def steadiest_square(
     return min(kept, key=lambda one: one.variance, default=None)
 
 
-def completed(prior: Floats, alpha: float, best: Mixture, *, floor: float, most: int) -> Floats:
-    r"""Return the best mixture with the spare outputs used to make p identifiable.
+def completed(prior: Floats, alpha: float, best: Mixture, *, floor: float) -> Floats | None:
+    r"""Return :math:`(1-\delta) M + \delta R`, which makes p identifiable; None if no δ > 0 does.
 
-    A share :math:`1-\delta` goes to the mixture and δ to randomised response with its lightest
-    categories released as one, δ as large as the floor of information allows.
+    M is the best mixture, filled up with impossible outputs, and R randomised response, its columns
+    ordered by :func:`telling`. δ is the largest, to three digits, for which the information stays
+    above the floor, with a tenth of what lies above it to spare for rounding.
     """
+    S = len(prior)
+    floor += (best.value - floor) / 10
     matrix = best.matrix(alpha)
-    spare = most - matrix.shape[1]
-    if spare < 2 or best.value <= floor:
-        return matrix
-    other = short_response(prior, alpha, spare)
-    gain = Gain(alpha)
-    high = other.sum(axis=1)
-    information = float(gain(other @ prior) @ weights_of(other, gain)) if high.any() else 0.0
-    share = min((best.value - floor) / (best.value - information), 1.0) * (1 - 1e-9)
-    columns = weights_of(other, gain) * (1 + gain.a1 * other.T)
-    return np.hstack([(1 - share) * matrix, share * columns])
+    square = np.column_stack([matrix, np.zeros((S, S - matrix.shape[1]))])
+    response = (1 + np.expm1(alpha) * np.eye(S)) / (S + np.expm1(alpha))
+    response = response[:, telling(matrix)]
+    low, high = 0.0, 1.0
+    while high > 1e-12 and high - low > 1e-3 * high:
+        middle = (low + high) / 2 if low else high / 8
+        if information_of(prior, (1 - middle) * square + middle * response) >= floor:
+            low = middle
+        else:
+            high = middle
+    return (1 - low) * square + low * response if low else None
 
 
-def weights_of(sets: Sets, gain: Gain) -> Floats:
-    """Return the θ of a partition into high sets: all equal."""
-    return np.full(len(sets), 1 / (len(sets) + gain.a1))
+def telling(matrix: Floats) -> NDArray[np.int64]:
+    """Return all categories, last those that differ most in what the matrix does not tell.
+
+    Those are found by pivoting in a basis of the vectors u with uᵀM = 0.
+    """
+    from scipy.linalg import qr
+
+    S, used = matrix.shape
+    silent = np.linalg.svd(matrix, full_matrices=True)[0][:, used:]
+    if not silent.shape[1]:
+        return np.arange(S)
+    last = qr(silent.T, pivoting=True, mode="r")[1][: S - used]
+    return np.concatenate([np.setdiff1d(np.arange(S), last), last])
 
 
-def short_response(prior: Floats, alpha: float, outputs: int) -> Sets:
-    """Return randomised response into few outputs: categories dealt out by mass."""
-    sets = np.zeros((outputs, len(prior)), dtype=np.bool_)
-    order = np.argsort(-prior, kind="stable")
-    sets[np.minimum(np.arange(len(prior)), outputs - 1), order] = True
-    return sets
+def information_of(prior: Floats, matrix: Floats) -> float:
+    """Return the mutual information of a float matrix with positive columns."""
+    released = prior @ matrix
+    return float(prior @ entropy_excess(matrix / released - 1) @ released)
 
 
 def steadiest_mixture(
@@ -78,7 +93,7 @@ def steadiest_mixture(
     """
     gain = Gain(alpha)
     optimum = optimal_mixture(
-        1 + gain.a1 * sets,
+        np.asarray(1 + gain.a1 * sets, dtype=np.float64),
         Variance(prior, workload),
         tolerance=1e-4,
         gains=gain(sets @ prior),

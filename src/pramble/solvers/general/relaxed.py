@@ -1,0 +1,144 @@
+"""The relaxed estimation problem: any number of outputs, convex, by column generation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.solvers.general.column_generation import Watch, polished
+from pramble.solvers.general.convex import Optimum, Variance, optimal_mixture
+from pramble.solvers.general.estimation_bounds import (
+    MOST_ENUMERATED,
+    all_sets,
+    enumerated_violations,
+    sharp_bound,
+    spread_bound,
+    violations,
+)
+from pramble.solvers.general.pricing import Gain
+from pramble.solvers.general.starts import random_circulants
+
+Floats = NDArray[np.float64]
+Sets = NDArray[np.bool_]
+
+GAP = 5e-4
+MOST_ROUNDS = 40
+BATCH = 60
+WHOLE = 8
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """High sets, weights, their variance, and a proven bound on every mechanism's variance."""
+
+    sets: Sets
+    theta: Floats
+    variance: float
+    bound: float
+    stopped: str
+
+
+def relaxed_design(
+    prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch
+) -> Relaxed:
+    """Minimise the variance over mixtures of all sets.
+
+    Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
+    Beyond, sets are found by local search and the bound is that of :func:`spread_bound`.
+    """
+    S = len(prior)
+    variance = Variance(prior, workload)
+    few = S <= MOST_ENUMERATED
+    bound = spread_bound(prior, alpha, workload)
+    sets = all_sets(S) if S <= WHOLE else first_sets(prior)
+    best: Relaxed | None = None
+    for _ in range(MOST_ROUNDS):
+        optimum = optimal_mixture(patterns_of(sets, np.expm1(alpha)), variance, tolerance=GAP / 20)
+        if few:
+            worth = enumerated_violations(optimum, prior, alpha)
+            bound = max(bound, sharp_bound(optimum, float(worth.max())))
+            new = chosen_sets(worth, S)
+        else:
+            new = climbed(optimum, sets, prior, alpha)
+        best = Relaxed(sets, optimum.theta, optimum.variance, bound, "search")
+        watch.tell(best.variance, bound)
+        if best.variance - bound <= GAP * best.variance:
+            return _trimmed(best, alpha, "tolerance")
+        if watch.left() <= 0:
+            return _trimmed(best, alpha, "time limit")
+        grown = with_new(sets, optimum.theta, new)
+        if len(grown) == len(sets) and (grown == sets).all():
+            break
+        sets = grown
+    assert best is not None, "at least one round was made"
+    return _trimmed(best, alpha, best.stopped)
+
+
+def _trimmed(found: Relaxed, alpha: float, stopped: str) -> Relaxed:
+    used = found.theta > 1e-6 * found.theta.max()
+    theta = polished(found.sets[used], found.theta[used], Gain(alpha))
+    return Relaxed(found.sets[used], theta, found.variance, found.bound, stopped)
+
+
+def first_sets(prior: Floats) -> Sets:
+    """Return single categories, all but one, and turns of random blocks."""
+    S = len(prior)
+    rng = np.random.default_rng(S)
+    single = np.eye(S, dtype=np.bool_)
+    turns = np.vstack(list(random_circulants(S, max(4, 120 // S), rng)))
+    return np.unique(np.vstack([single, ~single, turns]), axis=0)
+
+
+def chosen_sets(worth: Floats, size: int) -> Sets:
+    """Return the sets with the largest violation."""
+    count = min(BATCH, len(worth))
+    top = np.argpartition(-worth, count - 1)[:count]
+    top = top[worth[top] > 0]
+    return np.asarray((top[:, None] >> np.arange(size)) & 1 == 1)
+
+
+def with_new(sets: Sets, theta: Floats, new: Sets) -> Sets:
+    """Return the columns in use and the new ones, each once; others while there is room."""
+    S = sets.shape[1]
+    order = np.argsort(-theta)
+    used = order[theta[order] > 1e-6 * theta.max()]
+    spare = order[theta[order] <= 1e-6 * theta.max()]
+    room = max(S * (S + 1) // 2 + 2 * BATCH - len(used) - len(new), 0)
+    return np.unique(np.vstack([sets[used], new, sets[spare[:room]]]), axis=0)
+
+
+def climbed(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:
+    """Return local maxima of the violation, from the columns in use and from random sets."""
+    a1 = float(np.expm1(alpha))
+    rng = np.random.default_rng(len(sets))
+    S = len(prior)
+    starts = sets[np.argsort(-optimum.theta)[:BATCH]]
+    current = np.vstack([starts, rng.random((BATCH, S)) < 1 / (2 + a1)])
+    for _ in range(4 * S):
+        worth = flip_values(optimum, current, prior, a1)
+        best = worth.argmax(axis=1)
+        rows = np.arange(len(current))
+        now = violations(patterns_of(current, a1), optimum, prior)
+        better = worth[rows, best] > now + 1e-12 * optimum.variance
+        if not better.any():
+            break
+        current[rows[better], best[better]] ^= True
+    worth = violations(patterns_of(current, a1), optimum, prior)
+    return np.unique(current[worth > 0], axis=0)
+
+
+def patterns_of(sets: Sets, a1: float) -> Floats:
+    """Return the two-valued columns of some high sets."""
+    return np.asarray(1 + a1 * sets, dtype=np.float64)
+
+
+def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:
+    """Return the violation after flipping each category of each set."""
+    patterns = patterns_of(sets, a1)
+    step = np.where(sets, -a1, a1)
+    image = patterns @ optimum.gradient
+    squares = (image * patterns).sum(axis=1)[:, None]
+    squares = squares + 2 * step * image + step**2 * np.diagonal(optimum.gradient)
+    masses = (patterns @ prior)[:, None] + step * prior
+    costs = (patterns @ optimum.prices)[:, None] + step * optimum.prices
+    return np.asarray(squares / masses - costs)

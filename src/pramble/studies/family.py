@@ -1,0 +1,75 @@
+r"""The paper's family by its own formulas: information, the four values, and placements.
+
+Only the studies need many vectors q at once; one mechanism at a time is the library's business.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.studies.printed import Counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def information(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Return f(q) of the paper for each row of ``q``, in O(S) a row.
+
+    .. math:: f(q) = \sum_x p_x\Big[q_x\log q_x + (1-q_x)\log\frac{1-q_x}{S-1}\Big]
+              - \sum_z m_z\log m_z,\qquad
+              m_z = c + p_z\Big(q_z - \frac{1-q_z}{S-1}\Big),\;
+              c = \sum_x p_x\frac{1-q_x}{S-1}.
+    """
+    off = (1 - q) / (p.shape[-1] - 1)
+    released = (p * off).sum(axis=-1, keepdims=True) + p * (q - off)
+    kept = (p * (q * np.log(q) + (1 - q) * np.log(off))).sum(axis=-1)
+    return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
+
+
+def four_values(S: int, alpha: float) -> tuple[float, float, float, float]:
+    """Return v_α, v_−α, v_min and v_max."""
+    a, n = np.exp(alpha), S - 1
+    return a / (a + n), 1 / (1 + n * a), 1 / (a * (a + n)), a * a / (1 + n * a)
+
+
+def placements(counts: Counts, alpha: float) -> NDArray[np.float64]:
+    """Return every vector q with these counts, one a row; at most two of the counts are positive.
+
+    The rarer of the two values is placed on every possible set of categories.
+    """
+    S = sum(counts.as_tuple())
+    present = [
+        (number, value)
+        for number, value in zip(counts.as_tuple(), four_values(S, alpha), strict=True)
+        if number
+    ]
+    rare, common = min(present), max(present)
+    if len(present) == 1:
+        return np.full((1, S), common[1])
+    chosen = np.array(list(combinations(range(S), rare[0])))
+    q = np.full((len(chosen), S), common[1])
+    np.put_along_axis(q, chosen, rare[1], axis=1)
+    return q
+
+
+def best_placement(
+    p: NDArray[np.float64], counts: Counts, *, alpha: float
+) -> tuple[NDArray[np.float64], float]:
+    """Return the placement of the values that carries most information, and how much."""
+    candidates = placements(counts, alpha)
+    values = information(p, candidates)
+    best = int(values.argmax())
+    return candidates[best], float(values[best])
+
+
+def count_values(q: NDArray[np.float64], alpha: float) -> Counts | None:
+    """Return how often each of the four values occurs in q; None if another value does."""
+    distance = np.abs(q[:, None] - np.array(four_values(len(q), alpha)))
+    if (distance.min(axis=1) > 1e-9).any():
+        return None
+    counts = np.bincount(distance.argmin(axis=1), minlength=4)
+    return Counts(*(int(count) for count in counts))

@@ -1,0 +1,225 @@
+"""Beyond the paper: the best matrices for all ten New York variables, from their margins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.datasets import new_york_2000_margins
+from pramble.information.bound import information_bound
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import entropy, mutual_information
+from pramble.solvers.design import design
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pramble.mechanisms.base import Mechanism
+
+    Floats = NDArray[np.float64]
+
+DESIGNS = {
+    "family": ("uniform", "information"),
+    "information": ("general", "information"),
+    "estimation": ("general", "estimation"),
+}
+"""Family and objective of each design."""
+
+WORDS = {
+    "OWNERSHP": "ownership",
+    "MORTGAGE": "mortgage",
+    "AGE": "age",
+    "SEX": "sex",
+    "MARST": "marital status",
+    "RACESING": "race",
+    "EDUC": "education",
+    "EMPSTAT": "employment",
+    "DISABWRK": "work disability",
+    "VETSTAT": "veteran status",
+}
+"""The variables of the paper in words."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Which variables at which privacy, and how tight the proofs are."""
+
+    variables: tuple[str, ...] = tuple(new_york_2000_margins())
+    alphas: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    tolerance: float = 1e-5
+
+
+@dataclass(frozen=True)
+class Best(Result):
+    """One design for one variable: its matrix, its information, and the error it leaves."""
+
+    variable: str
+    alpha: float
+    design: str
+    matrix: Floats
+    information: float
+    ceiling: float
+    gap: float
+    standard_error: float
+
+    @property
+    def share(self) -> float:
+        """The information kept, as a share of what α and the entropy allow."""
+        return self.information / self.ceiling
+
+
+@dataclass(frozen=True)
+class NewYork(Result):
+    """Every design, and the margins they were made for."""
+
+    designs: tuple[Best, ...]
+    margins: dict[str, dict[str, int]]
+
+    def best(self, variable: str, alpha: float, *, design: str) -> Best:
+        """Return one design."""
+        wanted = (variable, alpha, design)
+        return next(d for d in self.designs if (d.variable, d.alpha, d.design) == wanted)
+
+    @property
+    def alphas(self) -> list[float]:
+        """The privacy parameters, in order."""
+        return list(dict.fromkeys(d.alpha for d in self.designs))
+
+
+Case = tuple[str, float, str, Config]
+
+
+def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> NewYork:  # noqa: ARG001 (every study has one form)
+    """Design for every variable, privacy and purpose."""
+    cases = [
+        (variable, alpha, kind, config)
+        for variable in config.variables
+        for alpha in config.alphas
+        for kind in DESIGNS
+    ]
+    margins = new_york_2000_margins()
+    return NewYork(
+        designs=tuple(each(best_for, cases)),
+        margins={variable: margins[variable] for variable in config.variables},
+    )
+
+
+def best_for(case: Case) -> Best:
+    """Design one matrix and measure it."""
+    variable, alpha, kind, config = case
+    margin = new_york_2000_margins()[variable]
+    counts = np.array(list(margin.values()), dtype=np.float64)
+    prior = counts / counts.sum()
+    family, objective = DESIGNS[kind]
+    found = design(
+        prior,
+        alpha,
+        family=family,
+        objective=objective,
+        categories=list(margin),
+        tolerance=config.tolerance,
+    )
+    mechanism = found.mechanism
+    return Best(
+        variable=variable,
+        alpha=alpha,
+        design=kind,
+        matrix=mechanism.matrix,
+        information=mutual_information(prior, mechanism),
+        ceiling=min(information_bound(alpha), entropy(prior)),
+        gap=found.gap,
+        standard_error=standard_error(prior, mechanism, n=int(counts.sum())),
+    )
+
+
+def standard_error(prior: Floats, mechanism: Mechanism, *, n: int) -> float:
+    """Return the asymptotic standard error of a share, in root mean square over categories."""
+    return math.sqrt(estimation_variance(prior, mechanism) / n / len(prior))
+
+
+def tables(data: NewYork) -> tuple[Table, ...]:
+    """Show information kept and standard errors per variable; matrices go to files only."""
+    return (
+        information_table(data),
+        error_table(data),
+        *(matrix_table(best, data.margins[best.variable]) for best in data.designs),
+    )
+
+
+def information_table(data: NewYork) -> Table:
+    """Show the share of the possible information that each design keeps."""
+    rows = []
+    for variable, margin in data.margins.items():
+        for alpha in data.alphas:
+            kinds = [data.best(variable, alpha, design=kind) for kind in DESIGNS]
+            shares = [kind.share for kind in kinds]
+            rows.append(
+                (
+                    variable,
+                    len(margin),
+                    alpha,
+                    kinds[0].ceiling,
+                    kinds[1].information,
+                    *shares,
+                )
+            )
+    return Table(
+        "new-york-information",
+        "Ten New York variables: the most that α and the entropy allow (nats), the information of "
+        "the best matrix, and what share of the most each design keeps.",
+        (
+            Column("variable", text=True),
+            Column("S"),
+            Column("α", "g"),
+            Column("most possible", ".6f"),
+            Column("best matrix", ".6f"),
+            Column("paper’s family", ".1%"),
+            Column("best matrix", ".1%"),
+            Column("for estimation", ".1%"),
+        ),
+        tuple(rows),
+    )
+
+
+def error_table(data: NewYork) -> Table:
+    """Show the standard error of a share under each design."""
+    rows = []
+    for variable, margin in data.margins.items():
+        for alpha in data.alphas:
+            kinds = [data.best(variable, alpha, design=kind) for kind in DESIGNS]
+            errors = [kind.standard_error for kind in kinds]
+            ratio = errors[0] / errors[2]
+            rows.append((WORDS[variable], len(margin), alpha, *errors, ratio))
+    people = sum(next(iter(data.margins.values())).values())
+    return Table(
+        "new-york-errors",
+        f"Standard error of an estimated share (root mean square over categories) from a release "
+        f"of all {people:,} people. ∞: not identifiable.",
+        (
+            Column("variable", text=True),
+            Column("S"),
+            Column("α", "g"),
+            Column("paper’s family", ".5f"),
+            Column("best information", ".5f"),
+            Column("for estimation", ".5f"),
+            Column("family ÷ estimation", ".2f"),
+        ),
+        tuple(rows),
+    )
+
+
+def matrix_table(best: Best, margin: dict[str, int]) -> Table:
+    """Return one matrix as a table of its entries, for a file."""
+    labels = list(margin)
+    outputs = labels if len(labels) == best.matrix.shape[1] else range(best.matrix.shape[1])
+    return Table(
+        f"matrices/{best.variable}-alpha-{best.alpha:g}-{best.design}",
+        "",
+        (Column("true value", text=True), *(Column(str(label)) for label in outputs)),
+        tuple((label, *row.tolist()) for label, row in zip(labels, best.matrix, strict=True)),
+        shown=False,
+    )

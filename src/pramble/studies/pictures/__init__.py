@@ -1,0 +1,1 @@
+"""How the results of the studies are drawn: one file per study."""

@@ -1,0 +1,109 @@
+"""Run studies and write their folder: tables, figures, and the page that tells the story."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pramble.drawing.images import to_png, to_svg
+from pramble.studies.catalogue import chosen
+from pramble.studies.page import render
+from pramble.studies.parallel import Pooled, Watched, new_pool, unwatched
+from pramble.studies.study import generator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pramble.studies.study import Picture, Study, Table
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A study that has run: what it found and how it is shown."""
+
+    study: Study
+    config: Any
+    data: Any
+    tables: tuple[Table, ...]
+    pictures: tuple[Picture, ...]
+
+
+def run_studies(
+    names: tuple[str, ...],
+    *,
+    quick: bool,
+    seed: int,
+    workers: int,
+    watch: Callable[[str, int, int], None] = unwatched,
+) -> tuple[Finished, ...]:
+    """Run the named studies, all of them for no name.
+
+    The numbers depend on ``quick`` and ``seed`` only, not on the number of workers nor on which
+    other studies run.
+    """
+    studies = chosen(names)
+    with new_pool(workers) as pool:
+        spreads = [
+            Pooled(pool, one.name, watch) if one.heavy and workers > 1 else Watched(one.name, watch)
+            for one in studies
+        ]
+        return tuple(
+            finish(one, each, quick=quick, seed=seed)
+            for one, each in zip(studies, spreads, strict=True)
+        )
+
+
+def finish(study: Study, each: Watched | Pooled, *, quick: bool, seed: int) -> Finished:
+    """Run one study and prepare what shows it."""
+    config = study.quick if quick else study.full
+    data = study.run(config, generator(seed, study.name), each=each)
+    return Finished(study, config, data, study.tables(data), study.pictures(data))
+
+
+def write_folder(finished: tuple[Finished, ...], folder: Path, *, quick: bool, seed: int) -> Path:
+    """Write every table as CSV, every figure as SVG and PNG, the set-up, and the page."""
+    drawings = {}
+    for one in finished:
+        for table in one.tables:
+            write_csv(table, folder / "tables" / f"{table.name}.csv")
+        for picture in one.pictures:
+            drawings[picture.name] = write_picture(picture, folder / "figures")
+    setup = {
+        "quick": quick,
+        "seed": seed,
+        "studies": {one.study.name: asdict(one.config) for one in finished},
+    }
+    (folder / "study.json").write_text(json.dumps(setup, indent=2, default=str) + "\n", "utf-8")
+    page = folder / "index.html"
+    page.write_text(render(finished, drawings, quick=quick, seed=seed), encoding="utf-8")
+    return page
+
+
+def write_csv(table: Table, path: Path) -> None:
+    """Write a table with all digits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([column.heading for column in table.columns])
+        writer.writerows([[plain(value) for value in row] for row in table.rows])
+
+
+def plain(value: Any) -> Any:
+    """Return a value as a spreadsheet reads it: no fractions, nothing for what is infinite."""
+    if isinstance(value, Fraction):
+        return float(value)
+    return "" if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_picture(picture: Picture, folder: Path) -> str:
+    """Write a figure as PNG and SVG and return the SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    svg = to_svg(picture.figure, name=picture.name, description=picture.description)
+    (folder / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
+    (folder / f"{picture.name}.png").write_bytes(to_png(picture.figure))
+    return svg

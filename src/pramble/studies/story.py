@@ -1,0 +1,143 @@
+"""The figures that the page's sentences name, computed from what the studies found."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from pramble.studies.new_york import WORDS
+from pramble.studies.printed import THIRD_SEED
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from pramble.studies.errata import Enumeration, Errata
+    from pramble.studies.estimates import Cell, Estimates
+    from pramble.studies.new_york import Best, NewYork
+    from pramble.studies.tables import Row, Tables
+
+__all__ = ["THIRD_SEED", "WORDS"]
+
+
+def percent(value: float, digits: int = 0) -> str:
+    """Write a share as a percentage."""
+    return f"{100 * value:.{digits}f} %"
+
+
+def times(value: float, digits: int = 1) -> str:
+    """Write a ratio."""
+    return f"{value:.{digits}f}"
+
+
+def math_marks(text: str) -> Markup:
+    """Write e^α, e^{2α} and v_min in plain text with raised and lowered letters."""
+    from markupsafe import Markup, escape
+
+    marked = re.sub(r"\^(?:\{([^}]+)\}|(−?\d?α))", r"<sup>\1\2</sup>", str(escape(text)))
+    marked = re.sub(r"\b([vqe])_(−?\w+)", r"\1<sub>\2</sub>", marked)
+    return Markup(marked)  # noqa: S704 (escaped above)
+
+
+FILTERS: dict[str, Any] = {"percent": percent, "times": times, "math": math_marks}
+
+
+def wrong_rows(data: Tables) -> list[Row]:
+    """Return the rows whose printed vertex is not the optimum of its family."""
+    return [row for row in data.rows if not row.is_optimal]
+
+
+def worst_row(data: Tables) -> Row:
+    """Return the row whose printed vertex loses most."""
+    return max(data.rows, key=lambda row: row.loss)
+
+
+def all_high(data: Tables) -> int:
+    """Return in how many rows the optimum is randomised response, all v_α."""
+    return sum(row.optimum.endswith(" v_α") and "+" not in row.optimum for row in data.rows)
+
+
+def widest_gap(data: Tables) -> float:
+    """Return the widest relative gap between an optimum and the bound that proves it."""
+    gaps = [
+        max(row.family_bound / row.family, row.general_bound / row.general) - 1 for row in data.rows
+    ]
+    return max(gaps)
+
+
+def largest_gain(data: Tables) -> Row:
+    """Return the row where leaving the family gains most."""
+    return max(data.rows, key=lambda row: row.general / row.family)
+
+
+def wrong_redraws(data: Tables) -> list[float]:
+    """Return the privacy parameters at which the printed vertex of scenario III never won."""
+    return [redraw.alpha for redraw in data.redraws if redraw.optimal == 0]
+
+
+def agreeing(data: Errata) -> list[Enumeration]:
+    """Return the enumerations where Proposition 2 lists exactly the vertices."""
+    return [case for case in data.enumerations if case.agrees]
+
+
+def sharp(data: Errata) -> bool:
+    """Whether the list of Proposition 2 was right exactly where e^α ≤ S − 2."""
+    return all(case.agrees == (case.a <= case.S - 2) for case in data.enumerations)
+
+
+def printed_threshold(S: int) -> float:
+    """Return the largest α for which the paper states Proposition 2."""
+    return math.log((S + math.sqrt(S * (S - 4)) - 2) / 2)
+
+
+def error_ratio(data: Estimates, scenario: str, alpha: float) -> float:
+    """Return how many times the error of the printed vertex exceeds that of the best design."""
+    printed = data.cell(scenario, alpha, design="printed").rmse
+    return printed / data.cell(scenario, alpha, design="estimation").rmse
+
+
+def error_range(data: Estimates) -> tuple[float, float]:
+    """Return the smallest and largest of those ratios over all scenarios and privacies."""
+    ratios = [
+        error_ratio(data, cell.scenario, cell.alpha)
+        for cell in data.cells
+        if cell.design == "printed"
+    ]
+    return min(ratios), max(ratios)
+
+
+def worst_error(data: Estimates) -> Cell:
+    """Return the panel of a printed vertex whose error exceeds the best design's most."""
+    printed = [cell for cell in data.cells if cell.design == "printed"]
+    return max(printed, key=lambda cell: error_ratio(data, cell.scenario, cell.alpha))
+
+
+def people_ratio(data: Estimates, scenario: str, alpha: float) -> float:
+    """Return how many times more people the printed vertex needs for the same error."""
+    return error_ratio(data, scenario, alpha) ** 2
+
+
+def hardly_estimable(data: NewYork, times: float = 10.0) -> list[Best]:
+    """Return the designs with most information whose errors exceed the best ones many times."""
+    return [
+        best
+        for best in data.designs
+        if best.design == "information" and best.standard_error > times * smallest_error(data, best)
+    ]
+
+
+def smallest_error(data: NewYork, best: Best) -> float:
+    """Return the standard error that a design for estimation leaves to the same variable."""
+    return data.best(best.variable, best.alpha, design="estimation").standard_error
+
+
+def gain(data: NewYork, alpha: float) -> Best:
+    """Return the variable whose best matrix gains most over the paper's family at one α."""
+    candidates = [b for b in data.designs if b.design == "information" and b.alpha == alpha]
+    return max(candidates, key=lambda best: gain_of(data, best))
+
+
+def gain_of(data: NewYork, best: Best) -> float:
+    """Return how many times the information of the paper's best one matrix carries."""
+    family = data.best(best.variable, best.alpha, design="family")
+    return best.information / family.information

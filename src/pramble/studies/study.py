@@ -1,0 +1,120 @@
+"""What every study is: a pure function of a configuration and a generator, and how it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from pramble.mechanisms.base import read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.figure import Figure
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+
+class Spread(Protocol):
+    """Applies a function to each of many tasks, in this process or in several."""
+
+    def __call__(
+        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
+    ) -> list[Answer]:  # pragma: no cover
+        """Return the answers in the order of the tasks."""
+        ...
+
+
+class Result:
+    """What a study returns: a frozen dataclass whose arrays stay read-only, unpickled ones too."""
+
+    def __post_init__(self) -> None:
+        for part in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, part.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, part.name, read_only(np.array(value)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(values)
+
+
+def in_turn(function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
+    """Apply a function to each task, one after the other."""
+    return [function(task) for task in tasks]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading and how its numbers are written."""
+
+    heading: str
+    form: str = ""
+    text: bool = False
+
+    def show(self, value: Any) -> str:
+        """Write one cell."""
+        if value is None:
+            return "–"
+        if isinstance(value, str):
+            return value
+        if not self.form:
+            return str(value).replace("-", "−")
+        if np.isinf(value):
+            return "∞"
+        return format(value, self.form).replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A named table of raw values, with the way each column is written."""
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    shown: bool = True
+    """Whether the page shows it; every table is written as a file."""
+
+    def cells(self) -> list[list[str]]:
+        """Return the body as text."""
+        return [
+            [column.show(value) for column, value in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A named figure with its caption, and its content in words for those who cannot see it."""
+
+    name: str
+    caption: str
+    description: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Study:
+    """One table or figure of the paper, or one that it lacks.
+
+    ``run(config, rng, each=in_turn)`` computes and draws nothing; ``tables`` and ``pictures`` show
+    what it returned. A study that is not ``heavy`` is done sooner than a process starts.
+    """
+
+    name: str
+    title: str
+    full: Any
+    quick: Any
+    run: Callable[..., Any]
+    tables: Callable[[Any], tuple[Table, ...]]
+    pictures: Callable[[Any], tuple[Picture, ...]]
+    heavy: bool = True
+
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """Return the generator of one study: the same whichever other studies run beside it."""
+    return np.random.default_rng([seed, *name.encode()])

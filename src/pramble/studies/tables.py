@@ -1,0 +1,229 @@
+"""Tables 1 to 4: the vertices printed as optimal, the true optima, and all that α allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.information.bound import information_bound
+from pramble.information.measures import entropy
+from pramble.solvers.design import design
+from pramble.studies.family import best_placement, count_values
+from pramble.studies.printed import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
+from pramble.studies.study import Column, Result, Spread, Table, in_turn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pramble.studies.printed import Counts
+
+    Floats = NDArray[np.float64]
+
+CHUNK = 25
+SAME = 1e-10
+"""Losses below this are rounding."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is computed: scenarios, privacy, how many priors are drawn anew, how tight the proof."""
+
+    scenarios: tuple[str, ...] = SCENARIOS
+    alphas: tuple[float, ...] = ALPHAS
+    redraws: int = 500
+    tolerance: float = 1e-7
+
+
+@dataclass(frozen=True)
+class Row(Result):
+    """One row of a table: information in nats, with the bound that proves each optimum."""
+
+    scenario: str
+    alpha: float
+    counts: Counts
+    printed: float
+    optimum: str
+    family: float
+    family_bound: float
+    general: float
+    general_bound: float
+    ceiling: float
+
+    @property
+    def loss(self) -> float:
+        """The share of the family's best information that the printed vertex gives away."""
+        return max(0.0, 1 - self.printed / self.family)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the printed vertex is the optimum of its family."""
+        return self.loss < SAME
+
+
+@dataclass(frozen=True)
+class Redraws(Result):
+    """Scenario III over many priors drawn as described: what the printed vertex loses."""
+
+    alpha: float
+    losses: Floats
+
+    @property
+    def optimal(self) -> int:
+        """In how many draws the printed vertex is the optimum."""
+        return int((self.losses < SAME).sum())
+
+
+@dataclass(frozen=True)
+class Tables(Result):
+    """All rows, and the redraws of scenario III."""
+
+    rows: tuple[Row, ...]
+    redraws: tuple[Redraws, ...]
+    third: Floats
+
+    def of(self, scenario: str) -> tuple[Row, ...]:
+        """Return the rows of one scenario."""
+        return tuple(row for row in self.rows if row.scenario == scenario)
+
+
+def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Tables:
+    """Compute every row and the redraws of scenario III."""
+    prior = priors()
+    cases = [
+        (name, prior[name], alpha, config.tolerance)
+        for name in config.scenarios
+        for alpha in config.alphas
+    ]
+    drawn = draw_third(rng, config.redraws)
+    chunks = [
+        (drawn[start : start + CHUNK], alpha)
+        for alpha in config.alphas
+        for start in range(0, config.redraws, CHUNK)
+    ]
+    rows = each(table_row, cases)
+    losses = each(losses_of_third, chunks)
+    by_alpha = [
+        np.concatenate([part for (_, a), part in zip(chunks, losses, strict=True) if a == alpha])
+        for alpha in config.alphas
+    ]
+    return Tables(
+        rows=tuple(rows),
+        redraws=tuple(map(Redraws, config.alphas, by_alpha)),
+        third=prior["III"],
+    )
+
+
+def table_row(case: tuple[str, Floats, float, float]) -> Row:
+    """Compute one row: the printed vertex at its best placement, and two proven optima."""
+    name, prior, alpha, tolerance = case
+    counts = printed_counts(name, alpha)
+    family = design(prior, alpha, tolerance=tolerance)
+    general = design(prior, alpha, family="general", tolerance=tolerance)
+    return Row(
+        scenario=name,
+        alpha=alpha,
+        counts=counts,
+        printed=best_placement(prior, counts, alpha=alpha)[1],
+        optimum=in_words(family.keep, alpha),
+        family=family.value,
+        family_bound=family.bound,
+        general=general.value,
+        general_bound=general.bound,
+        ceiling=min(information_bound(alpha), entropy(prior)),
+    )
+
+
+def losses_of_third(case: tuple[Floats, float]) -> Floats:
+    """Return, for each drawn prior, the share of information that the printed vertex loses."""
+    drawn, alpha = case
+    counts = printed_counts("III", alpha)
+    printed = [best_placement(prior, counts, alpha=alpha)[1] for prior in drawn]
+    optima = [design(prior, alpha).value for prior in drawn]
+    return np.asarray(np.maximum(0.0, 1 - np.array(printed) / np.array(optima)))
+
+
+def in_words(keep: Floats, alpha: float) -> str:
+    """Name a vector of keep probabilities by the values of Proposition 2."""
+    counts = count_values(keep, alpha)
+    if counts is None:
+        return "another vertex"
+    names = zip(counts.as_tuple(), ("v_α", "v_−α", "v_min", "v_max"), strict=True)
+    return " + ".join(f"{number} {name}" for number, name in names if number)
+
+
+def tables(data: Tables) -> tuple[Table, ...]:
+    """Show one table a scenario, as printed and corrected, and the redraws."""
+    scenarios = list(dict.fromkeys(row.scenario for row in data.rows))
+    return (
+        *(scenario_table(name, data.of(name)) for name in scenarios),
+        redraw_table(data.redraws),
+    )
+
+
+def scenario_table(name: str, rows: tuple[Row, ...]) -> Table:
+    """Show one of the paper's tables beside the truth."""
+    number = SCENARIOS.index(name) + 1
+    return Table(
+        f"table-{number}",
+        f"Table {number}, scenario {name}. Printed: the counts of the paper. Information in nats.",
+        (
+            Column("α", "g"),
+            Column("# v_α"),
+            Column("# v_−α"),
+            Column("# v_min"),
+            Column("# v_max"),
+            Column("I printed", ".6f"),
+            Column("best in the family", text=True),
+            Column("I", ".6f"),
+            Column("proven ≤", ".6f"),
+            Column("printed loses", ".2%"),
+            Column("I best of all", ".6f"),
+            Column("proven ≤", ".6f"),
+            Column("universal bound", ".6f"),
+        ),
+        tuple(
+            (
+                row.alpha,
+                *row.counts.as_tuple(),
+                row.printed,
+                row.optimum,
+                row.family,
+                row.family_bound,
+                row.loss,
+                row.general,
+                row.general_bound,
+                row.ceiling,
+            )
+            for row in rows
+        ),
+    )
+
+
+def redraw_table(redraws: tuple[Redraws, ...]) -> Table:
+    """Show what the printed vertex of scenario III loses over many priors."""
+    return Table(
+        "table-3-redraws",
+        "Scenario III over priors drawn as described: what the printed vertex loses against the "
+        "best of the family.",
+        (
+            Column("α", "g"),
+            Column("draws"),
+            Column("printed is optimal in"),
+            Column("least loss", ".1e"),
+            Column("median loss", ".3%"),
+            Column("largest loss", ".3%"),
+        ),
+        tuple(
+            (
+                r.alpha,
+                len(r.losses),
+                r.optimal,
+                float(r.losses.min()),
+                float(np.median(r.losses)),
+                float(r.losses.max()),
+            )
+            for r in redraws
+        ),
+    )

@@ -1,0 +1,65 @@
+"""Every study gives its golden result again, whatever the number of processes."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from tests.studies.small import finished, golden_path, plain
+
+from pramble.studies.catalogue import NAMES
+from pramble.studies.parallel import Pooled, new_pool
+
+
+def same(found, golden, place):
+    """Assert that two plain documents agree: numbers to nine digits or so, all else exactly."""
+    assert type(found) is type(golden), place
+    if isinstance(golden, dict):
+        assert list(found) == list(golden), place
+        for key, value in golden.items():
+            same(found[key], value, f"{place}.{key}")
+    elif isinstance(golden, list):
+        assert len(found) == len(golden), place
+        for position, pair in enumerate(zip(found, golden, strict=True)):
+            same(*pair, f"{place}[{position}]")
+    elif isinstance(golden, float):
+        assert found == pytest.approx(golden, rel=1e-6, abs=1e-8), place
+    else:
+        assert found == golden, place
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_gives_its_golden_result(name):
+    golden = json.loads(golden_path(name).read_text(encoding="utf-8"))
+    same(plain(finished(name).data), golden, name)
+
+
+def test_the_comparison_tells_a_wrong_number():
+    with pytest.raises(AssertionError):
+        same({"a": [1.0, 2.0]}, {"a": [1.0, 2.00001]}, "x")
+
+
+def test_processes_do_not_change_the_result():
+    with new_pool(2) as pool:
+        pooled = finished("sex", each=Pooled(pool, "sex"))
+    same(plain(pooled.data), plain(finished("sex").data), "sex")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_read_only_and_stay_so(name):
+    data = pickle.loads(pickle.dumps(finished(name).data))
+    arrays = list(arrays_in(data))
+    assert all(not array.flags.writeable for array in arrays)
+    if name != "errata":
+        assert arrays
+
+
+def arrays_in(value):
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from arrays_in(item)
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            yield from arrays_in(getattr(value, name))
