@@ -53,6 +53,8 @@ from pramble.solvers.paper import (
     vertex_threshold,
 )
 from pramble.solvers.result import Design
+from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
+from pramble.solvers.tradeoff_plot import plot_tradeoff
 
 __version__ = "0.1.0"
 
@@ -60,6 +62,7 @@ __all__ = [
     "Assessment",
     "Calibration",
     "Certificate",
+    "Comparison",
     "Design",
     "Estimate",
     "Independence",
@@ -72,6 +75,7 @@ __all__ = [
     "Membership",
     "NotConverged",
     "NotIdentifiable",
+    "Pareto",
     "PrambleError",
     "PrivacyError",
     "Regression",
@@ -80,6 +84,7 @@ __all__ = [
     "assess",
     "calibrate",
     "certify",
+    "compare_designs",
     "compose",
     "conditional_entropy",
     "datasets",
@@ -95,8 +100,10 @@ __all__ = [
     "keep_probabilities",
     "mutual_information",
     "open_release",
+    "pareto_curve",
     "perturb",
     "perturb_file",
+    "plot_tradeoff",
     "privacy_constraints",
     "privacy_vertices",
     "product",

@@ -235,6 +235,16 @@ def test_a_column_of_a_frame_is_the_column_by_its_name():
     assert pramble.perturb(WORDS, TEXT, key=KEY) != frame["word"].tolist()
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_column_names_may_be_any_text(make):
+    plan = dict.fromkeys(("self", "", "row number", "exprs"), TEXT)
+    frame = make(dict.fromkeys(plan, WORDS))
+    out = pramble.perturb(frame, plan, key=KEY)
+    for name in plan:
+        assert as_list(out[name]) == pramble.perturb(WORDS, TEXT, key=KEY, column=name)
+        assert as_list(frame[name]) == WORDS
+
+
 def test_parts_make_the_whole():
     whole = pramble.perturb(FRAME, PLAN, key=KEY)
     parts = [

@@ -11,7 +11,9 @@ import pramble
 from pramble.engine import columns as columns_module
 from pramble.engine import keystream, sampling
 from pramble.engine.sampling import AliasSampler
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.general import General
+from pramble.mechanisms.labels import as_labels
 
 KEY = bytes(range(7, 39))
 PLAUSIBLE = 1e-6
@@ -26,6 +28,9 @@ MECHANISMS = {
     "randomised response": pramble.randomized_response(10, 1.0),
     "keep probabilities": pramble.keep_probabilities([0.9, 0.2, 0.5, 0.05]),
     "uniform rows, no table": pramble.randomized_response(400, 4.0),
+    "arcs": Arcs(
+        as_labels(40), as_labels(60), np.arange(40) * 3 % 60, np.arange(60) * 7 % 60, 13, 2**46 + 5
+    ),
     "general": pramble.Mechanism.from_matrix(random_matrix(10, 10, 1)),
     "wide": pramble.Mechanism.from_matrix(random_matrix(4, 300, 2)),
     "tall": pramble.Mechanism.from_matrix(random_matrix(7, 3, 3)),

@@ -12,7 +12,9 @@ from pramble.engine import alias
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.kernels import fill_rows_compiled
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import AliasSampler, UniformSampler, code_type, sampler
+from pramble.engine.sampling import AliasSampler, ArcSampler, UniformSampler, code_type, sampler
+from pramble.mechanisms.arcs import Arcs, least_low
+from pramble.mechanisms.labels import as_labels
 
 NARROW = Width(word=7, extra=4)
 KEY = bytes(range(32))
@@ -70,6 +72,29 @@ def test_uniform_kernel_draws_each_output_exactly_as_often_as_its_weight(drawer)
     weights = np.repeat(drawer.off[:, None], S, axis=1)
     np.fill_diagonal(weights, 2**11 - (S - 1) * drawer.off)
     assert np.array_equal(enumerated(drawer, S, S), weights)
+
+
+@st.composite
+def narrow_arcs(draw):
+    """Arcs with weights over 2**11, and their matrix."""
+    T = draw(st.integers(2, 9))
+    W, low = draw(st.integers(1, T - 1)), draw(st.integers(1, 2**11 // T))
+    high, raised = divmod(2**11 - (T - W) * low, W)
+    positions = np.array(draw(st.lists(st.integers(0, T - 1), min_size=1, max_size=4)))
+    slots = np.array(draw(st.permutations(range(T))))
+    pattern = [high + 1] * raised + [high] * (W - raised) + [low] * (T - W)
+    weights = np.zeros((len(positions), T), dtype=np.int64)
+    for x, position in enumerate(positions):
+        for distance in range(T):
+            weights[x, slots[(position - distance) % T]] = pattern[distance]
+    lengths, steps = (raised, W - raised, T - W), (high + 1, high, low)
+    return ArcSampler(positions, slots, lengths, steps, NARROW), weights
+
+
+@given(narrow_arcs())
+def test_arc_kernel_draws_each_output_exactly_as_often_as_its_weight(case):
+    drawer, weights = case
+    assert np.array_equal(enumerated(drawer, *weights.shape), weights)
 
 
 @given(narrow_weights())
@@ -159,9 +184,17 @@ def lengths_between(edges, outcomes, T):
     return held
 
 
+def arcs(S, alpha, seed=0):
+    rng = np.random.default_rng(seed)
+    width = max(1, S // 5)
+    positions, slots = rng.integers(0, S, S), rng.permutation(S)
+    return Arcs(as_labels(S), as_labels(S), positions, slots, width, least_low(S, width, alpha))
+
+
+@pytest.mark.parametrize("kind", ["response", "arcs"])
 @pytest.mark.parametrize("S", [2, 10, 256, 257, 3000])
-def test_small_and_large_inputs_are_drawn_alike(S):
-    m = pramble.randomized_response(S, 3.0)
+def test_small_and_large_inputs_are_drawn_alike(S, kind):
+    m = pramble.randomized_response(S, 3.0) if kind == "response" else arcs(S, 3.0)
     drawer, stream = sampler(m), KeyStream(KEY, "a")
     codes = np.random.default_rng(1).integers(0, S, 70_001).astype(code_type(m))
     fast, slow = np.empty_like(codes), np.empty_like(codes)

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import pramble
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.general import General
 from pramble.mechanisms.labels import as_labels
@@ -72,11 +73,28 @@ def products(draw):
     return pramble.product([draw(factor), draw(factor)])
 
 
+@st.composite
+def arcs(draw):
+    """Arcs on a circle, square or not, from narrow to wide."""
+    size, outputs = draw(st.integers(2, 7)), draw(st.integers(2, 8))
+    width = draw(st.integers(1, outputs - 1))
+    rng = np.random.default_rng(draw(seeds))
+    return Arcs(
+        as_labels(size),
+        as_labels(outputs, what="outputs"),
+        rng.integers(0, outputs, size),
+        rng.permutation(outputs),
+        width,
+        draw(st.integers(1, TOTAL // outputs)),
+    )
+
+
 KINDS = {
     "uniform": uniform_rows(),
     "response": responses(),
     "general": generals(),
     "tiny": tiny_generals(),
+    "arcs": arcs(),
     "product": products(),
 }
 """Every kind of mechanism; a new kind joins here and is then under every law."""

@@ -45,7 +45,8 @@ def start(source, target, ledger, **options):
     )
 
 
-def test_a_kill_at_any_moment_leaves_nothing_or_everything(people_file, tmp_path):
+@pytest.mark.parametrize("moments", [5, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_leaves_nothing_or_everything(people_file, tmp_path, moments):
     ledger = tmp_path / "ledger.sqlite"
     whole = start(people_file, tmp_path / "first", ledger)
     whole.stdout.readline()
@@ -53,8 +54,8 @@ def test_a_kill_at_any_moment_leaves_nothing_or_everything(people_file, tmp_path
     assert whole.communicate(timeout=120)[0] == "done\n"
     duration = time.monotonic() - begun
     complete = 0
-    for share in np.linspace(0.1, 1.1, 6):
-        target = tmp_path / "out" / f"{share:.2f}"
+    for share in np.linspace(0.1, 1.1, moments):
+        target = tmp_path / "out" / f"{share:.3f}"
         run = start(people_file, target, ledger)
         run.stdout.readline()
         time.sleep(share * duration)

@@ -1,4 +1,4 @@
-"""Tables of a census file, randomised in two columns and recovered with nominal coverage."""
+"""Two-way tables of a real file, randomised at α = 4 a column, recovered at nominal coverage."""
 
 from itertools import combinations
 

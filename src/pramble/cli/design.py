@@ -1,16 +1,20 @@
 """``pramble design``: which matrix is best at this privacy, and how do we know."""
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.errors import InvalidData, InvalidPrior
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pramble.solvers.result import Design
 
 LEAK = (
@@ -50,6 +54,16 @@ def design(
     matrix: Annotated[
         Path | None, typer.Option(help="Write the labelled matrix to this CSV file.")
     ] = None,
+    information_at_least: Annotated[
+        float | None,
+        typer.Option(help="General family: share of the best information to keep, as 0.95."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare all families, and their trade-offs.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="With --compare: draw it to this SVG, PNG or PDF file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
     """Find the best matrix at a given privacy, with a proof that none is better.
@@ -57,6 +71,8 @@ def design(
     Examples
     --------
       pramble design --alpha 1 --prior 0.5,0.3,0.2 --categories a,b,c
+
+      pramble design --alpha 1 --prior 0.5,0.3,0.2 --compare --plot tradeoff.svg
 
       pramble design --alpha 1 --from people.csv --column region --matrix region.csv
     """
@@ -75,6 +91,11 @@ def design(
         probabilities = [1 / uniform] * max(uniform, 0)
     else:
         probabilities = numbers(prior or "")
+    if compare:
+        show_comparison(probabilities, alpha, tolerance=tolerance, plot=plot, as_json=as_json)
+        return
+    if plot is not None:
+        raise typer.BadParameter("--plot goes with --compare", param_hint="--plot")
     answer = pramble.design(
         probabilities,
         alpha,
@@ -84,6 +105,7 @@ def design(
         invariant=invariant,
         symmetric=symmetric,
         keep_at_least=keep_at_least,
+        information_at_least=information_at_least,
         tolerance=tolerance,
         time_limit=time_limit,
     )
@@ -162,5 +184,12 @@ def document(answer: "Design") -> dict[str, Any]:
             for level in answer.levels
         ],
         "notes": list(answer.notes),
+        "figures": figures(answer.details),
         "mechanism": answer.mechanism.to_json(),
     }
+
+
+def figures(details: "Mapping[str, Any]") -> dict[str, Any]:
+    """Return the numbers of a solver's report; what is infinite is null."""
+    numbers = {name: value for name, value in details.items() if isinstance(value, int | float)}
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -58,6 +58,11 @@ class Column:
         labels = self.mechanism.output_labels.values
         return range(len(labels)) if counts_up(labels) else labels
 
+    @cached_property
+    def arrow_outputs(self) -> Any:
+        """The labels of the outputs as an Arrow array of their own type."""
+        return decoding.natural_arrow_labels(self.outputs)
+
     def draw(self, codes: Codes, rows: Rows) -> Codes:
         """Return the drawn output code of each row."""
         out = np.empty_like(codes)
@@ -77,7 +82,7 @@ class Column:
         """Return a randomised Arrow array, or chunked array, of the same type."""
         codes = self.draw(self.encoder.arrow(values, rows), rows)
         if self.from_text:
-            return decoding.natural_arrow_labels(self.outputs).take(pa.array(codes))
+            return self.arrow_outputs.take(pa.array(codes))
         if isinstance(values, pa.ChunkedArray):
             return decoding.arrow_chunks(codes, self.outputs, like=values)
         return decoding.arrow_values(codes, self.outputs, like=values.type)

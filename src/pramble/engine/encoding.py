@@ -154,8 +154,11 @@ class Encoder:
         values, kind = comparable(values, self.column)
         known = representable(self.by_type[kind], values.type)
         declared = pa.array(list(known), type=values.type)
-        table = np.array([*known.values(), UNDECLARED], dtype=np.int32)
         found = pc.index_in(values, value_set=declared, skip_nulls=True)
+        if not found.null_count:
+            table = np.fromiter(known.values(), dtype=self.dtype)
+            return np.asarray(table[found.to_numpy()])
+        table = np.array([*known.values(), UNDECLARED], dtype=np.int32)
         codes: Codes = table[found.fill_null(len(known)).to_numpy()]
         if values.null_count and self.null_code != UNDECLARED:
             codes[values.is_null().to_numpy(zero_copy_only=False)] = self.null_code

@@ -45,8 +45,16 @@ def perturb_frame(frame: Any, columns: Columns, *, row_number: str | None, first
     if frame.implementation.is_pyarrow():
         return replaced_in_table(frame.to_native(), drawn)
     if frame.implementation.is_polars():
-        return frame.to_native().with_columns(**drawn)
-    return frame.to_native().assign(**drawn)
+        return frame.to_native().with_columns(list(drawn.values()))
+    return replaced_in_pandas(frame.to_native(), drawn)
+
+
+def replaced_in_pandas(frame: Any, drawn: Mapping[str, Any]) -> Any:
+    """Return a pandas frame with some columns replaced; the one that came in is left alone."""
+    outcome = frame.copy(deep=False)
+    for name, values in drawn.items():
+        outcome[name] = values
+    return outcome
 
 
 def replaced_in_table(table: Any, drawn: Mapping[str, Any]) -> Any:

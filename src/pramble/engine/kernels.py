@@ -69,3 +69,26 @@ def draw_uniform(
                 found += 1
             out[i] = z + 1 if z >= x else z
     return found
+
+
+@compiled
+def draw_arc(
+    codes: Any, words: Any, circle: Any, stretches: Any, extra: int, out: Any, ties: Any
+) -> int:
+    """Draw a distance and walk it back on the circle; list and count the rows that were tied."""
+    positions, slots = circle
+    distances, units, steps = stretches
+    found = 0
+    last = (np.int64(1) << np.int64(extra)) - np.int64(1)
+    for i in range(len(codes)):
+        lowest = np.int64(words[i]) << np.int64(extra)
+        stretch = (1 if lowest >= units[1] else 0) + (1 if lowest >= units[2] else 0)
+        step = steps[stretch]
+        passed = np.int64(np.uint64(lowest - units[stretch]) // np.uint64(step))
+        end = units[stretch] + (passed + 1) * step
+        if lowest + last >= end:
+            ties[found] = i
+            found += 1
+        slot = positions[codes[i]] - (distances[stretch] + passed)
+        out[i] = slots[slot + len(slots) if slot < 0 else slot]
+    return found

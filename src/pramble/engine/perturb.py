@@ -180,11 +180,16 @@ def perturb_many(
         from pramble.engine.lazy import perturb_lazy
 
         return perturb_lazy(data, columns, row_number=row_number, first_row=first_row)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_pyspark():
+    if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
         from pramble.engine.spark import perturb_spark
 
         return perturb_spark(data, columns, row_number=row_number, first_row=first_row)
     raise unknown(data, "a plan for several columns")
+
+
+def is_spark(implementation: Any) -> bool:
+    """Whether a lazy frame is Spark's, classic or through Connect."""
+    return bool(implementation.is_pyspark() or implementation.is_pyspark_connect())
 
 
 def unknown(data: Any, plan: str) -> InvalidData:

@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import cached_property, partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.keystream import KeyStream, Rows, picked
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.product import Product
@@ -168,6 +169,43 @@ class UniformSampler(WordSampler):
 
 
 @dataclass(frozen=True)
+class ArcSampler(WordSampler):
+    """Draws a distance on the circle, which has one law for every category, and walks it back.
+
+    ``lengths`` are the numbers of slots with the weights in ``steps``, from the position on.
+    """
+
+    positions: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    lengths: tuple[int, int, int]
+    steps: tuple[int, int, int]
+    width: Width
+
+    @cached_property
+    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first distance and the first unit of each of the three stretches."""
+        units = [length * step for length, step in zip(self.lengths, self.steps, strict=True)]
+        return np.cumsum([0, *self.lengths[:2]]), np.cumsum([0, *units[:2]])
+
+    def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
+        """Return the output that each (code, word, extra) stands for."""
+        unit = (words.astype(np.int64) << self.width.extra) | extras
+        distances, units = self.bounds
+        stretch = (unit >= units[1]).astype(np.int64) + (unit >= units[2])
+        steps = np.array(self.steps)
+        distance = distances[stretch] + (unit - units[stretch]) // steps[stretch]
+        return np.asarray(self.slots[(self.positions[codes] - distance) % len(self.slots)])
+
+    def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
+        """Write what words alone decide and list the other rows."""
+        from pramble.engine.kernels import draw_arc
+
+        circle = (self.positions, self.slots)
+        stretches = (*self.bounds, np.array(self.steps))
+        return int(draw_arc(codes, words, circle, stretches, self.width.extra, out, ties))
+
+
+@dataclass(frozen=True)
 class ProductSampler(Sampler):
     """Draws each factor of a product from a stream of its own."""
 
@@ -203,6 +241,18 @@ def _(mechanism: UniformRows) -> Sampler:
     if len(mechanism.off) > CLOSED_FORM_ABOVE:
         return UniformSampler(mechanism.off, FULL)
     return AliasSampler.of(mechanism.weights)
+
+
+@sampler.register
+def _(mechanism: Arcs) -> Sampler:
+    T, W, r = len(mechanism.slots), mechanism.width, mechanism.raised
+    return ArcSampler(
+        mechanism.positions,
+        mechanism.slots,
+        (r, W - r, T - W),
+        (mechanism.high + 1, mechanism.high, mechanism.low),
+        FULL,
+    )
 
 
 @sampler.register

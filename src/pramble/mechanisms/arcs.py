@@ -78,7 +78,8 @@ class Arcs(Mechanism):
 
     @cached_property
     def _split(self) -> tuple[int, int]:
-        return divmod(TOTAL - (len(self.slots) - self.width) * self.low, self.width)
+        within = TOTAL - (len(self.slots) - self.width) * self.low
+        return within // self.width, within % self.width
 
     @cached_property
     def pattern(self) -> Integers:

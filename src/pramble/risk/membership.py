@@ -18,6 +18,7 @@ from pramble.risk.support import Codes
 
 Floats = NDArray[np.float64]
 MOVES = 3
+LARGEST_BATCH = 50_000
 KEPT = 5
 """Draws of each chain that are kept whole, for the risk after randomisation."""
 
@@ -95,9 +96,14 @@ class Chain:
     z: NDArray[np.int16] = field(init=False)
     alpha: Floats = field(init=False)
     levels: Floats = field(init=False)
+    masks: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         K = self.model.profiles
+        self.masks = np.ones((len(self.rules), len(self.shape), max(self.shape)), dtype=bool)
+        for number, rule in enumerate(self.rules):
+            for axis, mask in rule.masks.items():
+                self.masks[number, axis, : len(mask)] = mask
         self.z = self.rng.integers(0, K, self.codes.shape).astype(np.int16)
         self.alpha = np.full(K, 1 / K)
         used = np.arange(max(self.shape)) < np.array(self.shape)[:, None]
@@ -133,24 +139,17 @@ class Chain:
 
     def _augment(self, uses: Floats, spread: Floats) -> None:
         """Add records in impossible cells, as many as fall there before n fall elsewhere."""
-        from pramble.risk.membership_kernels import simulate
+        from pramble.risk.membership_kernels import add_barred, simulate
 
         n, columns = self.codes.shape
         missing, drawn = n, 0
         while missing:
-            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), 4 * n + 64)
+            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), LARGEST_BATCH)
             codes, z = np.zeros((batch, columns), np.int32), np.zeros((batch, columns), np.int16)
             simulate(self.alpha, self.levels, self.rng.random((batch, 2 * columns)), codes, z)
-            barred = np.any([rule.holds(codes) for rule in self.rules], axis=0)
-            passed = np.cumsum(~barred)
-            if passed[-1] >= missing:
-                end = int(np.searchsorted(passed, missing)) + 1
-                codes, z, barred = codes[:end], z[:end], barred[:end]
-            missing -= int((~barred).sum())
-            drawn += len(codes)
-            np.add.at(uses, (np.arange(columns), codes[barred], z[barred]), 1.0)
-            held = (z[barred][:, :, None] == np.arange(len(self.alpha))).sum(axis=1)
-            np.add.at(spread, (np.arange(len(self.alpha)), held), 1.0)
+            passed, possible = add_barred(codes, z, self.masks, missing, uses, spread)
+            missing -= possible
+            drawn += passed
         self.possible = n / drawn
 
 

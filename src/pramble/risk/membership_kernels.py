@@ -71,6 +71,46 @@ def simulate(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def _barred(record: Any, masks: Any) -> bool:  # pragma: no cover - compiled
+    """Whether any rule holds: ``masks[r, j, x]`` allows level x of column j to fulfil rule r."""
+    for r in range(masks.shape[0]):
+        held = True
+        for j in range(len(record)):
+            if not masks[r, j, record[j]]:
+                held = False
+                break
+        if held:
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+def add_barred(
+    codes: Any, z: Any, masks: Any, wanted: int, uses: Any, spread: Any
+) -> Any:  # pragma: no cover - compiled
+    """Go through drawn records until ``wanted`` are possible; count in the impossible ones.
+
+    Returns how many records were gone through, and how many of them were possible.
+    """
+    records, columns = codes.shape
+    held = np.zeros(spread.shape[0], np.int64)
+    possible = 0
+    for i in range(records):
+        if possible == wanted:
+            return i, possible
+        if not _barred(codes[i], masks):
+            possible += 1
+            continue
+        held[:] = 0
+        for j in range(columns):
+            uses[j, codes[i, j], z[i, j]] += 1
+            held[z[i, j]] += 1
+        for k in range(len(held)):
+            spread[k, held[k]] += 1
+    return records, possible
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
 def mixture_probabilities(
     cells: Any, tables: Any, weights: Any, out: Any
 ) -> None:  # pragma: no cover - compiled

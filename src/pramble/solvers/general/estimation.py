@@ -12,8 +12,7 @@ from pramble.solvers.general.column_generation import Watch
 from pramble.solvers.general.convex import Variance
 from pramble.solvers.general.estimation_bounds import MOST_ENUMERATED, spread_bound
 from pramble.solvers.general.figures import figures, warnings
-from pramble.solvers.general.information import information_share
-from pramble.solvers.general.labelling import named_mechanism
+from pramble.solvers.general.information import information_share, named
 from pramble.solvers.general.mixtures import best_mixture
 from pramble.solvers.general.relaxed import Relaxed, relaxed_design
 from pramble.solvers.general.square import Square, SquareSearch
@@ -50,7 +49,7 @@ def solve(problem: Problem) -> Design:
     squares, stopped = squares_for(problem, floor=floor, watch=watch)
     candidates += [named(problem, one.matrix(problem.alpha)) for one in squares]
     if not floor or not candidates:
-        candidates.append(randomized_response(problem.labels, problem.alpha))
+        candidates.append(randomized_response(problem.labels.values, problem.alpha))
     return finished(problem, candidates, bound=bound, stopped=stopped)
 
 
@@ -74,13 +73,6 @@ def mixture_matrix(relaxed: Relaxed, alpha: float) -> Floats:
     """Return the row-stochastic matrix of a relaxed design."""
     columns = relaxed.theta[:, None] * np.where(relaxed.sets, math.exp(alpha), 1.0)
     return np.asarray((columns / columns.sum(axis=0)).T)
-
-
-def named(problem: Problem, matrix: Floats) -> Mechanism:
-    """Round a matrix and name its columns."""
-    return named_mechanism(
-        matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
-    )
 
 
 def squares_for(problem: Problem, *, floor: float, watch: Watch) -> tuple[list[Square], str]:

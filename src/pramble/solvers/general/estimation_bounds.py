@@ -41,7 +41,7 @@ MARGIN = 1e-9
 
 def all_sets(size: int) -> NDArray[np.bool_]:
     """Return every set of ``size`` categories, one per row."""
-    return (np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1
+    return np.asarray((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 == 1)
 
 
 def violations(patterns: Floats, optimum: Optimum, prior: Floats) -> Floats:
@@ -56,7 +56,7 @@ def enumerated_violations(optimum: Optimum, prior: Floats, alpha: float) -> Floa
     found = []
     for start in range(0, 1 << S, CHUNK):
         rows = np.arange(start, min(start + CHUNK, 1 << S))
-        patterns = 1 + a1 * ((rows[:, None] >> np.arange(S)) & 1)
+        patterns = np.asarray(1 + a1 * ((rows[:, None] >> np.arange(S)) & 1), dtype=np.float64)
         found.append(violations(patterns, optimum, prior))
     return np.concatenate(found)
 
@@ -142,7 +142,7 @@ def spreads(variance: Variance) -> Floats:
 
 def centred(d: Floats) -> Floats:
     """Return the matrix of the weighted spread around the weighted mean."""
-    return np.diag(d) - np.outer(d, d) / d.sum()
+    return np.asarray(np.diag(d) - np.outer(d, d) / d.sum())
 
 
 def spectral_root(variance: Variance, d: Floats) -> tuple[Floats, Floats]:

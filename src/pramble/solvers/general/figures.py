@@ -49,21 +49,20 @@ def outputs_used(mechanism: Mechanism) -> int:
     return int(mechanism.weights.any(axis=0).sum())
 
 
+ADVICE = (
+    'Ask for objective="estimation", or give up a share of the information with '
+    "information_at_least."
+)
+
+
 def warnings(prior: Floats, alpha: float, report: dict[str, Any]) -> tuple[str, ...]:
     """Return sentences about identifiability."""
-    size = len(prior)
+    size, rank, variance = len(prior), report["rank"], report["estimation_variance"]
+    if math.isinf(variance):
+        problem = f"p is not identifiable from this release: the matrix has rank {rank} of {size}."
+        return (f"{problem} {ADVICE}",)
     plain = estimation_variance(prior, randomized_response(size, alpha))
-    if math.isinf(report["estimation_variance"]):
-        return (
-            f"p is not identifiable from this release: the matrix has rank {report['rank']} of "
-            f'{size}. Ask for objective="estimation", or give up a share of the information with '
-            "information_at_least.",
-        )
-    if report["estimation_variance"] > MUCH_WORSE * plain:
-        return (
-            "p is barely identifiable from this release: its variance is "
-            f"{report['estimation_variance'] / plain:.2g} times that of randomised response. Ask "
-            'for objective="estimation", or give up a share of the information with '
-            "information_at_least.",
-        )
+    if variance > MUCH_WORSE * plain:
+        times = f"{variance / plain:.2g} times that of randomised response"
+        return (f"p is barely identifiable from this release: its variance is {times}. {ADVICE}",)
     return ()

@@ -38,7 +38,7 @@ def solve(problem: Problem) -> Design:
 
         return solve_invariant(problem)
     share = information_share(problem)
-    watch = Watch(problem.tolerance, problem.time_limit, problem.progress)
+    watch = Watch(problem.tolerance / 2, problem.time_limit, problem.progress)
     ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
     quick = closed_forms(problem)
     value = max(mutual_information(problem.prior, one) for one in quick)
@@ -48,15 +48,21 @@ def solve(problem: Problem) -> Design:
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
-    candidates = [*quick, *mechanisms(problem, best, floor=floor, watch=watch)]
-    return finished(problem, candidates, bound=bound, floor=floor, stopped=best.stopped)
+    matrices, stopped = [best.matrix(problem.alpha)], best.stopped
+    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
+        try:
+            matrices += steadier(problem, best, floor=floor, watch=watch)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+    candidates = [*quick, *(named(problem, matrix) for matrix in matrices)]
+    return finished(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
 def information_share(problem: Problem) -> float:
     """Return the share of the best information below which no candidate may fall."""
     asked = problem.information_at_least
     if asked is None:
-        return 1 - problem.tolerance / 2
+        return 1 - 0.45 * problem.tolerance
     if not 0 <= asked <= 1:
         raise InvalidInput(
             "information_at_least is a share of the best information, between 0 and 1; "
@@ -68,31 +74,23 @@ def information_share(problem: Problem) -> float:
 def closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response, and arcs where they exist, when the outputs are the same."""
     if problem.outputs != "same":
-        return [randomized_response(problem.labels, problem.alpha)]
-    response: Mechanism = randomized_response(problem.labels, problem.alpha)
+        return [randomized_response(problem.labels.values, problem.alpha)]
+    response: Mechanism = randomized_response(problem.labels.values, problem.alpha)
     if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
 
 
-def mechanisms(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Mechanism]:
-    """Return exact mechanisms: the best mixture, and steadier ones above the floor."""
-    matrices = [best.matrix(problem.alpha)]
-    if best.stopped == "tolerance" and problem.size <= MOST_COMPLETED:
-        matrices += steadier(problem, best, floor=floor, watch=watch)
-    return [
-        named_mechanism(
-            matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
-        )
-        for matrix in matrices
-    ]
+def named(problem: Problem, matrix: Floats) -> Mechanism:
+    """Round a matrix and name its columns."""
+    return named_mechanism(
+        matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
+    )
 
 
 def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
-    if problem.outputs != "same":
-        return []
     whole = completed(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:

@@ -53,7 +53,7 @@ def named_mechanism(
     """
     S, used = matrix.shape
     names = output_labels(outputs, labels, used)
-    rounded = Mechanism.from_matrix(matrix, labels, used, alpha=alpha)
+    rounded = Mechanism.from_matrix(matrix, labels.values, used, alpha=alpha)
     same = len(names) == S and names == labels
     places = best_places(prior, matrix) if same else np.arange(used)
     weights = np.zeros((S, len(names)), dtype=np.int64)

@@ -47,7 +47,7 @@ def better(one: Mixture, other: Mixture) -> Mixture:
 
 def _over_groups(prior: Floats, alpha: float, most: int, watch: Watch) -> Mixture:
     groups = merged_groups(prior, most)
-    mass = np.bincount(groups, weights=prior)
+    mass = np.asarray(np.bincount(groups, weights=prior), dtype=np.float64)
     inner = Watch(watch.tolerance / 4, watch.time_limit, watch.progress, watch.started)
     merged = generate(mass, alpha, start=first_sets(mass, alpha), watch=inner)
     prices = spread_prices(merged.prices, groups, prior)

@@ -1,6 +1,8 @@
 """Compiled branch and bound over high sets; imported on first use."""
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -8,9 +10,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+compiled: Callable[[Kernel], Kernel] = njit(cache=True)
 
 
-@njit(cache=True)
+@compiled
 def excess(t: float) -> float:
     """Return (1+t)·log(1+t) − t, by its series when t is small."""
     if abs(t) < 1e-3:
@@ -19,7 +24,7 @@ def excess(t: float) -> float:
     return (1 + t) * math.log1p(t) - t
 
 
-@njit(cache=True)
+@compiled
 def relaxed(
     first: int,
     mass: float,
@@ -49,10 +54,10 @@ def relaxed(
         cost += w[i] * (target[i] - mass) / p[i]
         mass = target[i]
         break
-    return slope * mass - excess(a1 * mass) - cost
+    return float(slope * mass - excess(a1 * mass) - cost)
 
 
-@njit(cache=True)
+@compiled
 def relaxed_by_sums(
     first: int,
     mass: float,
@@ -78,10 +83,10 @@ def relaxed_by_sums(
     if low < len(p) and mass < target[low]:
         cost += w[low] * (target[low] - mass) / p[low]
         mass = target[low]
-    return slope * mass - excess(a1 * mass) - cost
+    return float(slope * mass - excess(a1 * mass) - cost)
 
 
-@njit(cache=True)
+@compiled
 def branch_and_bound(
     p: Floats,
     w: Floats,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.solvers.general.column_generation import Watch
+from pramble.solvers.general.column_generation import Watch, polished
 from pramble.solvers.general.convex import Optimum, Variance, optimal_mixture
 from pramble.solvers.general.estimation_bounds import (
     MOST_ENUMERATED,
@@ -15,6 +15,7 @@ from pramble.solvers.general.estimation_bounds import (
     spread_bound,
     violations,
 )
+from pramble.solvers.general.pricing import Gain
 from pramble.solvers.general.starts import random_circulants
 
 Floats = NDArray[np.float64]
@@ -22,8 +23,7 @@ Sets = NDArray[np.bool_]
 
 GAP = 5e-4
 MOST_ROUNDS = 40
-MOST_COLUMNS = 900
-BATCH = 150
+BATCH = 60
 WHOLE = 8
 
 
@@ -53,7 +53,7 @@ def relaxed_design(
     sets = all_sets(S) if S <= WHOLE else first_sets(prior)
     best: Relaxed | None = None
     for _ in range(MOST_ROUNDS):
-        optimum = optimal_mixture(1 + np.expm1(alpha) * sets, variance, tolerance=GAP / 20)
+        optimum = optimal_mixture(patterns_of(sets, np.expm1(alpha)), variance, tolerance=GAP / 20)
         if few:
             worth = enumerated_violations(optimum, prior, alpha)
             bound = max(bound, sharp_bound(optimum, float(worth.max())))
@@ -63,20 +63,21 @@ def relaxed_design(
         best = Relaxed(sets, optimum.theta, optimum.variance, bound, "search")
         watch.tell(best.variance, bound)
         if best.variance - bound <= GAP * best.variance:
-            return _trimmed(best, "tolerance")
+            return _trimmed(best, alpha, "tolerance")
         if watch.left() <= 0:
-            return _trimmed(best, "time limit")
+            return _trimmed(best, alpha, "time limit")
         grown = with_new(sets, optimum.theta, new)
         if len(grown) == len(sets) and (grown == sets).all():
             break
         sets = grown
     assert best is not None, "at least one round was made"
-    return _trimmed(best, best.stopped)
+    return _trimmed(best, alpha, best.stopped)
 
 
-def _trimmed(found: Relaxed, stopped: str) -> Relaxed:
-    used = found.theta > 1e-7 * found.theta.max()
-    return Relaxed(found.sets[used], found.theta[used], found.variance, found.bound, stopped)
+def _trimmed(found: Relaxed, alpha: float, stopped: str) -> Relaxed:
+    used = found.theta > 1e-6 * found.theta.max()
+    theta = polished(found.sets[used], found.theta[used], Gain(alpha))
+    return Relaxed(found.sets[used], theta, found.variance, found.bound, stopped)
 
 
 def first_sets(prior: Floats) -> Sets:
@@ -84,7 +85,7 @@ def first_sets(prior: Floats) -> Sets:
     S = len(prior)
     rng = np.random.default_rng(S)
     single = np.eye(S, dtype=np.bool_)
-    turns = np.vstack(list(random_circulants(S, max(4, 240 // S), rng)))
+    turns = np.vstack(list(random_circulants(S, max(4, 120 // S), rng)))
     return np.unique(np.vstack([single, ~single, turns]), axis=0)
 
 
@@ -93,15 +94,16 @@ def chosen_sets(worth: Floats, size: int) -> Sets:
     count = min(BATCH, len(worth))
     top = np.argpartition(-worth, count - 1)[:count]
     top = top[worth[top] > 0]
-    return (top[:, None] >> np.arange(size)) & 1 == 1
+    return np.asarray((top[:, None] >> np.arange(size)) & 1 == 1)
 
 
 def with_new(sets: Sets, theta: Floats, new: Sets) -> Sets:
     """Return the columns in use and the new ones, each once; others while there is room."""
+    S = sets.shape[1]
     order = np.argsort(-theta)
     used = order[theta[order] > 1e-6 * theta.max()]
     spare = order[theta[order] <= 1e-6 * theta.max()]
-    room = max(MOST_COLUMNS - len(used) - len(new), 0)
+    room = max(S * (S + 1) // 2 + 2 * BATCH - len(used) - len(new), 0)
     return np.unique(np.vstack([sets[used], new, sets[spare[:room]]]), axis=0)
 
 
@@ -116,18 +118,23 @@ def climbed(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:
         worth = flip_values(optimum, current, prior, a1)
         best = worth.argmax(axis=1)
         rows = np.arange(len(current))
-        now = violations(1 + a1 * current, optimum, prior)
+        now = violations(patterns_of(current, a1), optimum, prior)
         better = worth[rows, best] > now + 1e-12 * optimum.variance
         if not better.any():
             break
         current[rows[better], best[better]] ^= True
-    worth = violations(1 + a1 * current, optimum, prior)
+    worth = violations(patterns_of(current, a1), optimum, prior)
     return np.unique(current[worth > 0], axis=0)
+
+
+def patterns_of(sets: Sets, a1: float) -> Floats:
+    """Return the two-valued columns of some high sets."""
+    return np.asarray(1 + a1 * sets, dtype=np.float64)
 
 
 def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:
     """Return the violation after flipping each category of each set."""
-    patterns = 1 + a1 * sets
+    patterns = patterns_of(sets, a1)
     step = np.where(sets, -a1, a1)
     image = patterns @ optimum.gradient
     squares = (image * patterns).sum(axis=1)[:, None]

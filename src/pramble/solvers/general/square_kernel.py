@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from pramble.solvers.general.pricing_kernel import excess
+from pramble.solvers.general.pricing_kernel import compiled, excess
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -16,7 +15,7 @@ SMALLEST = 1e-9
 PENALTY = 60.0
 
 
-@njit(cache=True)
+@compiled
 def flipped(
     x: int,
     j: int,
@@ -60,7 +59,7 @@ def flipped(
     return total, factor
 
 
-@njit(cache=True)
+@compiled
 def apply_flip(
     x: int,
     j: int,
@@ -92,7 +91,7 @@ def apply_flip(
             gram[i, k] += factor * (factor * corner * u[i] * u[k] - u[i] * g[k] - g[i] * u[k])
 
 
-@njit(cache=True)
+@compiled
 def anneal(
     high: Sets,
     inverse: Floats,

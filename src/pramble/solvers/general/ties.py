@@ -93,7 +93,7 @@ def steadiest_mixture(
     """
     gain = Gain(alpha)
     optimum = optimal_mixture(
-        1 + gain.a1 * sets,
+        np.asarray(1 + gain.a1 * sets, dtype=np.float64),
         Variance(prior, workload),
         tolerance=1e-4,
         gains=gain(sets @ prior),

@@ -1,0 +1,166 @@
+"""Trade-offs: information against α for every family, and against estimation variance."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pramble.errors import InvalidInput
+from pramble.information.bound import information_bound
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import entropy, mutual_information
+from pramble.information.priors import as_prior
+from pramble.mechanisms.base import read_only
+from pramble.mechanisms.exponential import check_alpha
+from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.design import design
+
+Floats = NDArray[np.float64]
+
+SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
+
+
+class Curves:
+    """Columns of equal length, read-only."""
+
+    def __post_init__(self) -> None:
+        for part in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            column = read_only(np.array(getattr(self, part.name), dtype=np.float64))
+            object.__setattr__(self, part.name, column)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]  # every subclass is a dataclass
+
+    def to_json(self) -> dict[str, list[float]]:
+        """Return the columns as lists of numbers."""
+        return {part.name: getattr(self, part.name).tolist() for part in fields(self)}  # type: ignore[arg-type]  # every subclass is a dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Curves):
+    r"""Mutual information against α, in nats.
+
+    Attributes
+    ----------
+    alpha : array
+    response : array
+        Randomised response.
+    uniform : array
+        The best matrix of the paper's family.
+    general : array
+        The best matrix of all.
+    ceiling : array
+        The least of the universal bound and H(X).
+    """
+
+    alpha: Floats
+    response: Floats
+    uniform: Floats
+    general: Floats
+    ceiling: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Pareto(Curves):
+    r"""Information against estimation variance at one α.
+
+    Attributes
+    ----------
+    share : array
+        The share of the best information that was asked for; 0 for the design for estimation.
+    information : array
+        In nats.
+    variance : array
+        n times the summed asymptotic variance of the estimate of p; infinite when p is not
+        identifiable.
+    """
+
+    share: Floats
+    information: Floats
+    variance: Floats
+
+
+def compare_designs(
+    prior: ArrayLike, alphas: Iterable[float], *, tolerance: float = 1e-6
+) -> Comparison:
+    r"""Return the information of every family against α.
+
+    Parameters
+    ----------
+    prior : (S,) array_like
+    alphas : iterable of float
+    tolerance : float
+        Proven gap of each design.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import pramble
+    >>> c = pramble.compare_designs([0.4, 0.3, 0.15, 0.1, 0.05], [1.0])
+    >>> c.response.round(4), c.uniform.round(4), c.general.round(4), c.ceiling.round(4)
+    (array([0.0955]), array([0.1057]), array([0.122]), array([0.1233]))
+    """
+    p = as_prior(prior)
+    levels = [check_alpha(alpha) for alpha in alphas]
+    if not levels:
+        raise InvalidInput("A comparison needs at least one alpha; found none.")
+
+    def best(family: str, alpha: float) -> float:
+        return design(p, alpha, family=family, tolerance=tolerance).value
+
+    return Comparison(
+        np.array(levels),
+        np.array([mutual_information(p, randomized_response(len(p), alpha)) for alpha in levels]),
+        np.array([best("uniform", alpha) for alpha in levels]),
+        np.array([best("general", alpha) for alpha in levels]),
+        np.array([min(information_bound(alpha), entropy(p)) for alpha in levels]),
+    )
+
+
+def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SHARES) -> Pareto:
+    r"""Return how much estimation variance each share of the best information costs.
+
+    For every share a general matrix of least variance among those that carry at least so much of
+    the best information; last, the general design for estimation. A point that another one beats in
+    both is left out.
+
+    Parameters
+    ----------
+    prior : (S,) array_like
+    alpha : float
+    shares : iterable of float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Pareto
+        Sorted by information, largest first.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> curve = pramble.pareto_curve([0.4, 0.3, 0.2, 0.1], 1.0, shares=[1.0, 0.9])
+    >>> bool((curve.information[:-1] > curve.information[1:]).all())
+    True
+    >>> bool((curve.variance[:-1] > curve.variance[1:]).all())
+    True
+    """
+    p = as_prior(prior)
+    designs = [
+        (share, design(p, alpha, family="general", information_at_least=share)) for share in shares
+    ]
+    designs.append((0.0, design(p, alpha, family="general", objective="estimation")))
+    points = sorted(
+        (-one.information, estimation_variance(p, one.mechanism), share) for share, one in designs
+    )
+    kept: list[tuple[float, float, float]] = []
+    for point in points:
+        if not kept or point[1] < kept[-1][1]:
+            kept.append(point)
+    information, variance, share = (np.array(column) for column in zip(*kept, strict=True))
+    return Pareto(share, -information, variance)

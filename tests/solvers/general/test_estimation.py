@@ -1,0 +1,136 @@
+"""Designs for estimation: the relaxed optimum, its bound, and square matrices."""
+
+import numpy as np
+import pytest
+
+import pramble
+from pramble.solvers.general.block_designs import block_designs
+from pramble.solvers.general.convex import Variance, optimal_mixture
+from pramble.solvers.general.estimation import query_variance
+from pramble.solvers.general.estimation_bounds import all_sets, spread_bound
+from pramble.solvers.general.square import SquareSearch
+from pramble.solvers.general.starts import circulant
+
+SCENARIO_I = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
+
+
+def estimation(prior, alpha, **options):
+    return pramble.design(prior, alpha, family="general", objective="estimation", **options)
+
+
+# "The mathematics, checked", section 3: the A-optimal values of scenario I.
+@pytest.mark.parametrize(("alpha", "optimum", "square"), [(0.5, 126.60, 170), (1.0, 29.43, 40.5)])
+def test_scenario_one(alpha, optimum, square):
+    free = estimation(SCENARIO_I, alpha, outputs="free")
+    assert free.value == pytest.approx(optimum, rel=5e-4)
+    assert free.bound <= free.value <= free.bound * (1 + 1e-3)
+    assert free.mechanism.outputs[:2] == ("z1", "z2")
+    assert free.certificate.satisfies(alpha)
+    same = estimation(SCENARIO_I, alpha)
+    assert same.mechanism.shape == (10, 10)
+    assert free.bound * (1 - 1e-3) <= same.value < square
+    assert same.bound == pytest.approx(free.bound, rel=1e-3)
+    assert same.value == pytest.approx(pramble.estimation_variance(SCENARIO_I, same.mechanism))
+    assert same.certificate.satisfies(alpha)
+
+
+@pytest.mark.parametrize("size", [7, 11, 13, 21, 31])
+def test_flat_priors_get_the_block_design(size):
+    prior = np.full(size, 1 / size)
+    alpha = 0.5
+    best = min(SquareSearch(prior, alpha).evaluate(sets).variance for sets in block_designs(size))
+    d = estimation(prior, alpha)
+    assert d.value <= best * (1 + 1e-9)
+    assert d.bound <= d.value
+
+
+def test_sixty_categories_beat_randomised_response_fourfold():
+    prior = np.arange(1, 61) ** -0.5
+    prior /= prior.sum()
+    d = estimation(prior, 0.5)
+    plain = pramble.estimation_variance(prior, pramble.randomized_response(60, 0.5))
+    assert plain > 4 * d.value
+    assert d.bound <= d.value
+    assert d.certificate.satisfies(0.5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_never_worse_than_randomised_response(seed):
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(6))
+    alpha = float(rng.uniform(0.3, 5))
+    d = estimation(prior, alpha)
+    plain = pramble.estimation_variance(prior, pramble.randomized_response(6, alpha))
+    assert d.value <= plain * (1 + 1e-9)
+    assert d.bound <= d.value
+    assert d.certificate.satisfies(alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_no_mixture_of_all_sets_beats_either_bound(alpha):
+    rng = np.random.default_rng(3)
+    prior = rng.dirichlet(np.ones(7))
+    workload = rng.normal(size=(4, 7))
+    patterns = 1 + np.expm1(alpha) * all_sets(7)
+    for queries in (None, workload):
+        best = optimal_mixture(patterns, Variance(prior, queries), tolerance=1e-6).variance
+        assert spread_bound(prior, alpha, queries) <= best * (1 + 1e-9)
+        d = estimation(prior, alpha, workload=queries, outputs="free")
+        assert d.bound <= best * (1 + 1e-9)
+        assert d.value == pytest.approx(best, rel=2e-3)
+
+
+def test_a_workload_gets_its_own_design():
+    ranges = np.tril(np.ones((10, 10)))
+    d = estimation(SCENARIO_I, 1.0, workload=ranges)
+    other = estimation(SCENARIO_I, 1.0)
+    assert d.value < query_variance(SCENARIO_I, other.mechanism, ranges)
+    assert d.value == pytest.approx(query_variance(SCENARIO_I, d.mechanism, ranges))
+    inverse = np.linalg.inv(d.mechanism.matrix)
+    released = SCENARIO_I @ d.mechanism.matrix
+    covariance = inverse.T @ (np.diag(released) - np.outer(released, released)) @ inverse
+    assert d.value == pytest.approx(np.trace(ranges @ covariance @ ranges.T))
+
+
+def test_a_floor_of_information_is_kept():
+    best = pramble.design(SCENARIO_I, 1.0, family="general").value
+    d = estimation(SCENARIO_I, 1.0, information_at_least=0.97)
+    assert d.information >= 0.97 * best
+    assert d.value < 60
+
+
+def test_the_local_search_updates_what_it_would_compute_anew():
+    rng = np.random.default_rng(0)
+    search = SquareSearch(SCENARIO_I, 1.0)
+    block = np.zeros(10, dtype=bool)
+    block[[0, 1, 3]] = True
+    found = search.improve(circulant(block), rng=rng, steps=4000)
+    again = search.evaluate(found.sets)
+    assert found.variance == pytest.approx(again.variance, rel=1e-9)
+    mechanism = pramble.Mechanism.from_matrix(found.matrix(1.0), alpha=1.0)
+    direct = pramble.estimation_variance(SCENARIO_I, mechanism)
+    assert found.variance == pytest.approx(direct, rel=1e-9)
+    assert found.information == pytest.approx(pramble.mutual_information(SCENARIO_I, mechanism))
+
+
+@pytest.mark.parametrize("size", range(5, 66))
+def test_block_designs_are_balanced(size):
+    for blocks in block_designs(size):
+        shared = blocks.astype(int) @ blocks.T
+        assert len(set(np.diagonal(shared))) == 1
+        assert len(set(shared[~np.eye(size, dtype=bool)])) == 1
+
+
+def test_the_known_sizes_have_block_designs():
+    known = {7, 11, 13, 15, 16, 19, 21, 23, 31, 35, 37, 40, 43, 47, 57, 59, 63, 64, 67, 71, 73}
+    assert {size for size in range(5, 74) if block_designs(size)} == known
+
+
+def test_ctrl_c_returns_the_best_so_far(monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pramble.solvers.general.square.SquareSearch.improve", stop)
+    d = estimation(np.full(7, 1 / 7), 1.0)
+    assert d.stopped == "interrupted"
+    assert d.certificate.satisfies(1.0)

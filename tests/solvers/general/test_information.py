@@ -1,0 +1,231 @@
+"""The best of all matrices: against the whole linear programme, references and bounds."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import pramble
+from pramble.solvers.general.column_generation import Watch, generate
+from pramble.solvers.general.estimation_bounds import all_sets
+from pramble.solvers.general.mixtures import best_mixture, first_sets, proven_bound
+from pramble.solvers.general.pricing import Gain
+
+SCENARIO_I = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
+SCENARIO_II = np.array(
+    [0.0336, 0.1059, 0.1697, 0.0962, 0.0180, 0.0062, 0.1097, 0.0005, 0.1233, 0.3369]
+)
+
+
+def enumerated(prior, alpha):
+    """The optimum of the linear programme over all 2^S columns."""
+    sets = all_sets(len(prior))
+    gain = Gain(alpha)
+    solved = linprog(
+        -gain(sets @ prior) / np.exp(alpha),
+        A_eq=(1 + gain.a1 * sets.T) / np.exp(alpha),
+        b_eq=np.full(len(prior), np.exp(-alpha)),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert solved.status == 0
+    return -solved.fun * np.exp(alpha)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ten_priors_equal_the_programme_over_all_columns(seed):
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.full(10, rng.choice([0.3, 1.0, 5.0])))
+    alpha = float(rng.choice([0.3, 0.5, 1.0, 2.0, 4.0]))
+    d = pramble.design(prior, alpha, family="general")
+    truth = enumerated(prior, alpha)
+    assert d.value == pytest.approx(truth, rel=1e-6)
+    assert d.bound >= truth * (1 - 1e-9)
+    assert d.gap <= 1e-6
+    assert d.certificate.satisfies(alpha)
+
+
+# Reference optima of "The mathematics, checked", section 3, and the same runs to nine digits.
+REFERENCES = [
+    (SCENARIO_I, 0.5, 0.031135984),
+    (SCENARIO_I, 1.0, 0.123271213),
+    (SCENARIO_I, 1.5, 0.272394278),
+    (SCENARIO_I, 2.0, 0.467711647),
+    (SCENARIO_I, 4.0, 1.380600247),
+    (SCENARIO_II, 0.5, 0.031116858),
+    (SCENARIO_II, 1.0, 0.123280665),
+    (SCENARIO_II, 1.5, 0.270766101),
+    (SCENARIO_II, 2.0, 0.461188710),
+    (np.full(10, 0.1), 0.5, 0.031102376),
+    (np.full(10, 0.1), 1.0, 0.122366304),
+    (np.full(10, 0.1), 2.0, 0.474356298),
+]
+
+
+@pytest.mark.parametrize(("prior", "alpha", "optimum"), REFERENCES)
+def test_reference_optima(prior, alpha, optimum):
+    d = pramble.design(prior, alpha, family="general")
+    assert d.value == pytest.approx(optimum, rel=1e-6)
+    assert d.gap <= 1e-6
+    assert d.stopped == "tolerance"
+    assert d.certificate.satisfies(alpha)
+    assert d.mechanism.shape == (10, 10)
+    assert d.mechanism.outputs == d.mechanism.categories
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_forty_categories_close_the_gap_under_the_universal_bound(alpha, power):
+    prior = np.arange(1, 41) ** -power
+    prior /= prior.sum()
+    best = best_mixture(prior, alpha, Watch(1e-6))
+    assert best.value <= best.bound <= best.value * (1 + 1e-6)
+    assert best.bound <= pramble.information_bound(alpha)
+    assert best.theta.min() > 0
+    rows = best.theta @ np.where(best.sets, np.exp(alpha), 1.0)
+    assert rows == pytest.approx(np.ones(40), abs=1e-9)
+
+
+def test_any_prices_prove_a_bound():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        prior = rng.dirichlet(np.ones(8))
+        alpha = float(rng.uniform(0.2, 3))
+        truth = enumerated(prior, alpha)
+        prices = truth * prior * rng.uniform(-0.5, 2, 8)
+        assert proven_bound(prior, alpha, prices, slack=0.0) >= truth
+
+
+def test_merged_categories_still_prove_a_bound_for_all():
+    prior = np.arange(1, 1001) ** -1.0
+    prior /= prior.sum()
+    best = best_mixture(prior, 2.0, Watch(1e-4))
+    assert best.value <= best.bound <= best.value * (1 + 1e-4)
+    assert best.sets.shape[1] == 1000
+
+
+def test_impossible_categories_are_allowed():
+    prior = np.array([0.5, 0.0, 0.3, 0.2])
+    d = pramble.design(prior, 1.0, family="general")
+    smaller = pramble.design(prior[prior > 0], 1.0, family="general")
+    assert d.value == pytest.approx(smaller.value, rel=1e-6)
+    assert d.certificate.satisfies(1.0)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 12.0, 24.0, 40.0])
+def test_extreme_alphas(alpha):
+    d = pramble.design(SCENARIO_I, alpha, family="general", tolerance=1e-5)
+    assert d.certificate.satisfies(alpha)
+    assert d.value <= d.bound <= min(pramble.information_bound(alpha), pramble.entropy(SCENARIO_I))
+    assert d.gap <= 1e-5
+
+
+def test_two_categories():
+    d = pramble.design([0.7, 0.3], 1.0, family="general")
+    assert d.value == pytest.approx(enumerated(np.array([0.7, 0.3]), 1.0), rel=1e-6)
+
+
+def test_a_lone_possible_category_carries_nothing():
+    d = pramble.design([1.0, 0.0, 0.0], 1.0, family="general")
+    assert d.value == pytest.approx(0.0, abs=1e-12)
+    assert d.certificate.satisfies(1.0)
+
+
+def test_giving_up_information_buys_variance():
+    best = pramble.design(SCENARIO_I, 1.0, family="general")
+    steadier = pramble.design(SCENARIO_I, 1.0, family="general", information_at_least=0.95)
+    assert steadier.value >= 0.95 * best.value
+    assert steadier.details["rank"] == 10
+    assert steadier.details["estimation_variance"] < 45
+    assert best.details["estimation_variance"] > 1e3 * steadier.details["estimation_variance"]
+    assert any("identifiable" in note for note in best.notes)
+    assert not steadier.notes
+
+
+def test_labels_keep_as_many_values_as_any_naming_of_the_columns():
+    d = pramble.design(SCENARIO_I, 4.0, family="general")
+    rng = np.random.default_rng(0)
+    others = [
+        SCENARIO_I @ np.diagonal(d.mechanism.matrix[:, rng.permutation(10)]) for _ in range(300)
+    ]
+    assert d.kept >= max(others)
+
+
+def test_free_outputs_have_generated_labels():
+    d = pramble.design(SCENARIO_I, 1.0, family="general", outputs="free")
+    assert d.mechanism.outputs == ("z1", "z2", "z3")
+    assert d.value == pytest.approx(0.123271213, rel=1e-6)
+    with pytest.raises(pramble.InvalidInput, match="needs 3 outputs"):
+        pramble.design(SCENARIO_I, 1.0, family="general", outputs=2)
+    with pytest.raises(pramble.InvalidInput, match="a share of the best"):
+        pramble.design(SCENARIO_I, 1.0, family="general", information_at_least=1.5)
+
+
+def test_ctrl_c_returns_the_best_so_far():
+    prior = np.random.default_rng(0).dirichlet(np.ones(30))
+    calls = []
+
+    def stop(value, bound):
+        calls.append((value, bound))
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+
+    d = pramble.design(prior, 2.0, family="general", progress=stop)
+    assert d.stopped == "interrupted"
+    assert d.certificate.satisfies(2.0)
+    assert d.gap == pytest.approx((calls[-1][1] - calls[-1][0]) / calls[-1][0], rel=1e-3)
+    values, bounds = zip(*calls, strict=True)
+    assert (np.diff(values) >= -1e-12).all()
+    assert (np.diff(bounds) <= 0).all()
+
+
+def test_ctrl_c_while_looking_for_a_steadier_matrix_returns_the_best(monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pramble.solvers.general.information.steadiest_square", stop)
+    d = pramble.design(SCENARIO_I, 2.0, family="general")
+    assert d.stopped == "interrupted"
+    assert d.gap <= 1e-6
+
+
+def test_a_time_limit_returns_the_gap_it_has():
+    prior = np.random.default_rng(0).dirichlet(np.ones(60))
+    d = pramble.design(prior, 2.0, family="general", time_limit=1e-6)
+    assert d.stopped == "time limit"
+    assert 0 < d.gap < 0.1
+    assert d.certificate.satisfies(2.0)
+
+
+def test_a_bad_start_is_mended_by_the_empty_set():
+    mixture = generate(SCENARIO_I, 1.0, start=first_sets(SCENARIO_I, 1.0)[:1], watch=Watch(1e-6))
+    assert mixture.value == pytest.approx(0.123271213, rel=1e-6)
+
+
+def test_a_hundred_thousand_categories():
+    S = 100_000
+    prior = np.arange(1, S + 1) ** -0.5
+    d = pramble.design(prior / prior.sum(), 1.0, family="general", tolerance=1e-6)
+    assert d.gap < 1e-6
+    assert d.certificate.satisfies(1.0)
+    assert d.mechanism.shape == (S, S)
+    assert 0 < d.kept < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 4.0, 6.0])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_a_hundred_categories(alpha, power):
+    prior = np.arange(1, 101) ** -power
+    d = pramble.design(prior / prior.sum(), alpha, family="general")
+    assert d.gap <= 1e-6
+    assert d.bound <= pramble.information_bound(alpha)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_a_thousand_categories(alpha, power):
+    prior = np.arange(1, 1001) ** -power
+    d = pramble.design(prior / prior.sum(), alpha, family="general", tolerance=1e-4)
+    assert d.gap <= 1e-4
+    assert d.certificate.satisfies(alpha)
