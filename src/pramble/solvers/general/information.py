@@ -27,7 +27,8 @@ Floats = NDArray[np.float64]
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
 
 MOST_STORED = 5000
-MOST_COMPLETED = 1000
+MOST_COMPLETED = 400
+MOST_TRADED = 1500
 LARGEST_ALPHA = 25.0
 
 
@@ -49,7 +50,8 @@ def solve(problem: Problem) -> Design:
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
     matrices, stopped = [best.matrix(problem.alpha)], best.stopped
-    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
+    most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
+    if stopped == "tolerance" and problem.size <= most and problem.outputs == "same":
         try:
             matrices += steadier(problem, best, floor=floor, watch=watch)
         except KeyboardInterrupt:
@@ -114,6 +116,8 @@ def finished(
     ]
     _, negative, k = min(enough)
     report = figures(prior, candidates[k])
+    if stopped != "interrupted" and bound + negative <= -negative * problem.tolerance:
+        stopped = "tolerance"
     return Design(
         mechanism=candidates[k],
         prior=prior,

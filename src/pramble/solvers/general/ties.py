@@ -8,7 +8,7 @@ from pramble.solvers.general.column_generation import Mixture, Watch
 from pramble.solvers.general.convex import Variance, optimal_mixture
 from pramble.solvers.general.pricing import Gain
 from pramble.solvers.general.square import Square, SquareSearch
-from pramble.solvers.general.starts import random_circulants, structured
+from pramble.solvers.general.starts import best_random_circulant, random_circulants, structured
 
 Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
@@ -26,16 +26,21 @@ def steadiest_square(
     search = SquareSearch(prior, alpha, floor=floor)
     rng = np.random.default_rng(S)
     watch = Watch(watch.tolerance, min(SECONDS, watch.left()))
-    starts = [*structured(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
+    sizes = best.sets.sum(axis=1)
+    starts = [
+        best_random_circulant(S, k, count=200, rng=rng)
+        for k in sorted({int(sizes.min()), round(float(sizes.mean())), int(sizes.max())})
+        if 0 < k < S
+    ]
+    starts += [*structured(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
     if best.sets.shape[0] == S:
-        starts.append(best.sets)
+        starts.insert(0, best.sets)
     found = []
     for start in starts:
         if watch.left() <= 0:
             break
+        found.append(search.evaluate(start))
         found.append(search.improve(start, rng=rng, steps=20_000, watch=watch))
-        if best.sets.shape[0] == S and start is starts[-1]:
-            found.append(search.evaluate(start))
     kept = [one for one in found if one is not None and one.information >= floor]
     return min(kept, key=lambda one: one.variance, default=None)
 
