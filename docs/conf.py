@@ -21,9 +21,11 @@ html_title = "pramble"
 html_math_renderer = "mathml"
 html_theme_options = {
     "show_toc_level": 2,
+    "navbar_center": [],
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
 }
+html_sidebars = {"**": ["globaltoc.html"]}
 exclude_patterns = ["_build"]
 numpydoc_show_class_members = False
 html_static_path = ["_static"]

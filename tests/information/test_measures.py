@@ -99,6 +99,14 @@ def test_variance_is_infinite_when_nothing_identifies_the_prior(matrix):
     assert pramble.estimation_variance(prior, m) == math.inf
 
 
+def test_rows_that_are_flat_but_for_rounding_identify_nothing():
+    for size in (3, 7, 1000):
+        flat = pramble.keep_probabilities(np.full(size, 1 / size))
+        assert pramble.estimation_variance(np.full(size, 1 / size), flat) == math.inf
+        barely = pramble.randomized_response(size, 1e-3)
+        assert pramble.estimation_variance(np.full(size, 1 / size), barely) < 1e13
+
+
 def test_uniform_rows_with_flat_rows():
     flat = pramble.keep_probabilities([0.25, 0.5, 0.5, 0.25])
     assert pramble.estimation_variance([0.25] * 4, flat) == math.inf

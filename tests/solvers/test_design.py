@@ -119,3 +119,10 @@ def test_ints_and_counts_as_categories():
         True,
         None,
     )
+
+
+@pytest.mark.parametrize("family", ["uniform", "general"])
+@pytest.mark.parametrize("alpha", [1e-300, 1e-17])
+def test_an_alpha_that_weights_cannot_show_is_refused(family, alpha):
+    with pytest.raises(pramble.PrivacyError, match="too small"):
+        pramble.design([0.2, 0.3, 0.5], alpha, family=family)

@@ -85,9 +85,12 @@ def _variance(mechanism: Mechanism, p: Floats) -> float:
 
 @_variance.register
 def _(mechanism: UniformRows, p: Floats) -> float:
-    r"""In O(S): :math:`\hat p_z = (c_z - t)/d_z`, d = keep − off, t a mean of the shares c."""
+    r"""In O(S): :math:`\hat p_z = (c_z - t)/d_z`, d = keep − off, t a mean of the shares c.
+
+    A row whose keep and off weights differ by less than S units is flat but for its rounding.
+    """
     difference = (mechanism.keep - mechanism.off) / TOTAL
-    stuck = int((difference == 0).sum())
+    stuck = int((np.abs(mechanism.keep - mechanism.off) < len(p)).sum())
     if stuck > 1:
         return math.inf
     if stuck == 1:

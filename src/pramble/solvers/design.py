@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.errors import InvalidInput, InvalidPrior
+from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
 from pramble.mechanisms.exponential import check_alpha
 from pramble.mechanisms.labels import Label, Labels, as_labels
 from pramble.solvers.problem import Floats, Problem, Progress
 from pramble.solvers.result import Design
+
+SMALLEST_ALPHA = 2.0**-52
 
 SOLVERS = {
     ("uniform", "information"): "pramble.solvers.uniform_information",
@@ -117,7 +119,7 @@ def design(
         raise InvalidPrior("A design needs at least two categories; the prior has one.")
     problem = Problem(
         prior=p,
-        alpha=check_alpha(alpha),
+        alpha=representable(alpha),
         labels=labels_for(p, categories),
         family=family,
         objective=objective,
@@ -155,6 +157,17 @@ def solver_for(problem: Problem) -> Callable[[Problem], Design]:
             )
     solve: Callable[[Problem], Design] = module.solve
     return solve
+
+
+def representable(alpha: float) -> float:
+    """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
+    value = check_alpha(alpha)
+    if value < SMALLEST_ALPHA:
+        raise PrivacyError(
+            f"alpha = {value!r} is too small: weights over 2**53 cannot tell it from zero. "
+            "Use a larger alpha."
+        )
+    return value
 
 
 def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:

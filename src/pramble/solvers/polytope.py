@@ -70,7 +70,7 @@ def simplex(n: int, a: Fraction) -> tuple[Corner, ...]:
     From :math:`M_1 \le a(1-m_2)/n`, :math:`m_1 \ge (1-m_2)/(na)` and :math:`m_2 \ge 1/(na+1)`,
 
     .. math:: a M_1 - m_1 \le (1-m_2)\frac{a^3-1}{na} \le \frac{a^3-1}{na+1} \le a-1
-              \iff a \le n-1,
+              \Leftrightarrow a \le n-1,
 
     so the fourth constraint is implied; so is the second, as :math:`a \le n`. Five inequalities in
     four variables are left, which bound a simplex: each vertex drops one of them.
