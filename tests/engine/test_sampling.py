@@ -21,7 +21,7 @@ KEY = bytes(range(32))
 
 
 def enumerated(drawer, S, T, *, width=NARROW):
-    """How often each output comes over every word and every extra, by the compiled kernel."""
+    """How often each output comes over every word and every extra, on every path."""
     words = np.arange(1 << width.word, dtype=np.uint32)
     counts = np.zeros((S, T), dtype=np.int64)
     ties = np.empty(len(words), dtype=np.int64)
@@ -29,13 +29,12 @@ def enumerated(drawer, S, T, *, width=NARROW):
         codes = np.full(len(words), x, dtype=np.uint8)
         for extra in range(1 << width.extra):
             out = np.empty(len(words), dtype=np.uint8)
-            drawer.draw(
-                codes,
-                words,
-                out=out,
-                ties=ties,
-                extras_at=lambda tied, extra=extra: np.full(len(tied), extra, dtype=np.uint32),
-            )
+
+            def extras_at(tied, extra=extra):
+                return np.full(len(tied), extra, dtype=np.uint32)
+
+            drawer.draw(codes, words, out=out, ties=ties, extras_at=extras_at)
+            assert np.array_equal(drawer.plain(codes, words, extras_at=extras_at), out)
             counts[x] += np.bincount(out, minlength=T)
             extras = np.full(len(words), extra, dtype=np.uint32)
             assert np.array_equal(drawer.exact(codes, words, extras), out)

@@ -30,7 +30,7 @@ PIECE = 1 << 16
 SMALL_PIECE = 1 << 13
 """Rows that NumPy draws at a time: its many arrays of them fit the cache."""
 
-COMPILED_ABOVE = 1 << 24
+COMPILED_ABOVE = 1 << 23
 """So many values are drawn by NumPy before compiled code has loaded."""
 
 CLOSED_FORM_ABOVE = 256
@@ -65,6 +65,8 @@ class Sampler(ABC):
 class WordSampler(Sampler):
     """Draws from one word per row, and further bits where the word does not decide."""
 
+    width: Width
+
     @abstractmethod
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
         """Return the output that each (code, word, extra) stands for: the law itself."""
@@ -81,12 +83,25 @@ class WordSampler(Sampler):
         for start in range(0, len(codes), size):
             piece = slice(start, start + size)
             part = rows[piece]
-            words = stream.words(part)
+            words, further = stream.words(part), partial(extras_of, stream, part)
             if compiled:
-                further = partial(extras_of, stream, part)
                 self.draw(codes[piece], words, out=out[piece], ties=ties, extras_at=further)
             else:
-                out[piece] = self.exact(codes[piece], words, stream.extras(part))
+                out[piece] = self.plain(codes[piece], words, extras_at=further)
+
+    def plain(self, codes: Codes, words: Codes, *, extras_at: Callable[[Codes], Codes]) -> Codes:
+        """Draw by NumPy. The further bits of a row are read only where they can matter.
+
+        In every sampler the units of a word that give one output follow each other, so a word
+        decides if the least and the greatest further bits agree.
+        """
+        least = np.zeros(len(words), dtype=np.uint32)
+        greatest = np.full(len(words), (1 << self.width.extra) - 1, dtype=np.uint32)
+        drawn = self.exact(codes, words, least)
+        tied = np.flatnonzero(drawn != self.exact(codes, words, greatest))
+        if len(tied):
+            drawn[tied] = self.exact(codes[tied], words[tied], extras_at(tied))
+        return drawn
 
     def draw(
         self,

@@ -7,6 +7,7 @@ act on the last axis, so one call serves a vector of shares and a whole table.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,7 @@ class DenseOperator(Operator):
         return DenseRightInverse(np.asarray(G, dtype=np.float64), M)
 
 
-def inverts(M: Floats, G: Floats) -> bool:
+def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:
     """Whether MG is the identity up to rounding, which a singular matrix need not show in G."""
     return bool(np.abs(M @ G - np.eye(len(M))).max() < 1e-6)
 
