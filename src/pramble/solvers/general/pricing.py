@@ -52,8 +52,9 @@ class Gain:
         return np.asarray(self.slope - self.a1 * np.log1p(self.a1 * mass))
 
     def mass_at(self, price: Floats) -> Floats:
-        r"""Return the mass where :math:`\varphi' = price`; at least 0."""
-        return np.maximum(np.expm1((self.slope - price) / self.a1) / self.a1, 0.0)
+        r"""Return the mass where :math:`\varphi' = price`; at least 0, enormous when price ≪ 0."""
+        exponent = np.minimum((self.slope - price) / self.a1, 700.0)
+        return np.maximum(np.expm1(exponent) / self.a1, 0.0)
 
 
 def price(
