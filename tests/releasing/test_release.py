@@ -72,6 +72,25 @@ def test_the_same_key_repeats_the_release_and_is_written_nowhere(people_file, tm
     assert KEY.hex() not in repr(first)
 
 
+def test_a_key_used_twice_with_other_mechanisms_or_another_file_shares_no_bits(people, tmp_path):
+    """With shared bits a value kept at the smaller α would always be kept at the larger."""
+    path, other = tmp_path / "people.parquet", tmp_path / "others.parquet"
+    pq.write_table(people, path)
+    pq.write_table(people.slice(0, people.num_rows - 1), other)
+    plan = {"columns": {"SEX": {"categories": ["Male", "Female"]}}}
+    true = np.array(people["SEX"].to_pylist())
+
+    def kept(source, alpha, name):
+        data = release(source, tmp_path / name, plan={**plan, "alpha": alpha}, key=KEY).data
+        return np.array(data["SEX"].to_pylist())[: len(true) - 1] == true[:-1]
+
+    low, high, shifted = kept(path, 1.0, "a"), kept(path, 1.1, "b"), kept(other, 1.0, "c")
+    for again in (high, shifted):
+        share = (low & ~again).mean()
+        assert abs(share - low.mean() * (1 - again.mean())) < 6 * 0.5 / np.sqrt(len(low))
+        assert share > 0.1
+
+
 def test_a_key_file_is_the_owners_alone_and_elsewhere(people_file, tmp_path):
     path = tmp_path / "key.bin"
     release(people_file, tmp_path / "out", plan=PLAN, key=KEY, key_file=path)
