@@ -371,6 +371,21 @@ def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path
         release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0)
 
 
+def test_the_confidential_file_is_no_public_prior(people_file, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    people_file.rename(folder / "one.parquet")
+    link = tmp_path / "census.parquet"
+    link.symlink_to(folder / "one.parquet")
+    settings = {"columns": {"AGE": {"categories": AGES}}, "alpha": 2.0, "prior": "public"}
+    for source in (folder, folder / "one.parquet"):
+        with pytest.raises(PrivacyError, match="'AGE' must come from a public source"):
+            release(source, tmp_path / "out", **settings, prior_file=str(link))
+    copy = tmp_path / "another.parquet"
+    copy.write_bytes(link.read_bytes())
+    release(folder, tmp_path / "out", **settings, prior_file=str(copy))
+
+
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):

@@ -20,11 +20,11 @@ BLOCK = 1 << 20
 def bound_key(key: bytes, source: Path, *, mechanisms: Mapping[str, Mechanism]) -> bytes:
     r"""Return a key of its own for one content of the source and one set of mechanisms.
 
-    Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`: where
-    one keeps a value and the other, with another matrix or another row in that place, does not, the
-    pair can be impossible under one true value and possible under the next. A private prior is
-    drawn anew at every run, so the same call may well have another matrix. Bits of a bound key
-    agree only where file and mechanisms agree, and then the two releases are one.
+    Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
+    with another matrix, or another record in the same row, a pair of released values can be
+    impossible under one true value and possible under the next. A private prior is drawn anew at
+    every run, so the same call may well have another matrix. Bits of a bound key agree only where
+    file and mechanisms agree, and then the two releases are one.
 
     Parameters
     ----------

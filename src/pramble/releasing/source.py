@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData
+from pramble.releasing.order import Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -208,18 +209,19 @@ def label_type(labels: Sequence[Any]) -> Any:
 
 def count_values(
     source: Source, columns: Sequence[ColumnPlan]
-) -> tuple[int, dict[str, Counter[Any]]]:
-    """Count the rows, and the values of each column of a plan as its mechanism will see them."""
+) -> tuple[int, dict[str, Counter[Any]], dict[str, Neighbours]]:
+    """Count rows, the values of each column as its mechanism will see them, and like neighbours."""
     counts: dict[str, Counter[Any]] = {column.name: Counter() for column in columns}
+    neighbours = {column.name: Neighbours() for column in columns}
     rows = 0
     for batch in source.batches([column.name for column in columns]):
         rows += batch.num_rows
         for plan, values in zip(columns, batch.columns, strict=True):
-            for pair in (
-                prepared(values, plan, csv=source.format == "csv").value_counts().to_pylist()
-            ):
+            ready = prepared(values, plan, csv=source.format == "csv")
+            for pair in ready.value_counts().to_pylist():
                 counts[plan.name][pair["values"]] += pair["counts"]
-    return rows, counts
+            neighbours[plan.name].add(ready)
+    return rows, counts, neighbours
 
 
 def seen_labels(name: str, counts: Mapping[Any, int], *, most: int = 10_000) -> tuple[Any, ...]:
