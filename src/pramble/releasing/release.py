@@ -139,7 +139,8 @@ def release(
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
         return Release(None, manifest(job, {}), job.mechanisms, outcome)
     entry = account.entered(job.spent, columns=list(job.mechanisms), target=target)
-    with entry, building(target) as folder:
+    with entry as building_in, building(target) as folder:
+        building_in(folder)
         secret = secrets.token_bytes(32) if key is None else key
         bound = bound_key(secret, job.source.path, mechanisms=job.mechanisms)
         document, outcome = write_folder(
