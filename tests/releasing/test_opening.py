@@ -51,6 +51,11 @@ def test_a_changed_data_file_is_refused(folder):
         (lambda d: d["columns"].reverse(), "lists the columns"),
         (lambda d: d["columns"][0].pop("mechanism"), "mechanism of column 'SEX'"),
         (lambda d: d["columns"][0]["mechanism"].update(kind="magic"), "mechanism of column 'SEX'"),
+        (lambda d: d["columns"][0].update(alpha=0.5), "states α = 0.5 for column 'SEX'"),
+        (lambda d: d["columns"][0].pop("alpha"), "lacks its alpha"),
+        (lambda d: d["alpha"].update(total=0.25), "states α = 0.25 in total"),
+        (lambda d: d["alpha"].update(total_exact="1/4", total=0.25), "its columns spend"),
+        (lambda d: d["alpha"].update(total_exact="1/0"), "is no number"),
         (lambda d: d["data"].update(file="../people.parquet"), "must be one of"),
         (
             lambda d: d["columns"][0]["mechanism"].update(categories=["Male", "Nobody"]),
