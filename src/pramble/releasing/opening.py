@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData
+from pramble.mechanisms.labels import label_key
 from pramble.privacy.certificate import certify
 from pramble.releasing.manifest import MANIFEST, file_sha256, plan_of, read_manifest
 from pramble.releasing.source import label_type, open_dataset
@@ -163,28 +164,36 @@ def check_alpha(release: Release) -> None:
                 f"{MANIFEST} is not that of the release: it states α = {column['alpha']!r} for "
                 f"column {name!r}, which its mechanism does not satisfy."
             )
-        spent += Fraction(column["alpha"]) + rational(column["prior"]["alpha_exact"])
+        spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
     stated = release.manifest["alpha"]
-    if spent != rational(stated["total_exact"]) or Fraction(stated["total"]) < spent:
+    if spent != rational(stated["total_exact"]) or rational(stated["total"]) < spent:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states α = {stated['total']!r} in total; "
             f"its columns spend {float(spent)!r}."
         )
 
 
-def rational(text: str) -> Fraction:
-    """Return a rational from its text in a manifest."""
+def rational(value: str | float) -> Fraction:
+    """Return a number of a manifest exactly."""
     try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise InvalidData(f"{MANIFEST} is damaged: {text!r} is no number.") from None
+        return Fraction(value)
+    except (ValueError, ArithmeticError):
+        shown = str(value)[:20]
+        raise InvalidData(f"{MANIFEST} is damaged: {shown!r} is no number.") from None
 
 
 def check_labels(release: Release) -> None:
     """Refuse data whose randomised columns hold what their mechanisms cannot release."""
+    import pyarrow as pa
+
     for name, mechanism in release.plan.items():
-        found = release.data[name].unique().to_pylist()
-        strange = [value for value in found if value not in set(mechanism.outputs)]
+        column = release.data[name]
+        if pa.types.is_nested(column.type):
+            raise InvalidData(f"Column {name!r} must hold labels; its type is {column.type}.")
+        outputs = {label_key(label) for label in mechanism.outputs}
+        strange = [
+            value for value in column.unique().to_pylist() if label_key(value) not in outputs
+        ]
         if strange:
             raise InvalidData(
                 f"Column {name!r} holds {strange[0]!r}, which its mechanism cannot release."
