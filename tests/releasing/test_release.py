@@ -386,6 +386,17 @@ def test_the_confidential_file_is_no_public_prior(people_file, tmp_path):
     release(folder, tmp_path / "out", **settings, prior_file=str(copy))
 
 
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string()])
+def test_untouched_dictionaries_of_any_width_pass_the_comparison(tmp_path, text):
+    kind = pa.dictionary(pa.int8(), text)
+    table = pa.table({"x": ["a", "b"] * 50, "town": pa.array(["here", None] * 50, kind)})
+    path = tmp_path / "people.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0)
+    assert r.data["town"].to_pylist() == ["here", None] * 50
+
+
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):

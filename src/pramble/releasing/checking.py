@@ -109,6 +109,8 @@ def comparable(column: Any) -> Any:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())  # Parquet does not keep the width of dictionaries
     if pa.types.is_floating(column.type):
         bits = {16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[column.type.bit_width]
         return pa.chunked_array([chunk.view(bits) for chunk in column.chunks], type=bits)
