@@ -397,6 +397,33 @@ def test_untouched_dictionaries_of_any_width_pass_the_comparison(tmp_path, text)
     assert r.data["town"].to_pylist() == ["here", None] * 50
 
 
+def test_values_that_only_nested_dictionaries_list_are_not_released(tmp_path):
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), ["here", "CANARY-GONE"])
+    nested = {
+        "structure": pa.StructArray.from_arrays([coded], names=["town"]),
+        "list": pa.ListArray.from_arrays([0, 1, 2], coded),
+        "wide": pa.LargeListArray.from_arrays([0, 1, 2], coded),
+        "fixed": pa.FixedSizeListArray.from_arrays(coded, 1),
+    }
+    table = pa.table({"x": ["a", "b"], **nested})
+    path = tmp_path / "people.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0)
+    assert r.data["structure"].to_pylist() == [{"town": "here"}] * 2
+    assert r.data["list"].to_pylist() == r.data["fixed"].to_pylist() == [["here"]] * 2
+    assert b"CANARY-GONE" not in (tmp_path / "out" / "data.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+def test_an_empty_line_of_a_single_column_is_a_row(tmp_path, output):
+    path = tmp_path / "people.csv"
+    path.write_text("x\n" + "a\n\nb\n" * 30)
+    columns = {"x": {"categories": ["a", "b"], "missing": True}}
+    r = release(path, tmp_path / "out", columns=columns, alpha=30.0, output=output)
+    assert pramble.open_release(r.folder).data["x"].to_pylist() == ["a", None, "b"] * 30
+
+
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):
