@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import binom
 from tests.releasing.conftest import AGES, PLAN
 
 import pramble
@@ -430,6 +431,21 @@ def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeyp
         release(people_file, tmp_path / "out", plan=PLAN)
     assert not list(tmp_path.glob("*out*"))
     assert Ledger(tmp_path / "xdg/pramble/ledger.sqlite").entries() == []
+
+
+@pytest.mark.parametrize("rows", [50, 400, 6000])
+def test_no_sound_release_fails_the_check_of_its_rate_of_change(rows):
+    """The bounds hold against the exact binomial law, and refuse a file that did not change."""
+    mechanism = pramble.randomized_response(["a", "b"], 0.5)
+    before = np.array([rows, 0])
+    q = float(mechanism.matrix[0, 1])
+    passed = [
+        checking.change_check("x", mechanism, before, changed).passed for changed in range(rows + 1)
+    ]
+    law = binom(rows, q)
+    refused = [k for k in range(rows + 1) if not passed[k]]
+    assert sum(law.pmf(k) for k in refused) < 2.0**-128
+    assert passed[0] == (rows < 6000)
 
 
 def test_an_engine_that_touches_other_columns_is_caught(people_file, tmp_path, monkeypatch):
