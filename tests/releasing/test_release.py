@@ -493,6 +493,12 @@ def test_a_second_release_of_the_same_people_warns_and_a_budget_refuses(people_f
     assert third.outcome.ledger_total == pytest.approx(3)
 
 
+@pytest.mark.parametrize("budget", [float("nan"), float("inf"), 0.0, -1.0])
+def test_a_budget_is_a_positive_number(people_file, tmp_path, budget):
+    with pytest.raises(InvalidPlan, match="A budget must be a positive number"):
+        release(people_file, tmp_path / "out", plan=PLAN, budget=budget)
+
+
 def test_no_ledger_and_a_ledger_out_of_reach(people_file, tmp_path, monkeypatch):
     r = release(people_file, tmp_path / "a", plan=PLAN, ledger=False)
     assert r.outcome.ledger_total is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -68,6 +69,8 @@ def open_account(
     source: Path, *, ledger: str | Path | Ledger | bool, people: str | None, budget: float | None
 ) -> Account:
     """Open the ledger and recognise the people; the user's own ledger may be out of reach."""
+    if budget is not None and not 0 < budget < math.inf:
+        raise InvalidPlan(f"A budget must be a positive number; found {budget!r}.")
     if ledger is False:
         if budget is not None:
             raise InvalidPlan("A budget over several releases needs a ledger.")
