@@ -8,7 +8,7 @@ import numpy as np
 import pramble
 
 P = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
-N, RUNS = 10_000, 100
+N, RUNS = 10_000, 400
 ALPHAS = (0.5, 1.0, 1.5, 2.0)
 PEERS = {
     "peers: inverse of randomised response": (0.152, 0.062, 0.037, 0.023),
@@ -44,7 +44,9 @@ def accuracy() -> None:
         "randomised response": lambda alpha: pramble.randomized_response(10, alpha),
         "subset selection": subset_selection,
         "general design": lambda alpha: (
-            pramble.design(P, alpha, family="general", objective="estimation").mechanism
+            pramble.design(
+                P, alpha, family="general", objective="estimation", outputs="free"
+            ).mechanism
         ),
     }
     for name, make in makers.items():

@@ -82,6 +82,17 @@ def test_a_column_of_numbers_makes_partitions_irrelevant(spark):
     assert out.sort_values("id", ignore_index=True).equals(RELEASED)
 
 
+def test_columns_left_alone_keep_any_type(spark):
+    frame = spark.sql(
+        "select 'f' sex, 1L id, timestamp '2020-01-01' t, timestamp_ntz '2020-01-01' n, array(1) a,"
+        " cast(1 as decimal(9, 2)) d, struct(1 x, 'y' y) s, interval '1' day i, binary('b') b"
+    )
+    out = pramble.perturb(frame, {"sex": PLAN["sex"]}, key=KEY, row_number="id")
+    assert out.schema == frame.schema
+    kept = ["t", "n", "a", "d", "s", "i", "b"]
+    assert out.select(kept).collect() == frame.select(kept).collect()
+
+
 def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
     out = pramble.perturb(spark.createDataFrame(FRAME), PLAN)
     first = out.toPandas()

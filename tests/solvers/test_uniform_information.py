@@ -289,3 +289,12 @@ def test_categories_that_never_occur_do_not_complicate_the_answer():
     design = pramble.design([0.6, 0.4] + [0.0] * 8, 0.3)
     (level,) = design.levels
     assert level.name == "v_α"
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.05, 0.5, 2.0, 8.0, 16.0, 30.0])
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.4, 0.9, 0.01])
+def test_two_categories_never_read_inverted(p, alpha):
+    """All v_−α ties with all v_α there; the one that keeps most values is returned."""
+    d = pramble.design([p, 1 - p], alpha)
+    assert (d.mechanism.keep > d.mechanism.off).all()
+    assert d.mechanism == pramble.randomized_response(2, alpha)

@@ -137,3 +137,16 @@ def test_errors_equal_the_best_of_the_peers_for_randomised_response():
             unbiased.append(np.linalg.norm(i.probabilities - p))
         assert np.mean(errors) < 1.06 * peer
         assert np.mean(errors) <= np.mean(unbiased)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_general_design_does_better_than_the_inverse_of_subset_selection(alpha):
+    from bench.estimation import P, errors, subset_selection
+
+    design = pramble.design(
+        P, alpha, family="general", objective="estimation", outputs="free", tolerance=1e-4
+    )
+    own = errors(design.mechanism, "mle")
+    assert own < errors(subset_selection(alpha), "inverse")
+    assert own < errors(pramble.randomized_response(10, alpha), "mle")

@@ -29,7 +29,7 @@ CONFIGS = {
     ),
     "ratios": ratios.Config(priors=2, alphas=(0.2, 1.0, 4.0)),
     "sex": sex.Config(repetitions=3, curve=5, share=0.01),
-    "new-york": new_york.Config(variables=("AGE", "SEX"), alphas=(1.0,), tolerance=1e-3),
+    "new-york": new_york.Config(variables=("OWNERSHP", "SEX"), alphas=(1.0,), tolerance=1e-3),
 }
 
 

@@ -1,5 +1,6 @@
 """What the studies must find: optima by exhaustion, proven bounds, errors as theory has them."""
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -10,10 +11,12 @@ from tests.studies.small import finished
 from pramble.datasets import scenario
 from pramble.mechanisms.base import Mechanism
 from pramble.privacy.certificate import certify
+from pramble.solvers.design import design
 from pramble.studies import errata, ratios, sex
 from pramble.studies.family import four_values, information
 from pramble.studies.printed import ALPHAS, printed_counts
 from pramble.studies.tables import in_words, table_row
+from pramble.studies.vertices import exact_vertices
 
 # The best in the family, and the best of all matrices, by independent programs.
 FAMILY = {
@@ -50,6 +53,14 @@ def test_rows_hold_proven_optima(name, alpha):
     assert row.general <= row.ceiling
     assert row.counts == printed_counts(name, alpha)
     assert not row.is_optimal
+
+
+@pytest.mark.parametrize("a", [Fraction(2), Fraction(7, 2), Fraction(9)])
+def test_the_family_optimum_is_the_best_of_all_exact_vertices(a):
+    vertices = np.array(sorted(exact_vertices(5, a)), dtype=np.float64)
+    for prior in np.random.default_rng(2).dirichlet(np.ones(5), size=10):
+        best = information(prior, vertices).max()
+        assert design(prior, math.log(a)).value == pytest.approx(best, rel=1e-9)
 
 
 def test_scenario_four_is_right_but_for_its_first_row():

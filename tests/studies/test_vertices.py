@@ -71,7 +71,7 @@ def test_the_threshold_is_sharp(S):
     assert any(not is_private(q, above) for q in listed_vertices(S, above))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     S=st.integers(3, 5),
     a=st.fractions(min_value=Fraction(11, 10), max_value=10, max_denominator=30),

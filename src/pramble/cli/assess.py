@@ -12,7 +12,7 @@ from pramble.cli.risk_options import margins, names, read_plan, rules
 
 if TYPE_CHECKING:
     from pramble.risk.assessment import Assessment
-    from pramble.risk.compare import Comparison
+    from pramble.risk.compare import PlanComparison
 
 File = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
 Keys = Annotated[
@@ -125,7 +125,7 @@ def figures_table(a: "Assessment") -> Table:
     return table
 
 
-def comparison_table(comparison: "Comparison") -> Table:
+def comparison_table(comparison: "PlanComparison") -> Table:
     """Return plans side by side."""
     table = Table(title="Risk left and information kept")
     table.add_column("plan")

@@ -13,7 +13,9 @@ from pramble.cli.console import answers, messages, print_json
 
 
 def ledger(
-    path: Annotated[Path | None, typer.Argument(help="A ledger file; your own by default.")] = None,
+    path: Annotated[
+        Path | None, typer.Option("--ledger", help="Ledger file; your own by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Export as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Export as CSV.")] = False,
     cancel: Annotated[
@@ -27,7 +29,7 @@ def ledger(
     --------
       pramble ledger
 
-      pramble ledger --csv > ledger.csv
+      pramble ledger --ledger office.db --csv > ledger.csv
     """
     from pramble.releasing.ledger import Ledger, default_ledger
 

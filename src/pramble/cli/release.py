@@ -151,17 +151,12 @@ def show(result: "Release") -> None:
         f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record"
     )
     table = Table()
-    for name in (
-        "column",
-        "α",
-        "on prior",
-        "prior",
-        "changed",
-        "information",
-        "of possible",
-        "s.e.",
-    ):
-        table.add_column(name, justify="left" if name in {"column", "prior"} else "right")
+    for name in HEADINGS:
+        table.add_column(
+            name,
+            justify="left" if name in {"column", "prior"} else "right",
+            overflow="fold",
+        )
     for c in outcome.columns:
         error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(

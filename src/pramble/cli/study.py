@@ -54,5 +54,5 @@ def study(
 
         finished = run_studies(asked, quick=quick, seed=seed, workers=workers, watch=watch)
     page = write_folder(finished, out, quick=quick, seed=seed)
-    messages().print(f"{len(finished)} studies in {time.perf_counter() - started:.0f} s.")
+    messages().print(f"Studies done: {len(finished)}, in {time.perf_counter() - started:.0f} s.")
     answers().print(str(page))

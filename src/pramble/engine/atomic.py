@@ -39,7 +39,7 @@ def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names, is on the disk."""
     if path.is_dir() and os.name == "nt":  # folders cannot be opened there
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

@@ -141,10 +141,12 @@ def perturb_batches(
 
 def perturbed_schema(schema: Any, columns: Columns) -> Any:
     """Return the Arrow schema of the outcome."""
-    empty = pa.RecordBatch.from_arrays(
-        [pa.array([], type=field.type) for field in schema], schema=schema
-    )
-    return perturb_batch(empty, columns, range(0)).schema
+    for name, column in columns.items():
+        position = schema.get_field_index(name)
+        field = schema.field(position)
+        drawn = column.arrow(pa.array([], type=field.type), range(0))
+        schema = schema.set(position, field.with_type(drawn.type))
+    return schema
 
 
 def perturb_reader(reader: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:

@@ -21,13 +21,22 @@ Batches = Iterable[Any]
 def perturb_spark(frame: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:
     """Return a Spark frame whose every evaluation gives the same release."""
     check_names(frame.columns, columns, row_number)
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
-    outcome = from_arrow_schema(perturbed_schema(to_arrow_schema(frame.schema), columns))
+    outcome = outcome_schema(frame.schema, columns)
     if row_number is not None:
         return frame.mapInArrow(by_column(columns, row_number), schema=outcome)
     spans = partition_spans(frame, next(iter(columns)), first_row=first_row)
     return frame.mapInArrow(by_position(columns, spans), schema=outcome)
+
+
+def outcome_schema(schema: Any, columns: Columns) -> Any:
+    """Return the Spark schema of the outcome; columns left alone keep their type."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    randomised = StructType([field for field in schema if field.name in columns])
+    drawn = from_arrow_schema(perturbed_schema(to_arrow_schema(randomised), columns))
+    changed = {field.name: field for field in drawn}
+    return StructType([changed.get(field.name, field) for field in schema])
 
 
 def by_column(columns: Columns, row_number: str) -> Callable[[Batches], Iterator[Any]]:

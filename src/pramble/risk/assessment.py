@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism, read_only
 from pramble.risk.cells import CrossClassification
-from pramble.risk.compare import Comparison, compare_plans
+from pramble.risk.compare import PlanComparison, compare_plans
 from pramble.risk.fit_criteria import FitCriteria
 from pramble.risk.laws import laws_of
 from pramble.risk.loglinear import Fit
@@ -150,7 +150,7 @@ class Assessment:
 
     def compare(
         self, plans: Mapping[str, Mapping[str, Mechanism]], *, level: float = 0.1
-    ) -> Comparison:
+    ) -> PlanComparison:
         """Return protection plans side by side: risk left against information kept.
 
         Parameters

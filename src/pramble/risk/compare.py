@@ -44,7 +44,7 @@ class PlanFigures:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlanComparison:
     """Plans side by side, beside the file as it is.
 
     Examples
@@ -100,12 +100,12 @@ class Comparison:
 
 def compare_plans(
     assessment: "Assessment", plans: Mapping[str, Plan], *, level: float = 0.1
-) -> Comparison:
+) -> PlanComparison:
     """Return what each plan leaves of the risk and keeps of the information."""
     if not plans:
         raise InvalidPlan("A comparison needs at least one plan; found none.")
     figures = tuple(_figures(assessment, name, plan, level=level) for name, plan in plans.items())
-    return Comparison(assessment.tau1, assessment.tau2, level, figures)
+    return PlanComparison(assessment.tau1, assessment.tau2, level, figures)
 
 
 def _figures(assessment: "Assessment", name: str, plan: Plan, *, level: float) -> PlanFigures:

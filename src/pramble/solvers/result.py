@@ -123,6 +123,8 @@ class Design:
         """The relative distance between ``value`` and ``bound``."""
         if self.bound == self.value:
             return 0.0
+        if math.isinf(self.value):
+            return math.inf
         return abs(self.bound - self.value) / abs(self.value) if self.value else math.inf
 
     @cached_property

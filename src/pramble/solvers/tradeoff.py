@@ -53,6 +53,12 @@ class Comparison(Curves):
         The best matrix of all.
     ceiling : array
         The least of the universal bound and H(X).
+
+    Examples
+    --------
+    >>> import pramble
+    >>> sorted(pramble.compare_designs([0.5, 0.3, 0.2], [1.0]).to_json())
+    ['alpha', 'ceiling', 'general', 'response', 'uniform']
     """
 
     alpha: Floats
@@ -75,6 +81,12 @@ class Pareto(Curves):
     variance : array
         n times the summed asymptotic variance of the estimate of p; infinite when p is not
         identifiable.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> sorted(pramble.pareto_curve([0.5, 0.3, 0.2], 1.0, shares=[0.9]).to_json())
+    ['information', 'share', 'variance']
     """
 
     share: Floats

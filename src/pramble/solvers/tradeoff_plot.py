@@ -55,6 +55,9 @@ def _information_panel(axes: Axes, comparison: Comparison) -> None:
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_xticks(comparison.alpha, labels=[f"{alpha:g}" for alpha in comparison.alpha])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
     axes.set_xlabel("α")
     axes.set_ylabel("information, nats")
     axes.set_title("Information against privacy")
@@ -71,7 +74,10 @@ def _pareto_panel(axes: Axes, pareto: Pareto) -> None:
         marker=style.marker,
         linestyle=style.line,
     )
-    axes.set_yscale("log")
+    if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("information, nats")
     axes.set_ylabel("variance of the estimate of p, × 1/n")
     axes.set_title("Information against estimation")

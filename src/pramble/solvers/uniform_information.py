@@ -35,6 +35,9 @@ FINEST = 1e-9
 TIE = 1e-12
 """Relative difference below which two assignments count as equally good."""
 
+CLOSE = 1e-9
+"""Relative difference after rounding below which the assignment that was preferred stays."""
+
 LIKELY = 3
 
 
@@ -149,24 +152,28 @@ def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
     """Return the assignment that is best after rounding, and its mechanism.
 
     Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
-    (categories that never occur may be at any level) the one with the fewest levels is taken.
+    the one with the fewest levels is taken (categories that never occur may be at any level), and
+    among those the one that keeps most values: with two categories "all v_−α" carries as much as
+    "all v_α", but reads inverted.
     """
     best: tuple[float, Found, UniformRows] | None = None
     for found in sorted(search.found.values(), key=lambda one: rank(one, search.value)):
         if best is not None and found.value <= best[0] * (1 + TIE):
             continue
-        for mechanism in rounded(problem, found):
-            value = mutual_information(problem.prior, mechanism)
-            if best is None or value > best[0]:
-                best = value, found, mechanism
+        pairs = [(mutual_information(problem.prior, m), m) for m in rounded(problem, found)]
+        value, mechanism = max(pairs, key=lambda pair: pair[0])
+        if best is None or value > best[0] * (1 + CLOSE):
+            best = value, found, mechanism
     assert best is not None
     return best[1], best[2]
 
 
-def rank(found: Found, best: float) -> tuple[bool, int, float]:
-    """Return what orders assignments: those as good as the best first, simple ones among them."""
-    used = {*np.unique(found.choice).tolist(), found.model.star}
-    return found.value < best * (1 - TIE), len(used), -found.value
+def rank(found: Found, best: float) -> tuple[bool, int, float, float]:
+    """Return what orders assignments: the best, then simple ones, then those that keep most."""
+    model, keep = found.model, found.model.kind.keep
+    used = {*np.unique(found.choice).tolist(), model.star}
+    kept = (1 - model.mass) * keep[model.star] + float((model.rest * keep[found.choice]).sum())
+    return found.value < best * (1 - TIE), len(used), -kept, -found.value
 
 
 def rounded(problem: Problem, found: Found) -> Iterator[UniformRows]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -89,20 +90,24 @@ Case = tuple[str, float, str, Config, np.random.Generator]
 
 
 def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Estimates:
-    """Release and estimate again and again."""
-    keys = [
-        (name, alpha, kind)
-        for name in config.scenarios
-        for alpha in config.alphas
-        for kind in TITLES
-        if kind != "free" or len(priors()[name]) <= MOST_FREE
+    """Release and estimate again and again, the same people and bits for every design."""
+    places = [(name, alpha) for name in config.scenarios for alpha in config.alphas]
+    cases = [
+        (name, alpha, kind, config, deepcopy(own))
+        for (name, alpha), own in zip(places, rng.spawn(len(places)), strict=True)
+        for kind in designs_for(name)
     ]
-    cases = [(*key, config, own) for key, own in zip(keys, rng.spawn(len(keys)), strict=True)]
     return Estimates(
         cells=tuple(each(panel, cases)),
         priors={name: priors()[name] for name in config.scenarios},
         sample_size=config.sample_size,
     )
+
+
+def designs_for(name: str) -> list[str]:
+    """Return the kinds of design that are compared in a scenario."""
+    small = len(priors()[name]) <= MOST_FREE
+    return [kind for kind in TITLES if kind != "free" or small]
 
 
 def panel(case: Case) -> Cell:

@@ -159,7 +159,7 @@ def information_table(data: NewYork) -> Table:
             shares = [kind.share for kind in kinds]
             rows.append(
                 (
-                    variable,
+                    WORDS[variable],
                     len(margin),
                     alpha,
                     kinds[0].ceiling,
@@ -198,7 +198,7 @@ def error_table(data: NewYork) -> Table:
     return Table(
         "new-york-errors",
         f"Standard error of an estimated share (root mean square over categories) from a release "
-        f"of all {people:,} people. ∞: not identifiable.",
+        f"of all {people:,} people. An error near 1 or above says that p cannot be estimated.",
         (
             Column("variable", text=True),
             Column("S"),

@@ -63,7 +63,7 @@ def compare(case: tuple[Floats, tuple[float, ...]]) -> Floats:
     prior, alphas = case
     rows = []
     for alpha in alphas:
-        optimum = design(prior, alpha, family="general")
+        optimum = design(prior, alpha, family="general", outputs="free")
         rivals = (
             mutual_information(prior, randomized_response(len(prior), alpha)),
             mutual_information(prior, binary(prior, alpha)),

@@ -67,6 +67,7 @@ def finish(study: Study, each: Watched | Pooled, *, quick: bool, seed: int) -> F
 
 def write_folder(finished: tuple[Finished, ...], folder: Path, *, quick: bool, seed: int) -> Path:
     """Write every table as CSV, every figure as SVG and PNG, the set-up, and the page."""
+    folder.mkdir(parents=True, exist_ok=True)
     drawings = {}
     for one in finished:
         for table in one.tables:

@@ -30,6 +30,14 @@ def times(value: float, digits: int = 1) -> str:
     return f"{value:.{digits}f}"
 
 
+def power(value: float) -> Markup:
+    """Write a small number as a multiple of a power of ten."""
+    from markupsafe import Markup
+
+    digits, exponent = f"{value:.1e}".split("e")
+    return Markup("{} × 10<sup>{}</sup>").format(digits, str(int(exponent)).replace("-", "−"))
+
+
 def math_marks(text: str) -> Markup:
     """Write e^α, e^{2α} and v_min in plain text with raised and lowered letters."""
     from markupsafe import Markup, escape
@@ -39,7 +47,7 @@ def math_marks(text: str) -> Markup:
     return Markup(marked)  # noqa: S704 (escaped above)
 
 
-FILTERS: dict[str, Any] = {"percent": percent, "times": times, "math": math_marks}
+FILTERS: dict[str, Any] = {"percent": percent, "times": times, "power": power, "math": math_marks}
 
 
 def wrong_rows(data: Tables) -> list[Row]:

@@ -126,6 +126,17 @@ def test_the_known_sizes_have_block_designs():
     assert {size for size in range(5, 74) if block_designs(size)} == known
 
 
+@pytest.mark.parametrize("outputs", ["same", "free"])
+def test_ctrl_c_while_relaxing_returns_the_best_so_far(outputs):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    d = estimation(SCENARIO_I, 1.0, outputs=outputs, progress=stop)
+    assert d.stopped == "interrupted"
+    assert d.bound <= d.value < 45
+    assert d.certificate.satisfies(1.0)
+
+
 def test_ctrl_c_returns_the_best_so_far(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt

@@ -160,6 +160,15 @@ def test_free_outputs_have_generated_labels():
         pramble.design(SCENARIO_I, 1.0, family="general", information_at_least=1.5)
 
 
+def test_free_outputs_may_trade_information_for_variance():
+    best = pramble.design(SCENARIO_I, 1.0, family="general", outputs="free")
+    d = pramble.design(SCENARIO_I, 1.0, family="general", outputs="free", information_at_least=0.95)
+    assert d.value >= 0.95 * best.value * (1 - 1e-9)
+    assert d.details["estimation_variance"] < 36
+    assert d.mechanism.shape[1] > 10
+    assert d.certificate.satisfies(1.0)
+
+
 def test_ctrl_c_returns_the_best_so_far():
     prior = np.random.default_rng(0).dirichlet(np.ones(30))
     calls = []

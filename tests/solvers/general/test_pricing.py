@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pramble
 from pramble.information.bound import information_bound
 from pramble.solvers.general.pricing import Gain, price
 
@@ -68,3 +69,25 @@ def test_equal_masses_do_not_blow_up_the_tree():
     gain = Gain(0.5)
     prices = information_bound(0.5) * p * np.linspace(0.99, 1.01, 100)
     assert price(p, gain.a1 * prices, gain, slack=0.0).nodes < 10_000
+
+
+@given(pricing_problems(), st.sampled_from([1e-9, 1e-6, 1e-5]), st.integers(1, 40))
+def test_nearly_equal_masses_still_prove_a_bound(problem, noise, nodes):
+    p, prices, gain = problem
+    rng = np.random.default_rng(nodes)
+    p = (np.round(p * 4) + 1) * (1 + noise * rng.normal(size=len(p)))
+    p /= p.sum()
+    w = gain.a1 * prices
+    truth = every_value(p, w, gain).max()
+    found = price(p, w, gain, slack=0.0, most_nodes=nodes)
+    assert found.value <= truth + 1e-13 * (gain.slope + np.abs(w).sum())
+    assert found.bound >= truth
+
+
+@pytest.mark.parametrize("noise", [1e-9, 1e-5])
+def test_nearly_flat_priors_close_the_gap(noise):
+    rng = np.random.default_rng(0)
+    prior = 1 + noise * rng.normal(size=60)
+    d = pramble.design(prior / prior.sum(), 1.0, family="general")
+    assert d.gap <= 1e-6
+    assert d.stopped == "tolerance"

@@ -174,7 +174,7 @@ class _Search:
             if self.watch.left() <= 0:
                 return "time limit"
             if not self.improve(prices):
-                return "tolerance" if self.closed() else "time limit"
+                return "tolerance" if self.closed() else "search"
 
     def closed(self) -> bool:
         """Whether the tolerance is met."""

@@ -12,7 +12,7 @@ from pramble.solvers.general.column_generation import Watch
 from pramble.solvers.general.convex import Variance
 from pramble.solvers.general.estimation_bounds import MOST_ENUMERATED, spread_bound
 from pramble.solvers.general.figures import figures, warnings
-from pramble.solvers.general.information import information_share, named
+from pramble.solvers.general.information import LARGEST_ALPHA, information_share, named
 from pramble.solvers.general.mixtures import best_mixture
 from pramble.solvers.general.relaxed import Relaxed, relaxed_design
 from pramble.solvers.general.square import Square, SquareSearch
@@ -35,6 +35,9 @@ def solve(problem: Problem) -> Design:
         from pramble.solvers.general.invariant import solve_invariant
 
         return solve_invariant(problem)
+    if problem.alpha > LARGEST_ALPHA:
+        plain: Mechanism = randomized_response(problem.labels.values, problem.alpha)
+        return finished(problem, [plain], bound=0.0, stopped="search")
     watch = Watch(problem.tolerance, problem.time_limit, problem.progress)
     relaxed = relaxation(problem, watch)
     if relaxed is None:
@@ -46,7 +49,11 @@ def solve(problem: Problem) -> Design:
     if problem.outputs != "same" and relaxed is not None and not floor:
         candidates.append(named(problem, mixture_matrix(relaxed, problem.alpha)))
         return finished(problem, candidates, bound=bound, stopped=relaxed.stopped)
+    if relaxed is not None and relaxed.stopped == "interrupted":
+        watch = Watch(problem.tolerance, 0.0)
     squares, stopped = squares_for(problem, floor=floor, watch=watch)
+    if relaxed is not None and relaxed.stopped == "interrupted":
+        stopped = "interrupted"
     candidates += [named(problem, one.matrix(problem.alpha)) for one in squares]
     if not floor or not candidates:
         candidates.append(randomized_response(problem.labels.values, problem.alpha))
@@ -115,6 +122,16 @@ def query_variance(prior: Floats, mechanism: Mechanism, workload: Floats | None)
     return float(np.trace(np.linalg.solve(information, variance.cost)))
 
 
+def observed_variance(prior: Floats, workload: Floats | None) -> float:
+    r"""Return :math:`\operatorname{tr}(W(\operatorname{diag} p - pp^\top)W^\top)`.
+
+    That is the variance when X itself is seen, which no mechanism can beat; rounded down.
+    """
+    queries = np.eye(len(prior)) if workload is None else workload
+    mean = queries @ prior
+    return float((queries**2 @ prior).sum() - mean @ mean) * (1 - 1e-12)
+
+
 def finished(
     problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str
 ) -> Design:
@@ -123,6 +140,7 @@ def finished(
     k = int(np.argmin(values))
     report = figures(problem.prior, candidates[k])
     value = values[k]
+    bound = max(bound, observed_variance(problem.prior, problem.workload))
     if value - bound <= problem.tolerance * value:
         stopped = "tolerance"
     return Design(

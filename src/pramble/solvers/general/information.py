@@ -17,6 +17,7 @@ from pramble.solvers.general.mixtures import best_mixture
 from pramble.solvers.general.ties import (
     MOST_CATEGORIES,
     completed,
+    steadiest_mixture,
     steadiest_square,
 )
 from pramble.solvers.problem import Problem
@@ -27,7 +28,9 @@ Floats = NDArray[np.float64]
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
 
 MOST_STORED = 5000
-MOST_COMPLETED = 1000
+MOST_COMPLETED = 400
+MOST_TRADED = 1500
+MOST_MIXED = 64
 LARGEST_ALPHA = 25.0
 
 
@@ -49,13 +52,25 @@ def solve(problem: Problem) -> Design:
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
     matrices, stopped = [best.matrix(problem.alpha)], best.stopped
-    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
+    most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
+    if stopped == "tolerance" and problem.size <= most and steadiness_asked(problem):
         try:
             matrices += steadier(problem, best, floor=floor, watch=watch)
         except KeyboardInterrupt:
             stopped = "interrupted"
     candidates = [*quick, *(named(problem, matrix) for matrix in matrices)]
     return finished(problem, candidates, bound=bound, floor=floor, stopped=stopped)
+
+
+def steadiness_asked(problem: Problem) -> bool:
+    """Whether to look for a matrix of less variance.
+
+    Always in the same outputs. With free outputs only when information is to be given up, for it
+    takes many more outputs.
+    """
+    if problem.outputs == "free":
+        return problem.information_at_least is not None and problem.size <= MOST_MIXED
+    return bool(problem.outputs == "same")
 
 
 def information_share(problem: Problem) -> float:
@@ -91,6 +106,8 @@ def named(problem: Problem, matrix: Floats) -> Mechanism:
 def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
+    if problem.outputs == "free":
+        return [steadiest_mixture(prior, alpha, best.sets, floor=floor)]
     whole = completed(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:
@@ -114,6 +131,8 @@ def finished(
     ]
     _, negative, k = min(enough)
     report = figures(prior, candidates[k])
+    if stopped != "interrupted" and bound + negative <= -negative * problem.tolerance:
+        stopped = "tolerance"
     return Design(
         mechanism=candidates[k],
         prior=prior,

@@ -39,6 +39,8 @@ Floats = NDArray[np.float64]
 MOST_MOVED = 80
 MOST_CATEGORIES = 1000
 MOST_STEPS = 40
+LARGEST_ALPHA = 25.0
+MOST_ALPHA = 600.0
 
 
 def solve_invariant(problem: Problem) -> Design:
@@ -66,7 +68,8 @@ def best_without(problem: Problem, watch: Watch) -> tuple[Floats | None, float]:
     prior = problem.prior[problem.prior > 0]
     prior = prior / prior.sum()
     ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
-    if len(prior) < 2 or len(prior) > MOST_CATEGORIES:
+    few = 2 <= len(prior) <= MOST_CATEGORIES
+    if not few or problem.alpha > LARGEST_ALPHA:
         return None, ceiling
     best = best_mixture(prior, problem.alpha, Watch(1e-6, watch.left(), watch.progress))
     return best.matrix(problem.alpha), min(best.bound, ceiling)
@@ -74,7 +77,7 @@ def best_without(problem: Problem, watch: Watch) -> tuple[Floats | None, float]:
 
 def closed_form(prior: Floats, alpha: float) -> Floats:
     """Return the mixture of the identity and the prior in every row."""
-    odds = math.expm1(alpha) * prior.min()
+    odds = math.expm1(min(alpha, MOST_ALPHA)) * prior.min()
     t = odds / (1 + odds)
     return np.asarray(t * np.eye(len(prior)) + (1 - t) * prior)
 
@@ -83,7 +86,7 @@ def post_processed(
     prior: Floats, alpha: float, free: Floats | None, watch: Watch
 ) -> Iterator[Floats]:
     """Yield invariant matrices made from good mechanisms: the best one, and randomised response."""
-    S, a = len(prior), math.exp(alpha)
+    S, a = len(prior), math.exp(min(alpha, MOST_ALPHA))
     response = (1 + (a - 1) * np.eye(S)) / (S + a - 1)
     for matrix in [response] if free is None else [free, response]:
         released = prior @ matrix
@@ -124,7 +127,7 @@ def finished(
     problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str
 ) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
-    from pramble.solvers.general.estimation import query_variance
+    from pramble.solvers.general.estimation import observed_variance, query_variance
 
     prior = problem.prior
     informed = [mutual_information(prior, one) for one in candidates]
@@ -135,7 +138,12 @@ def finished(
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
-        limit = min(spread_bound(prior, problem.alpha, problem.workload), values[k])
+        level = min(problem.alpha, LARGEST_ALPHA)
+        seen = observed_variance(prior, problem.workload)
+        proven = seen
+        if problem.alpha == level:
+            proven = max(spread_bound(prior, level, problem.workload), seen)
+        limit = min(proven, values[k])
     report = figures(prior, candidates[k])
     report["information_without_invariance"] = bound
     report["invariance_cost"] = bound - informed[k]

@@ -47,6 +47,10 @@ class Gain:
         """Return φ at some masses."""
         return self.slope * mass - entropy_excess(self.a1 * mass)
 
+    def derivative(self, mass: Floats) -> Floats:
+        r"""Return :math:`\varphi'` at some masses."""
+        return np.asarray(self.slope - self.a1 * np.log1p(self.a1 * mass))
+
     def mass_at(self, price: Floats) -> Floats:
         r"""Return the mass where :math:`\varphi' = price`; at least 0."""
         return np.maximum(np.expm1((self.slope - price) / self.a1) / self.a1, 0.0)
@@ -57,14 +61,32 @@ def price(
 ) -> Priced:
     r"""Maximise :math:`\varphi(p(A)) - w(A)` over all sets A, within ``slack``.
 
+    A search that runs out of nodes is done again with nearly equal masses made equal
+    (:mod:`~pramble.solvers.general.near_ties`), and the better of both bounds is kept.
+    """
+    found = branched(p, w, gain, slack=slack, most_nodes=most_nodes, keep=keep)
+    if found.nodes <= most_nodes:
+        return found
+    from pramble.solvers.general.near_ties import price_with_ties
+
+    return price_with_ties(p, w, gain, found, slack=slack, most_nodes=most_nodes)
+
+
+def branched(
+    p: Floats, w: Floats, gain: Gain, *, slack: float, most_nodes: int, keep: int
+) -> Priced:
+    r"""Maximise by branch and bound.
+
     The bound holds for every set, whatever ended the search: it is the largest of the best value
     and of the relaxations of the subtrees that were left out, plus a margin for float error. A
     value is a sum of at most S + 3 products of relative error :math:`2^{-53}` each, in any order,
-    so :math:`8(S+8)2^{-53}(\psi(a-1) + \sum_x|w_x|)` covers it many times over.
+    so :math:`8(S+8)2^{-53}(\psi(a-1) + \sum_x|w_x|)` covers it many times over; the difference
+    in :math:`\psi` has an error of a few units of :math:`(1+t)\log(1+t) \le a\alpha`, for which
+    :math:`32 \cdot 2^{-53} a\alpha` is added.
     """
     from pramble.solvers.general.pricing_kernel import branch_and_bound
 
-    free = (w <= 0) & (p == 0)
+    free = (p == 0) & (w <= 0)
     items = np.flatnonzero(p > 0)
     items = items[np.lexsort((p[items], w[items] / p[items]))]
     masses, groups = np.unique(p[items], return_inverse=True)
@@ -77,7 +99,6 @@ def price(
         len(masses),
         gain.a1,
         gain.slope,
-        float(p[free].sum()),
         float(w[free].sum()),
         slack,
         most_nodes,
@@ -87,5 +108,10 @@ def price(
     sets = np.zeros((len(order), len(p)), dtype=np.bool_)
     sets[:, free] = True
     sets[:, items] = found[order]
-    margin = 8 * (len(p) + 8) * UNIT * (gain.slope + float(np.abs(w).sum()))
-    return Priced(sets, best, bound + margin, nodes)
+    return Priced(sets, best, bound + float_margin(w, gain), nodes)
+
+
+def float_margin(w: Floats, gain: Gain) -> float:
+    """Return what covers the float error of any value; see :func:`branched`."""
+    sums = 8 * (len(w) + 8) * (gain.slope + float(np.abs(w).sum()))
+    return UNIT * (sums + 32 * (1 + gain.a1) * gain.alpha)

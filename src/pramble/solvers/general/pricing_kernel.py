@@ -95,13 +95,12 @@ def branch_and_bound(
     groups: int,
     a1: float,
     slope: float,
-    start_mass: float,
     start_cost: float,
     slack: float,
     most_nodes: int,
     found: NDArray[np.bool_],
 ) -> tuple[float, float, int, int]:
-    """Maximise φ(p(A)) − w(A) over sets A: a fixed start, and any of the items sorted by w/p.
+    """Maximise φ(p(A)) − w(A) over sets A of items sorted by w/p, p > 0.
 
     Returns the best value, a bound on every value, how many sets stand in ``found`` (a ring that
     keeps the last improvements), and the nodes visited. Of items with equal p only the cheapest
@@ -114,9 +113,9 @@ def branch_and_bound(
     closer = np.full(n, -1, dtype=np.int64)
     chosen = np.zeros(n, dtype=np.int64)
     masses, costs = np.zeros(n + 1), np.zeros(n + 1)
-    masses[0], costs[0] = start_mass, start_cost
+    costs[0] = start_cost
     tied = groups < n
-    best = slope * start_mass - excess(a1 * start_mass) - start_cost
+    best = -start_cost
     passed, count, nodes, depth, i = best, 1, 0, 0, 0
     found[0, :] = False
     while True:

@@ -46,38 +46,64 @@ def relaxed_design(
     Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
     Beyond, sets are found by local search and the bound is that of :func:`spread_bound`.
     """
-    S = len(prior)
-    variance = Variance(prior, workload)
-    few = S <= MOST_ENUMERATED
-    bound = spread_bound(prior, alpha, workload)
-    sets = all_sets(S) if S <= WHOLE else first_sets(prior)
-    best: Relaxed | None = None
-    for _ in range(MOST_ROUNDS):
-        optimum = optimal_mixture(patterns_of(sets, np.expm1(alpha)), variance, tolerance=GAP / 20)
-        if few:
-            worth = enumerated_violations(optimum, prior, alpha)
-            bound = max(bound, sharp_bound(optimum, float(worth.max())))
-            new = chosen_sets(worth, S)
+    state = _Growing(prior, alpha, workload)
+    stopped = "search"
+    try:
+        for _ in range(MOST_ROUNDS):
+            state.solve()
+            watch.tell(state.optimum.variance, state.bound)
+            if state.optimum.variance - state.bound <= GAP * state.optimum.variance:
+                stopped = "tolerance"
+                break
+            if watch.left() <= 0:
+                stopped = "time limit"
+                break
+            if not state.grow():
+                break
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    return _trimmed(state, alpha, stopped)
+
+
+class _Growing:
+    """The columns so far, the optimum over them, and the bound it proves."""
+
+    def __init__(self, prior: Floats, alpha: float, workload: Floats | None) -> None:
+        S = len(prior)
+        self.prior, self.alpha = prior, alpha
+        self.variance = Variance(prior, workload)
+        self.bound = spread_bound(prior, alpha, workload)
+        self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
+        self.solved = self.sets
+        self.optimum = self._optimum(1e-2)
+
+    def _optimum(self, tolerance: float) -> Optimum:
+        patterns = patterns_of(self.sets, np.expm1(self.alpha))
+        return optimal_mixture(patterns, self.variance, tolerance=tolerance)
+
+    def solve(self) -> None:
+        """Solve over the columns, and price every set where they are few."""
+        self.optimum, self.solved = self._optimum(GAP / 20), self.sets
+        if len(self.prior) <= MOST_ENUMERATED:
+            worth = enumerated_violations(self.optimum, self.prior, self.alpha)
+            self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
+            self.new = chosen_sets(worth, len(self.prior))
         else:
-            new = climbed(optimum, sets, prior, alpha)
-        best = Relaxed(sets, optimum.theta, optimum.variance, bound, "search")
-        watch.tell(best.variance, bound)
-        if best.variance - bound <= GAP * best.variance:
-            return _trimmed(best, alpha, "tolerance")
-        if watch.left() <= 0:
-            return _trimmed(best, alpha, "time limit")
-        grown = with_new(sets, optimum.theta, new)
-        if len(grown) == len(sets) and (grown == sets).all():
-            break
-        sets = grown
-    assert best is not None, "at least one round was made"
-    return _trimmed(best, alpha, best.stopped)
+            self.new = climbed(self.optimum, self.sets, self.prior, self.alpha)
+
+    def grow(self) -> bool:
+        """Take in the sets found; whether anything changed."""
+        grown = with_new(self.sets, self.optimum.theta, self.new)
+        same = grown.shape == self.sets.shape and bool((grown == self.sets).all())
+        self.sets = grown
+        return not same
 
 
-def _trimmed(found: Relaxed, alpha: float, stopped: str) -> Relaxed:
+def _trimmed(state: _Growing, alpha: float, stopped: str) -> Relaxed:
+    found = state.optimum
     used = found.theta > 1e-6 * found.theta.max()
-    theta = polished(found.sets[used], found.theta[used], Gain(alpha))
-    return Relaxed(found.sets[used], theta, found.variance, found.bound, stopped)
+    theta = polished(state.solved[used], found.theta[used], Gain(alpha))
+    return Relaxed(state.solved[used], theta, found.variance, state.bound, stopped)
 
 
 def first_sets(prior: Floats) -> Sets:

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.excess import entropy_excess
-from pramble.solvers.general.column_generation import Mixture, Watch
+from pramble.solvers.general.column_generation import Mixture, Watch, polished
 from pramble.solvers.general.convex import Variance, optimal_mixture
 from pramble.solvers.general.pricing import Gain
 from pramble.solvers.general.square import Square, SquareSearch
-from pramble.solvers.general.starts import random_circulants, structured
+from pramble.solvers.general.starts import best_random_circulant, random_circulants, structured
 
 Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
@@ -26,16 +26,21 @@ def steadiest_square(
     search = SquareSearch(prior, alpha, floor=floor)
     rng = np.random.default_rng(S)
     watch = Watch(watch.tolerance, min(SECONDS, watch.left()))
-    starts = [*structured(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
+    sizes = best.sets.sum(axis=1)
+    starts = [
+        best_random_circulant(S, k, count=200, rng=rng)
+        for k in sorted({int(sizes.min()), round(float(sizes.mean())), int(sizes.max())})
+        if 0 < k < S
+    ]
+    starts += [*structured(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
     if best.sets.shape[0] == S:
-        starts.append(best.sets)
+        starts.insert(0, best.sets)
     found = []
     for start in starts:
         if watch.left() <= 0:
             break
+        found.append(search.evaluate(start))
         found.append(search.improve(start, rng=rng, steps=20_000, watch=watch))
-        if best.sets.shape[0] == S and start is starts[-1]:
-            found.append(search.evaluate(start))
     kept = [one for one in found if one is not None and one.information >= floor]
     return min(kept, key=lambda one: one.variance, default=None)
 
@@ -84,20 +89,24 @@ def information_of(prior: Floats, matrix: Floats) -> float:
     return float(prior @ entropy_excess(matrix / released - 1) @ released)
 
 
-def steadiest_mixture(
-    prior: Floats, alpha: float, sets: Sets, *, floor: float, workload: Floats | None = None
-) -> tuple[Sets, Floats]:
-    """Return the mixture of these sets of least variance, with information of at least ``floor``.
+def steadiest_mixture(prior: Floats, alpha: float, sets: Sets, *, floor: float) -> Floats:
+    """Return the matrix of least variance over these sets and some that tell all categories apart.
 
     Any number of outputs: a convex programme.
     """
+    S = len(prior)
     gain = Gain(alpha)
+    rng = np.random.default_rng(S)
+    turns = list(random_circulants(S, max(4, 200 // S), rng))
+    pool = np.unique(np.vstack([sets, np.eye(S, dtype=np.bool_), *turns]), axis=0)
     optimum = optimal_mixture(
-        np.asarray(1 + gain.a1 * sets, dtype=np.float64),
-        Variance(prior, workload),
+        np.asarray(1 + gain.a1 * pool, dtype=np.float64),
+        Variance(prior, None),
         tolerance=1e-4,
-        gains=gain(sets @ prior),
+        gains=gain(pool @ prior),
         floor=floor,
     )
-    used = optimum.theta > 1e-9 * optimum.theta.max()
-    return sets[used], optimum.theta[used]
+    used = optimum.theta > 1e-6 * optimum.theta.max()
+    theta = polished(pool[used], optimum.theta[used], gain)
+    columns = theta * np.where(pool[used].T, np.exp(alpha), 1.0)
+    return np.asarray(columns / columns.sum(axis=1, keepdims=True))
