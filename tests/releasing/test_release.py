@@ -471,6 +471,18 @@ def test_lost_rows_are_caught(people_file, tmp_path, monkeypatch):
     assert checking.BLOCK_ROWS > 1
 
 
+def test_row_groups_do_not_show_how_the_source_was_cut(people, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "GROUP_ROWS", 2500)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    pq.write_table(people.slice(0, 1700), folder / "a.parquet")
+    pq.write_table(people.slice(1700), folder / "b.parquet")
+    release(folder, tmp_path / "out", plan=PLAN)
+    about = pq.read_metadata(tmp_path / "out" / "data.parquet")
+    sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+    assert sizes == [2500, 2500, 1000]
+
+
 def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr(checking, "BLOCK_ROWS", 700)
     r = release(people_file, tmp_path / "out", plan=PLAN)
