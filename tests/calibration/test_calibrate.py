@@ -2,15 +2,18 @@
 
 import json
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import pramble
 from pramble.calibration.bisection import bracket, close_in
+from pramble.calibration.calibrate import _shares
 from pramble.calibration.target import Target
 from pramble.calibration.trial import Trial
 from pramble.errors import InvalidInput
+from pramble.privacy.composition import float_below
 
 KEYS = ["age", "sex", "region"]
 N = 4000
@@ -214,3 +217,34 @@ def test_progress_is_told(people):
     shares = [share for doing, share in heard if doing == "calibrating"]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
+
+
+def test_the_parts_of_alpha_never_add_up_to_more(people):
+    for column in (KEYS, {"age": 1.0, "sex": 2.0, "region": 3.0}, {"age": 0.1, "region": 0.2}):
+        k = pramble.calibrate(
+            people,
+            KEYS,
+            population_size=N,
+            model="independence",
+            column=column,
+            measure="tau2",
+            at_most=2.0,
+            tolerance=0.05,
+        )
+        for alpha in (k.alpha, 0.7, 1.1, 1.3, 2.9):
+            share = _shares(column, k.before)
+            parts = [Fraction(float_below(Fraction(alpha) * part)) for part in share.values()]
+            assert sum(share.values()) == 1
+            assert sum(parts) <= Fraction(alpha)
+        assert sum(Fraction(d.alpha) for d in k.designs.values()) <= Fraction(k.alpha)
+
+
+def test_a_prior_for_some_columns_only_is_noted(people):
+    options = {"population_size": N, "model": "independence", "at_most": 2.0, "tolerance": 0.1}
+    flat = {"age": np.full(6, 1 / 6), "sex": [0.5, 0.5]}
+    some = pramble.calibrate(
+        people, KEYS, column=["age", "sex"], prior={"sex": [0.5, 0.5]}, **options
+    )
+    every = pramble.calibrate(people, KEYS, column=["age", "sex"], prior=flat, **options)
+    assert any("distribution of the file itself" in note for note in some.notes)
+    assert not any("distribution of the file itself" in note for note in every.notes)

@@ -352,6 +352,23 @@ def test_integers_far_apart_are_found():
         pramble.perturb(np.array([6]), m)
 
 
+@pytest.mark.parametrize("numbers", [[7, 7, 7], [3, 1, 3], [0, 1, 1]])
+def test_rows_of_one_number_would_share_their_bits_and_are_refused(numbers):
+    table = pa.table({"household": numbers, "x": ["a", "b", "a"]})
+    plan = {"x": pramble.randomized_response(["a", "b"], 1.0)}
+    words = r"'household' must number every row once; \d stands"
+    for frame in (table, table.to_pandas(), pl.from_arrow(table)):
+        with pytest.raises(InvalidData, match=words):
+            pramble.perturb(frame, plan, row_number="household")
+    reader = pramble.perturb(table.to_reader(), plan, row_number="household")
+    with pytest.raises(InvalidData, match=words):
+        reader.read_all()
+    kept = pramble.perturb(
+        table.slice(1, 2).set_column(0, "household", [[9, 2]]), plan, row_number="household"
+    )
+    assert kept.num_rows == 2
+
+
 @pytest.mark.parametrize(
     ("plan", "options", "error", "message"),
     [

@@ -8,6 +8,7 @@ import pytest
 import statsmodels.api as sm
 
 import pramble
+from pramble.errors import PrambleError
 from pramble.estimation.design import design_of
 from pramble.estimation.logistic import evaluate, start
 
@@ -210,3 +211,20 @@ def test_regressions_that_make_no_sense_are_refused(keywords, words):
     arguments = {"response": "y", "covariates": ["age"], **keywords}
     with pytest.raises(pramble.InvalidInput, match=words):
         pramble.estimate_regression(untouched(frame), {}, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, -1.0, 1.0, 1.0], "must not be negative"),
+        ([0.0] * 4, "nor all zero"),
+        ("x", "'x' is randomised"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, message):
+    frame = {"y": [1.0, 2.0, 3.0, 4.0], "x": [0, 1, 0, 1]}
+    plan = {"x": pramble.randomized_response([0, 1], 2.0)}
+    with pytest.raises(PrambleError, match=message):
+        pramble.estimate_regression(
+            frame, plan, response="y", covariates=["x"], family="linear", weights=weights
+        )

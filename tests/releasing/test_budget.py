@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan, PrivacyError
+from pramble.privacy.composition import float_below
 from pramble.releasing.budget import (
     best_on_grid,
     check_spent,
     float_above,
-    float_below,
     split_by_weights,
     split_optimally,
 )

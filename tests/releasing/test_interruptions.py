@@ -145,3 +145,17 @@ def test_two_releases_to_one_target_at_once(people_file, tmp_path):
     assert "Nothing was released" in words or "never overwritten" in words
     assert pramble.open_release(tmp_path / "out").data.num_rows == 6000
     assert len(Ledger(tmp_path / "l.sqlite").entries()) == 1
+
+
+def test_an_interrupt_after_the_folder_has_its_name_still_counts(
+    people_file, tmp_path, monkeypatch
+):
+    def interrupt(_folder):
+        if (tmp_path / "out").exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder_module, "sync_folder", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        release(people_file, tmp_path / "out", plan=PLAN, ledger=tmp_path / "ledger.sqlite")
+    assert pramble.open_release(tmp_path / "out").data.num_rows == 6000
+    assert [entry.state for entry in Ledger(tmp_path / "ledger.sqlite").entries()] == ["pending"]

@@ -89,6 +89,19 @@ def test_only_pending_releases_can_be_cancelled(ledger):
             ledger.cancel(number)
 
 
+def test_a_release_cancelled_while_it_ran_counts_when_it_is_complete(ledger):
+    entry = ledger.enter("x", Fraction(1, 3), columns=["a"], target="out")
+    ledger.cancel(entry.id)
+    later = ledger.enter("x", Fraction(1), columns=["a"], target="out")
+    ledger.confirm(entry)
+    assert ledger.total("x") == Fraction(4, 3)
+    assert later.id != entry.id
+    assert [(e.id, e.state) for e in ledger.entries()] == [
+        (entry.id, "done"),
+        (later.id, "pending"),
+    ]
+
+
 def test_only_the_owner_reads_it(ledger):
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
 

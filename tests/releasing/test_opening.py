@@ -5,6 +5,8 @@ import json
 import pickle
 
 import jsonschema
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +53,11 @@ def test_a_changed_data_file_is_refused(folder):
         (lambda d: d["columns"].reverse(), "lists the columns"),
         (lambda d: d["columns"][0].pop("mechanism"), "mechanism of column 'SEX'"),
         (lambda d: d["columns"][0]["mechanism"].update(kind="magic"), "mechanism of column 'SEX'"),
+        (lambda d: d["columns"][0].update(alpha=0.5), "states α = 0.5 for column 'SEX'"),
+        (lambda d: d["columns"][0].pop("alpha"), "lacks its alpha"),
+        (lambda d: d["alpha"].update(total=0.25), "states α = 0.25 in total"),
+        (lambda d: d["alpha"].update(total_exact="1/4", total=0.25), "its columns spend"),
+        (lambda d: d["alpha"].update(total_exact="1/0"), "is no number"),
         (lambda d: d["data"].update(file="../people.parquet"), "must be one of"),
         (
             lambda d: d["columns"][0]["mechanism"].update(categories=["Male", "Nobody"]),
@@ -61,6 +68,49 @@ def test_a_changed_data_file_is_refused(folder):
 def test_a_changed_manifest_is_refused(folder, change, message):
     rewrite(folder, change)
     with pytest.raises(InvalidData, match=message):
+        pramble.open_release(folder)
+
+
+def nested(depth):
+    mechanism = {"kind": "uniform", "categories": ["Male", "Female"], "off": 1}
+    for _ in range(depth):
+        mechanism = {"kind": "product", "factors": [mechanism]}
+    return {"schema": "pramble/mechanism/1", **mechanism}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["columns"][0].update(alpha=float("inf")),
+        lambda d: d["alpha"].update(total_exact="9" * 5000),
+        lambda d: d["columns"][0].update(mechanism=nested(200)),
+        lambda d: d["columns"][0]["mechanism"].update(kind=["uniform"]),
+        lambda d: d["columns"][0]["mechanism"].update(categories={"range": 10**12}, off=1),
+        lambda d: d["columns"][0]["mechanism"].update(categories={"range": 10**30}, off=1),
+    ],
+)
+def test_a_forged_manifest_is_refused_in_a_sentence(folder, change):
+    rewrite(folder, change)
+    with pytest.raises(InvalidData, match=r"manifest\.json is damaged"):
+        pramble.open_release(folder)
+
+
+@pytest.mark.parametrize("values", [[["Male"]] * 6000, [{"a": 1}] * 6000, [True] * 6000])
+def test_forged_data_is_refused_in_a_sentence(folder, values):
+    path = folder / "data.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(0, "SEX", pa.array(values)), path)
+    rewrite(folder, lambda d: d["data"].update(sha256=file_sha256(path)))
+    ones = {"range": 2}
+    rewrite(folder, lambda d: d["columns"][0]["mechanism"].update(categories=ones))
+    with pytest.raises(InvalidData, match="Column 'SEX'"):
+        pramble.open_release(folder)
+
+
+def test_a_number_of_thousands_of_digits_is_refused(folder):
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"rows": 6000', '"rows": ' + "9" * 5000))
+    with pytest.raises(InvalidData, match=r"manifest\.json is not JSON"):
         pramble.open_release(folder)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import binom
 from tests.releasing.conftest import AGES, PLAN
 
 import pramble
@@ -70,6 +71,25 @@ def test_the_same_key_repeats_the_release_and_is_written_nowhere(people_file, tm
         assert KEY not in content
         assert KEY.hex().encode() not in content
     assert KEY.hex() not in repr(first)
+
+
+def test_a_key_used_twice_with_other_mechanisms_or_another_file_shares_no_bits(people, tmp_path):
+    """With shared bits a value kept at the smaller α would always be kept at the larger."""
+    path, other = tmp_path / "people.parquet", tmp_path / "others.parquet"
+    pq.write_table(people, path)
+    pq.write_table(people.slice(0, people.num_rows - 1), other)
+    plan = {"columns": {"SEX": {"categories": ["Male", "Female"]}}}
+    true = np.array(people["SEX"].to_pylist())
+
+    def kept(source, alpha, name):
+        data = release(source, tmp_path / name, plan={**plan, "alpha": alpha}, key=KEY).data
+        return np.array(data["SEX"].to_pylist())[: len(true) - 1] == true[:-1]
+
+    low, high, shifted = kept(path, 1.0, "a"), kept(path, 1.1, "b"), kept(other, 1.0, "c")
+    for again in (high, shifted):
+        share = (low & ~again).mean()
+        assert abs(share - low.mean() * (1 - again.mean())) < 6 * 0.5 / np.sqrt(len(low))
+        assert share > 0.1
 
 
 def test_a_key_file_is_the_owners_alone_and_elsewhere(people_file, tmp_path):
@@ -352,12 +372,80 @@ def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path
         release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0)
 
 
+def test_the_confidential_file_is_no_public_prior(people_file, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    people_file.rename(folder / "one.parquet")
+    link = tmp_path / "census.parquet"
+    link.symlink_to(folder / "one.parquet")
+    settings = {"columns": {"AGE": {"categories": AGES}}, "alpha": 2.0, "prior": "public"}
+    for source in (folder, folder / "one.parquet"):
+        with pytest.raises(PrivacyError, match="'AGE' must come from a public source"):
+            release(source, tmp_path / "out", **settings, prior_file=str(link))
+    copy = tmp_path / "another.parquet"
+    copy.write_bytes(link.read_bytes())
+    release(folder, tmp_path / "out", **settings, prior_file=str(copy))
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string()])
+def test_untouched_dictionaries_of_any_width_pass_the_comparison(tmp_path, text):
+    kind = pa.dictionary(pa.int8(), text)
+    table = pa.table({"x": ["a", "b"] * 50, "town": pa.array(["here", None] * 50, kind)})
+    path = tmp_path / "people.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0)
+    assert r.data["town"].to_pylist() == ["here", None] * 50
+
+
+def test_values_that_only_nested_dictionaries_list_are_not_released(tmp_path):
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), ["here", "CANARY-GONE"])
+    nested = {
+        "structure": pa.StructArray.from_arrays([coded], names=["town"]),
+        "list": pa.ListArray.from_arrays([0, 1, 2], coded),
+        "wide": pa.LargeListArray.from_arrays([0, 1, 2], coded),
+        "fixed": pa.FixedSizeListArray.from_arrays(coded, 1),
+    }
+    table = pa.table({"x": ["a", "b"], **nested})
+    path = tmp_path / "people.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0)
+    assert r.data["structure"].to_pylist() == [{"town": "here"}] * 2
+    assert r.data["list"].to_pylist() == r.data["fixed"].to_pylist() == [["here"]] * 2
+    assert b"CANARY-GONE" not in (tmp_path / "out" / "data.parquet").read_bytes()
+
+
+@pytest.mark.parametrize("output", ["parquet", "csv"])
+def test_an_empty_line_of_a_single_column_is_a_row(tmp_path, output):
+    path = tmp_path / "people.csv"
+    path.write_text("x\n" + "a\n\nb\n" * 30)
+    columns = {"x": {"categories": ["a", "b"], "missing": True}}
+    r = release(path, tmp_path / "out", columns=columns, alpha=30.0, output=output)
+    assert pramble.open_release(r.folder).data["x"].to_pylist() == ["a", None, "b"] * 30
+
+
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.perturb.perturb", lambda data, plan, key=None: data)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):
         release(people_file, tmp_path / "out", plan=PLAN)
     assert not list(tmp_path.glob("*out*"))
     assert Ledger(tmp_path / "xdg/pramble/ledger.sqlite").entries() == []
+
+
+@pytest.mark.parametrize("rows", [50, 400, 6000])
+def test_no_sound_release_fails_the_check_of_its_rate_of_change(rows):
+    """The bounds hold against the exact binomial law, and refuse a file that did not change."""
+    mechanism = pramble.randomized_response(["a", "b"], 0.5)
+    before = np.array([rows, 0])
+    q = float(mechanism.matrix[0, 1])
+    passed = [
+        checking.change_check("x", mechanism, before, changed).passed for changed in range(rows + 1)
+    ]
+    law = binom(rows, q)
+    refused = [k for k in range(rows + 1) if not passed[k]]
+    assert sum(law.pmf(k) for k in refused) < 2.0**-128
+    assert passed[0] == (rows < 6000)
 
 
 def test_an_engine_that_touches_other_columns_is_caught(people_file, tmp_path, monkeypatch):
@@ -383,6 +471,18 @@ def test_lost_rows_are_caught(people_file, tmp_path, monkeypatch):
     assert checking.BLOCK_ROWS > 1
 
 
+def test_row_groups_do_not_show_how_the_source_was_cut(people, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "GROUP_ROWS", 2500)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    pq.write_table(people.slice(0, 1700), folder / "a.parquet")
+    pq.write_table(people.slice(1700), folder / "b.parquet")
+    release(folder, tmp_path / "out", plan=PLAN)
+    about = pq.read_metadata(tmp_path / "out" / "data.parquet")
+    sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+    assert sizes == [2500, 2500, 1000]
+
+
 def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr(checking, "BLOCK_ROWS", 700)
     r = release(people_file, tmp_path / "out", plan=PLAN)
@@ -403,6 +503,12 @@ def test_a_second_release_of_the_same_people_warns_and_a_budget_refuses(people_f
     assert not (tmp_path / "c").exists()
     third = release(people_file, tmp_path / "c", plan=PLAN, budget=8.0, people="others")
     assert third.outcome.ledger_total == pytest.approx(3)
+
+
+@pytest.mark.parametrize("budget", [float("nan"), float("inf"), 0.0, -1.0])
+def test_a_budget_is_a_positive_number(people_file, tmp_path, budget):
+    with pytest.raises(InvalidPlan, match="A budget must be a positive number"):
+        release(people_file, tmp_path / "out", plan=PLAN, budget=budget)
 
 
 def test_no_ledger_and_a_ledger_out_of_reach(people_file, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The two pages of a release: what they show, what they must not, how they fit a browser."""
 
 import dataclasses
+import math
 import re
 from html.parser import HTMLParser
 
@@ -110,6 +111,8 @@ def test_pages_fetch_and_run_nothing(tmp_path):
 def test_the_curators_page_says_so_and_shows_raw_figures(tmp_path):
     report, _ = pages(tmp_path, outcome())
     assert "For the curator only" in report
+    assert "this page belong together" not in report
+    assert "this page stays with the curator" in report
     assert "27.2%" in report
     assert "secret-file.parquet" in report
     assert "expected correct matches" in report
@@ -126,9 +129,15 @@ def test_the_summary_has_no_raw_figure(tmp_path):
 def test_a_confidential_prior_leaves_no_figures_in_the_summary(tmp_path):
     confidential = column(source="confidential")
     report, summary = pages(tmp_path, outcome(confidential))
-    kept = f"{confidential.information:.4f}"
-    assert kept in report
-    assert kept not in summary
+    share = f"{confidential.share:.0%}"
+    for figure in (f"{confidential.information:.4f}", f"{share}</strong>", "25.0%"):
+        assert figure in report
+        assert figure not in summary
+    assert "nan" not in re.sub(r"<svg.*?</svg>", "", summary, flags=re.DOTALL).lower()
+    published = confidential.without_raw()
+    at_the_prior = ("entropy", "information", "information_bound", "change_expected")
+    assert all(math.isnan(getattr(published, name)) for name in at_the_prior)
+    assert published.rivals == ()
 
 
 def test_labels_cannot_break_out_of_the_page(tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pramble.calibration.target import Target
 from pramble.calibration.trial import Bench, DesignAt, Trial, curve_of
 from pramble.errors import InvalidInput
 from pramble.information.priors import as_prior
+from pramble.privacy.composition import float_below
 from pramble.risk.assess import Model, assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.cells import Missing
@@ -130,6 +132,7 @@ def calibrate(
         None if best.left is None else before.after(_mechanisms(best)), best.designs, n=before.n
     )
     met = checked <= target.at_most
+    own_prior = any(_given_prior(prior, name) is None for name in shares)
     return Calibration(
         best.alpha,
         checked,
@@ -139,7 +142,7 @@ def calibrate(
         before,
         best.left,
         curve_of(trials),
-        tuple(_notes(target, best, met=met, high=high, own_prior=prior is None)),
+        tuple(_notes(target, best, met=met, high=high, own_prior=own_prior)),
     )
 
 
@@ -159,7 +162,7 @@ def _search(
 
 
 def _designer(
-    shares: Mapping[str, float],
+    shares: Mapping[str, Fraction],
     priors: Mapping[str, tuple[NDArray[np.float64], tuple[Any, ...]]],
     *,
     family: str,
@@ -170,7 +173,11 @@ def _designer(
     def designs_at(alpha: float) -> dict[str, Any]:
         return {
             name: design(
-                prior, alpha * shares[name], family=family, objective=objective, categories=labels
+                prior,
+                float_below(Fraction(alpha) * shares[name]),
+                family=family,
+                objective=objective,
+                categories=labels,
             )
             for name, (prior, labels) in priors.items()
         }
@@ -180,8 +187,8 @@ def _designer(
 
 def _shares(
     column: str | Sequence[str] | Mapping[str, float], before: Assessment
-) -> dict[str, float]:
-    """Return the share of α of each column; they sum to 1."""
+) -> dict[str, Fraction]:
+    """Return the share of α of each column; they sum to 1, exactly."""
     if isinstance(column, str):
         parts: dict[str, float] = {column: 1.0}
     elif isinstance(column, Mapping):
@@ -197,7 +204,8 @@ def _shares(
             raise InvalidInput(f"Shares of α must be positive; column {name!r} has {part!r}.")
     if not parts:
         raise InvalidInput("At least one column to randomise is needed; found none.")
-    return {name: part / sum(parts.values()) for name, part in parts.items()}
+    exact = {name: Fraction(part) for name, part in parts.items()}
+    return {name: part / sum(exact.values()) for name, part in exact.items()}
 
 
 def _prior_of(
@@ -211,7 +219,7 @@ def _prior_of(
     axis = before.keys.index(name)
     levels = before.table.levels[axis]
     labels = tuple((categories or {}).get(name, levels))
-    given = prior.get(name) if isinstance(prior, Mapping) else prior
+    given = _given_prior(prior, name)
     if given is not None:
         return as_prior(given, size=len(labels)), labels
     counts = np.zeros(len(labels))
@@ -221,6 +229,11 @@ def _prior_of(
             raise InvalidInput(f"categories of {name!r} must hold {label!r}, which the file holds.")
         counts[place] = count
     return as_prior(counts / counts.sum()), labels
+
+
+def _given_prior(prior: ArrayLike | Mapping[str, ArrayLike] | None, name: str) -> ArrayLike | None:
+    """Return the prior that the caller gave for a column, or None."""
+    return prior.get(name) if isinstance(prior, Mapping) else prior
 
 
 def _mechanisms(trial: Trial) -> dict[str, Any]:

@@ -190,7 +190,7 @@ def show(result: "Release") -> None:
 
 
 def as_document(result: "Release") -> dict[str, Any]:
-    """Return the answer for scripts: figures of the release, none of them raw."""
+    """Return the answer for the curator's scripts; checks, risk and warnings are raw figures."""
     outcome = outcome_of(result)
     return {
         "folder": None if result.folder is None else str(result.folder),

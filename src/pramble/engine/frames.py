@@ -6,6 +6,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramble.engine import decoding
 from pramble.engine.columns import Column
@@ -80,7 +81,22 @@ def column_rows(values: Any, name: str) -> Rows:
             f"Column {name!r} must hold an integer for every row to number them; found "
             f"{values.null_count} nulls in a column of type {values.type}."
         )
-    return checked_rows(values.to_numpy())
+    rows: NDArray[np.int64] = checked_rows(values.to_numpy())
+    refuse_repeated(rows, name)
+    return rows
+
+
+def refuse_repeated(rows: NDArray[np.int64], name: str) -> None:
+    """Raise if two rows at hand have the same number: they would share their random bits."""
+    if (rows[1:] > rows[:-1]).all():
+        return
+    ordered = np.sort(rows)
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if twice.size:
+        raise InvalidData(
+            f"Column {name!r} must number every row once; {ordered[twice[0]]} stands more than "
+            "once. Rows with the same number would share their randomness."
+        )
 
 
 def check_names(present: Any, columns: Columns, row_number: str | None) -> None:

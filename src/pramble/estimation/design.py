@@ -12,7 +12,12 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.counts import distinct, encode
 from pramble.estimation.frames import columns_of
 from pramble.estimation.operators import operator_of
-from pramble.estimation.source import OpenedRelease, checked_plan, numbers
+from pramble.estimation.source import (
+    OpenedRelease,
+    checked_plan,
+    checked_weights,
+    refuse_randomised,
+)
 from pramble.estimation.tables import sort_key
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.labels import label_key
@@ -94,15 +99,14 @@ def design_of(
             f"covariates must be different columns, without the response {response!r}."
         )
     extra = [weights] if isinstance(weights, str) else []
+    refuse_randomised(extra, mechanisms)
     columns, backend = columns_of(data, [response, *names, *extra])
     coded = {name: code(columns[name], mechanisms.get(name), name) for name in [response, *names]}
     rows = len(coded[response].codes)
     w = (
         None
         if weights is None
-        else numbers(
-            columns[weights] if isinstance(weights, str) else weights, rows, what="weights"
-        )
+        else checked_weights(columns[weights] if isinstance(weights, str) else weights, rows)
     )
     first, counts, squares = patterns([c.codes for c in coded.values()], w)
     coded = {name: Coded(c.codes[first], c.labels) for name, c in coded.items()}

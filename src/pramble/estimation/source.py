@@ -141,15 +141,20 @@ def from_frame(
 ) -> Source:
     """Return the source of some columns of a frame."""
     weight_names = [weights] if isinstance(weights, str) else []
-    for name in (*weight_names, *extra):
-        if name in plan:
-            raise InvalidInput(
-                f"Numbers must come from an untouched column; {name!r} is randomised."
-            )
+    refuse_randomised([*weight_names, *extra], plan)
     columns, backend = columns_of(frame, [*by, *weight_names, *extra])
     table = cross_classify(columns, plan, by=by)
     values = columns[weights] if isinstance(weights, str) else weights
     return from_table(table, weights=values, backend=backend, columns=columns)
+
+
+def refuse_randomised(names: Sequence[str], plan: Mapping[str, Mechanism]) -> None:
+    """Refuse to read numbers from columns that were randomised."""
+    for name in names:
+        if name in plan:
+            raise InvalidInput(
+                f"Numbers must come from an untouched column; {name!r} is randomised."
+            )
 
 
 def from_table(
@@ -159,10 +164,16 @@ def from_table(
     n = float(len(table.cell))
     if weights is None:
         return Source(table.layout, table.sums(), None, n, backend, table, columns)
-    w = numbers(weights, len(table.cell), what="weights")
+    w = checked_weights(weights, len(table.cell))
+    return Source(table.layout, table.sums(w), table.sums(w * w), n, backend, table, columns, w)
+
+
+def checked_weights(weights: Any, rows: int) -> Floats:
+    """Return one weight per row; refuse negative ones, and all zero."""
+    w = numbers(weights, rows, what="weights")
     if (w < 0).any() or not w.sum() > 0:
         raise InvalidData("Weights must not be negative, nor all zero.")
-    return Source(table.layout, table.sums(w), table.sums(w * w), n, backend, table, columns, w)
+    return w
 
 
 def numbers(values: Any, rows: int, *, what: str) -> Floats:

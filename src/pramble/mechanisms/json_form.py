@@ -17,6 +17,10 @@ from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 
 SCHEMA = "pramble/mechanism/1"
+MOST_LABELS = 10**8
+"""A document of a few bytes may not ask for more memory than this many labels take."""
+
+MOST_NESTED = 20
 
 
 def to_json(mechanism: Mechanism) -> dict[str, Any]:
@@ -72,7 +76,7 @@ def from_json(document: Mapping[str, Any] | str) -> Mechanism:
     if isinstance(document, str):
         try:
             document = json.loads(document)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidMechanism(f"Not a JSON document: {error}.") from None
     if not isinstance(document, Mapping):
         raise InvalidMechanism(f"A mechanism is a JSON object; found {type(document).__name__}.")
@@ -80,13 +84,27 @@ def from_json(document: Mapping[str, Any] | str) -> Mechanism:
         raise InvalidMechanism(
             f"The schema of a mechanism must be {SCHEMA!r}; found {document.get('schema')!r}."
         )
+    refuse_deep(document)
     return from_body({key: value for key, value in document.items() if key != "schema"})
+
+
+def refuse_deep(document: Any) -> None:
+    """Refuse products of products of products without end."""
+    level, depth = [document], 0
+    while level:
+        factors = [part.get("factors") for part in level if isinstance(part, Mapping)]
+        level = [factor for part in factors if isinstance(part, list) for factor in part]
+        depth += 1
+        if depth > MOST_NESTED:
+            raise InvalidMechanism(
+                f"The products of a mechanism may be nested {MOST_NESTED} deep; found more."
+            )
 
 
 def from_body(document: Any) -> Mechanism:
     """Return the mechanism of a document without its schema tag."""
     kind = document.get("kind") if isinstance(document, Mapping) else None
-    if kind not in READERS:
+    if not isinstance(kind, str) or kind not in READERS:
         raise InvalidMechanism(f"A mechanism is one of {', '.join(READERS)}; found {kind!r}.")
     required, optional, build = READERS[kind]
     found = set(document) - {"kind"}
@@ -171,9 +189,10 @@ def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
     """Return labels from their JSON form."""
     if isinstance(value, Mapping):
         count = value.get("range")
-        if set(value) != {"range"} or type(count) is not int:
+        if set(value) != {"range"} or type(count) is not int or count > MOST_LABELS:
             raise InvalidMechanism(
-                f"{what} are a list of labels or {{'range': S}}; found {value!r}."
+                f"{what} are a list of labels or {{'range': S}} with S up to {MOST_LABELS:,}; "
+                f"found {value!r}."
             )
         return as_labels(count, what=what)
     if not isinstance(value, list):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from pramble.mechanisms.product import Product, product
@@ -42,3 +43,13 @@ def _(mechanism: Product) -> Certificate:
 @certify.register(Mapping)
 def _(plan: Mapping[Any, Any]) -> Certificate:
     return certify(product(plan))
+
+
+def float_below(value: Fraction) -> float:
+    """Return the largest float that is not above a rational.
+
+    >>> Fraction(float_below(Fraction(1, 10))) <= Fraction(1, 10)
+    True
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,7 @@ from pramble.errors import InvalidPlan, PrambleError
 from pramble.releasing.ledger import Ledger, default_ledger, refuse_beyond
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -33,26 +34,43 @@ class Account:
         refuse_beyond(self.budget, spent=self.spent(), alpha=alpha)
 
     @contextmanager
-    def entered(self, alpha: Fraction, *, columns: Sequence[str], target: Path) -> Iterator[None]:
-        """Enter a release; confirm it when it is complete, cancel it on any error."""
+    def entered(
+        self, alpha: Fraction, *, columns: Sequence[str], target: Path
+    ) -> Iterator[Callable[[Path], None]]:
+        """Enter a release; confirm it when it is complete, cancel it on any error.
+
+        An interrupt may come after the folder got the target's name, and then it was spent: the
+        function that this gives is told which folder is being built, and if that one stands under
+        the name, the entry is kept.
+        """
+        built: list[tuple[int, int]] = []
         if self.ledger is None:
-            yield
+            yield lambda folder: built.append(identity(folder))
             return
         entry = self.ledger.enter(
             self.people, alpha, columns=columns, target=str(target.resolve()), budget=self.budget
         )
         try:
-            yield
+            yield lambda folder: built.append(identity(folder))
         except BaseException:
-            self.ledger.cancel(entry.id)
+            if not (target.exists() and identity(target) in built):
+                self.ledger.cancel(entry.id)
             raise
         self.ledger.confirm(entry)
+
+
+def identity(folder: Path) -> tuple[int, int]:
+    """Return what stays the same when a folder is renamed."""
+    found = folder.stat()
+    return found.st_dev, found.st_ino
 
 
 def open_account(
     source: Path, *, ledger: str | Path | Ledger | bool, people: str | None, budget: float | None
 ) -> Account:
     """Open the ledger and recognise the people; the user's own ledger may be out of reach."""
+    if budget is not None and not 0 < budget < math.inf:
+        raise InvalidPlan(f"A budget must be a positive number; found {budget!r}.")
     if ledger is False:
         if budget is not None:
             raise InvalidPlan("A budget over several releases needs a ledger.")

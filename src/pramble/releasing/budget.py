@@ -7,7 +7,6 @@ never exceeds the total, and this is checked in rationals.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -15,22 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
+from pramble.privacy.composition import float_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 STEPS = 48
 REFINEMENTS = 4
-
-
-def float_below(value: Fraction) -> float:
-    """Return the largest float that is not above a rational.
-
-    >>> Fraction(float_below(Fraction(1, 10))) <= Fraction(1, 10)
-    True
-    """
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
 def split_by_weights(total: Fraction, weights: Mapping[str, Fraction]) -> dict[str, Fraction]:

@@ -13,9 +13,9 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.labels import label_key
 from pramble.mechanisms.uniform import randomized_response
+from pramble.privacy.composition import float_below
 from pramble.releasing.budget import (
     check_spent,
-    float_below,
     split_by_weights,
     split_optimally,
 )

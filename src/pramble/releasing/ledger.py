@@ -233,9 +233,21 @@ class Ledger:
         return Entry(number, created, fingerprint, tuple(columns), alpha, target, "pending")
 
     def confirm(self, entry: Entry) -> None:
-        """Mark a pending release as done."""
+        """Mark a pending release as done; one that was cancelled meanwhile is entered again."""
+        columns = json.dumps(list(entry.columns))
         with self._transaction() as connection:
-            connection.execute("UPDATE releases SET state = 'done' WHERE id = ?", (entry.id,))
+            connection.execute(
+                "INSERT INTO releases (id, created, fingerprint, columns, alpha, target, state) "
+                "VALUES (?, ?, ?, ?, ?, ?, 'done') ON CONFLICT (id) DO UPDATE SET state = 'done'",
+                (
+                    entry.id,
+                    entry.created,
+                    entry.fingerprint,
+                    columns,
+                    str(entry.alpha),
+                    entry.target,
+                ),
+            )
 
     def cancel(self, number: int) -> None:
         """Remove a pending release of which nothing was published; a done one stays for good."""

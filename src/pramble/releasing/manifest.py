@@ -204,7 +204,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidData(f"{str(folder)!r} is no release: it has no {MANIFEST}.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidData(f"{MANIFEST} is not JSON: {error}.") from None
     if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
         raise InvalidData(

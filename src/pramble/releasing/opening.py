@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData
-from pramble.releasing.manifest import file_sha256, plan_of, read_manifest
+from pramble.mechanisms.labels import label_key
+from pramble.privacy.certificate import certify
+from pramble.releasing.manifest import MANIFEST, file_sha256, plan_of, read_manifest
 from pramble.releasing.source import label_type, open_dataset
 
 if TYPE_CHECKING:
@@ -73,8 +76,9 @@ class Release:
 def open_release(folder: str | Path) -> Release:
     """Open a release folder for analysis, and check it.
 
-    The manifest must follow its schema, the data file must have the SHA-256, the columns and the
-    number of rows that the manifest states, and randomised columns must hold labels of their
+    The manifest must follow its schema, every mechanism must satisfy the α that is stated for it
+    and these must add up to the stated total, the data file must have the SHA-256, the columns and
+    the number of rows that the manifest states, and randomised columns must hold labels of their
     mechanisms only.
 
     Parameters
@@ -106,6 +110,7 @@ def open_release(folder: str | Path) -> Release:
             "manifest's. Get the folder again."
         )
     release = Release(folder, manifest, plan_of(manifest))
+    check_alpha(release)
     check_labels(release)
     return release
 
@@ -145,11 +150,50 @@ def typed_text(column: Any, outputs: tuple[Any, ...]) -> Any:
         raise InvalidData(f"A released column has values that are no labels: {error}.") from None
 
 
+def check_alpha(release: Release) -> None:
+    """Refuse mechanisms that spend more than the manifest states, decided in integers."""
+    spent = Fraction(0)
+    for column in release.manifest["columns"]:
+        if not column["randomised"]:
+            continue
+        name = column["name"]
+        if "alpha" not in column or "prior" not in column:
+            raise InvalidData(f"{MANIFEST} is damaged: column {name!r} lacks its alpha or prior.")
+        if not certify(release.plan[name]).satisfies(column["alpha"]):
+            raise InvalidData(
+                f"{MANIFEST} is not that of the release: it states α = {column['alpha']!r} for "
+                f"column {name!r}, which its mechanism does not satisfy."
+            )
+        spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
+    stated = release.manifest["alpha"]
+    if spent != rational(stated["total_exact"]) or rational(stated["total"]) < spent:
+        raise InvalidData(
+            f"{MANIFEST} is not that of the release: it states α = {stated['total']!r} in total; "
+            f"its columns spend {float(spent)!r}."
+        )
+
+
+def rational(value: str | float) -> Fraction:
+    """Return a number of a manifest exactly."""
+    try:
+        return Fraction(value)
+    except (ValueError, ArithmeticError):
+        shown = str(value)[:20]
+        raise InvalidData(f"{MANIFEST} is damaged: {shown!r} is no number.") from None
+
+
 def check_labels(release: Release) -> None:
     """Refuse data whose randomised columns hold what their mechanisms cannot release."""
+    import pyarrow as pa
+
     for name, mechanism in release.plan.items():
-        found = release.data[name].unique().to_pylist()
-        strange = [value for value in found if value not in set(mechanism.outputs)]
+        column = release.data[name]
+        if pa.types.is_nested(column.type):
+            raise InvalidData(f"Column {name!r} must hold labels; its type is {column.type}.")
+        outputs = {label_key(label) for label in mechanism.outputs}
+        strange = [
+            value for value in column.unique().to_pylist() if label_key(value) not in outputs
+        ]
         if strange:
             raise InvalidData(
                 f"Column {name!r} holds {strange[0]!r}, which its mechanism cannot release."

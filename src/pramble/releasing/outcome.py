@@ -8,6 +8,7 @@ Everything is a number, a text, a tuple or a mechanism.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -110,9 +111,25 @@ class ColumnOutcome:
         return self.information / self.information_bound if self.information_bound else 1.0
 
     def without_raw(self) -> ColumnOutcome:
-        """Return a copy without figures that were counted on the confidential file."""
-        prior = () if self.prior_source == "confidential" else self.prior
-        return replace(self, before=None, change_observed=None, prior=prior)
+        """Return a copy without figures that were counted on the confidential file.
+
+        With a confidential prior these are also the figures at the prior, which become NaN.
+        """
+        public = replace(self, before=None, change_observed=None)
+        if self.prior_source != "confidential":
+            return public
+        lost = math.isinf(self.estimation_variance)
+        return replace(
+            public,
+            prior=(),
+            entropy=math.nan,
+            information=math.nan,
+            information_bound=math.nan,
+            estimation_variance=math.inf if lost else math.nan,
+            change_expected=math.nan,
+            standard_error=None,
+            rivals=(),
+        )
 
 
 @dataclass(frozen=True)

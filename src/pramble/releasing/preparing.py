@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, PrivacyError
 from pramble.releasing.designing import Counted, Designed, counted, design_columns
 from pramble.releasing.source import check_declared, count_values, seen_labels
 from pramble.releasing.writing import check_output, kept_columns
@@ -36,6 +37,8 @@ class Prepared:
         α of priors and mechanisms together.
     seen : frozenset of str
         Columns whose categories were taken from the file.
+    ordered : frozenset of str
+        Columns whose values go with the order of the rows.
     """
 
     source: Source
@@ -44,6 +47,7 @@ class Prepared:
     designs: tuple[Designed, ...]
     spent: Fraction
     seen: frozenset[str]
+    ordered: frozenset[str]
 
     @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
@@ -76,6 +80,12 @@ class Prepared:
                 f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
+        if self.ordered:
+            found.append(
+                f"The order of the rows goes with {', '.join(sorted(self.ordered))}: neighbours "
+                "are alike more or less often than by chance. The order is released too, and may "
+                "tell a value that was randomised; shuffle the rows of the file first."
+            )
         conditional = [d.column.name for d in self.designs if d.prior.source == "confidential"]
         if conditional:
             found.append(
@@ -95,14 +105,30 @@ class Prepared:
 def prepare(source: Source, plan: ReleasePlan, *, confidential_allowed: bool) -> Prepared:
     """Count the whole file, refuse what does not fit the plan, and design every column."""
     check_output(source, plan)
-    rows, counts = count_values(source, plan.columns)
+    check_public(source, plan)
+    rows, counts, neighbours = count_values(source, plan.columns)
     if not rows:
         raise InvalidData(f"{source.path.name!r} has no rows; there is nothing to release.")
     columns = [settled(column, counts[column.name]) for column in plan.columns]
     resolved = replace(plan, columns=tuple(column.plan for column in columns))
     designs, spent = design_columns(resolved, columns, confidential_allowed=confidential_allowed)
     seen = frozenset(column.name for column in plan.columns if column.categories is None)
-    return Prepared(source, resolved, rows, designs, spent, seen)
+    ordered = frozenset(
+        name for name, found in neighbours.items() if found.tell(counts[name].values())
+    )
+    return Prepared(source, resolved, rows, designs, spent, seen, ordered)
+
+
+def check_public(source: Source, plan: ReleasePlan) -> None:
+    """Refuse a public prior that is the confidential file itself, or one of its files."""
+    for column in plan.columns:
+        path = None if column.prior_file is None else Path(column.prior_file).resolve()
+        if path is not None and source.path.resolve() in (path, *path.parents):
+            raise PrivacyError(
+                f"The prior of column {column.name!r} must come from a public source; "
+                f"{str(column.prior_file)!r} is the confidential file. Use a private prior, or "
+                'prior = "confidential", which says so.'
+            )
 
 
 def settled(column: ColumnPlan, counts: Mapping[object, int]) -> Counted:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.releasing.accounting import Account, open_account
+from pramble.releasing.binding import bound_key
 from pramble.releasing.budget import float_above
 from pramble.releasing.checking import checks_of, compare
 from pramble.releasing.figures import expected_figures, observed_figures, risk_figures
@@ -78,7 +79,9 @@ def release(
     dry_run : bool
         Do everything but write: the result's ``outcome`` has the designs and what to expect.
     key : bytes, optional
-        32 secret bytes; drawn from the system unless given. The same key repeats the release.
+        32 secret bytes; drawn from the system unless given. The same key repeats the release where
+        file and mechanisms are the same; a private prior is drawn anew, and with another mechanism
+        or file the same key gives independent bits.
     key_file : str or Path, optional
         Where to write the key, readable by its owner only; it is written nowhere else.
     ledger : str, Path, Ledger or bool
@@ -136,10 +139,12 @@ def release(
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
         return Release(None, manifest(job, {}), job.mechanisms, outcome)
     entry = account.entered(job.spent, columns=list(job.mechanisms), target=target)
-    with entry, building(target) as folder:
+    with entry as building_in, building(target) as folder:
+        building_in(folder)
         secret = secrets.token_bytes(32) if key is None else key
+        bound = bound_key(secret, job.source.path, mechanisms=job.mechanisms)
         document, outcome = write_folder(
-            job, folder, key=secret, outcome=outcome, progress=progress, started=started
+            job, folder, key=bound, outcome=outcome, progress=progress, started=started
         )
         if write_reports is not None:
             write_reports(folder, outcome)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData
+from pramble.releasing.order import Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +97,10 @@ def open_dataset(path: Path, kind: str) -> Any:
             text = dict.fromkeys(found.schema.names, pa.string())
             form = ds.CsvFileFormat(
                 convert_options=ConvertOptions(column_types=text, strings_can_be_null=False),
-                parse_options=ParseOptions(newlines_in_values=True),
+                parse_options=ParseOptions(
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(text) > 1,  # of a single column an empty line is a row
+                ),
             )
             found = ds.dataset(path, format=form, schema=pa.schema(list(text.items())))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
@@ -163,13 +167,14 @@ def without_unused(column: Any) -> Any:
     """Return a dictionary column whose dictionary holds only values that occur in it.
 
     A dictionary may list values of records that are no longer in the file; they must not be
-    released with it.
+    released with it. Dictionaries within lists and structures are written out.
     """
     import numpy as np
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
-        return column
+        kind = decoded(column.type)
+        return column if kind == column.type else column.cast(kind)
     used = np.unique(column.indices.drop_null().to_numpy(zero_copy_only=False))
     if len(used) == len(column.dictionary):
         return column
@@ -179,6 +184,24 @@ def without_unused(column: Any) -> Any:
     indices = pa.array(place[codes], column.type.index_type, mask=np.array(column.is_null()))
     values = column.dictionary.take(pa.array(used))
     return pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+
+
+def decoded(kind: Any) -> Any:
+    """Return a type with every dictionary in it replaced by the type of its values."""
+    import pyarrow as pa
+
+    def plain(field: Any) -> Any:
+        return field.with_type(decoded(field.type))
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_struct(kind):
+        return pa.struct([plain(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain(kind.value_field), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain(kind.value_field))
+    return pa.list_(plain(kind.value_field)) if pa.types.is_list(kind) else kind
 
 
 def filled(column: Any, label: Any) -> Any:
@@ -208,18 +231,19 @@ def label_type(labels: Sequence[Any]) -> Any:
 
 def count_values(
     source: Source, columns: Sequence[ColumnPlan]
-) -> tuple[int, dict[str, Counter[Any]]]:
-    """Count the rows, and the values of each column of a plan as its mechanism will see them."""
+) -> tuple[int, dict[str, Counter[Any]], dict[str, Neighbours]]:
+    """Count rows, the values of each column as its mechanism will see them, and like neighbours."""
     counts: dict[str, Counter[Any]] = {column.name: Counter() for column in columns}
+    neighbours = {column.name: Neighbours() for column in columns}
     rows = 0
     for batch in source.batches([column.name for column in columns]):
         rows += batch.num_rows
         for plan, values in zip(columns, batch.columns, strict=True):
-            for pair in (
-                prepared(values, plan, csv=source.format == "csv").value_counts().to_pylist()
-            ):
+            ready = prepared(values, plan, csv=source.format == "csv")
+            for pair in ready.value_counts().to_pylist():
                 counts[plan.name][pair["values"]] += pair["counts"]
-    return rows, counts
+            neighbours[plan.name].add(ready)
+    return rows, counts, neighbours
 
 
 def seen_labels(name: str, counts: Mapping[Any, int], *, most: int = 10_000) -> tuple[Any, ...]:

@@ -117,16 +117,23 @@ def rehearse(
 
 
 def grouped(reader: Any) -> Iterator[Any]:
-    """Gather batches into tables of about a million rows, one row group each."""
+    """Gather batches into tables of equal numbers of rows, one row group each.
+
+    Groups that followed the batches would show how the source was cut into files.
+    """
     import pyarrow as pa
 
     waiting: list[Any] = []
+    rows = 0
     for batch in reader:
         waiting.append(batch)
-        if sum(part.num_rows for part in waiting) >= GROUP_ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
+        rows += batch.num_rows
+        while rows >= GROUP_ROWS:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, GROUP_ROWS)
+            waiting = table.slice(GROUP_ROWS).to_batches()
+            rows -= GROUP_ROWS
+    if rows:
         yield pa.Table.from_batches(waiting)
 
 

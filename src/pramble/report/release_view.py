@@ -25,10 +25,19 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "ledger_total": outcome.ledger_total and numbers.alpha_text(outcome.ledger_total),
         "risk": outcome.risk and risk_view(outcome.risk),
         "rows": numbers.count(outcome.rows),
-        "use": "The released file, its manifest and this page belong together. An analyst needs "
-        "only the folder: the manifest holds every matrix.",
+        "use": use(raw=raw),
         "example_by": f'"{outcome.columns[0].name}"' if outcome.columns else "",
     }
+
+
+def use(*, raw: bool) -> str:
+    """Say what goes to an analyst."""
+    page = "summary.html" if raw else "this page"
+    kept = " Take report.html out first: this page stays with the curator." if raw else ""
+    return (
+        f"The released file, its manifest and {page} belong together. An analyst needs only the "
+        f"folder: the manifest holds every matrix.{kept}"
+    )
 
 
 def lead(outcome: ReleaseOutcome) -> str:
@@ -40,13 +49,15 @@ def lead(outcome: ReleaseOutcome) -> str:
 
 def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
     """Return the figures at the top."""
-    share = sum(column.share for column in outcome.columns) / max(len(outcome.columns), 1)
+    shares = [column.share for column in outcome.columns if not hides_prior(column)]
     shown = [
         (numbers.alpha_text(outcome.alpha), "α spent on each record"),
         (numbers.count(len(outcome.columns)), "columns randomised"),
         (numbers.count(len(outcome.untouched)), "columns released as they are"),
-        (numbers.percent(share, 0), "of the information that α allows, on average"),
     ]
+    if shares:
+        share = numbers.percent(sum(shares) / len(shares), 0)
+        shown.append((share, "of the information that α allows, on average"))
     if outcome.risk:
         shown.append(
             (numbers.few_digits(outcome.risk.tau2_before), "expected correct matches before")
@@ -115,16 +126,14 @@ def column_sentence(column: ColumnOutcome) -> str:
     family = {"uniform": "of the uniform-row kind", "general": "of any kind"}.get(
         column.family, column.family
     )
+    text = f"The matrix {family} with {aim}."
+    if hides_prior(column):
+        return text
     observed = ""
     if column.change_observed is not None:
         observed = f" (counted: {numbers.percent(column.change_observed)})"
-    text = (
-        f"The matrix {family} with {aim}. It changes {numbers.percent(column.change_expected)} "
-        f"of the values{observed}"
-    )
-    if hides_prior(column):
-        return text + "."
-    return text + (
+    return (
+        f"{text} It changes {numbers.percent(column.change_expected)} of the values{observed}"
         f" and keeps {column.information:.4f} of at most "
         f"{column.information_bound:.4f} nats ({numbers.percent(column.share)})."
     )

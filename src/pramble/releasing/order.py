@@ -1,0 +1,52 @@
+"""Whether the order of the rows tells the values of a column.
+
+A mechanism protects the value that stands in a row; it cannot protect what the row's place says. In
+a file sorted by a column, neighbours of a record vote on its true value, whatever α is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DEVIATIONS = 6.0
+LEAST = 0.05
+"""The share of neighbours, away from chance, from which on an order is worth a word."""
+
+
+@dataclass
+class Neighbours:
+    """How many pairs of neighbouring rows were met, and in how many both have the same value."""
+
+    pairs: int = 0
+    equal: int = 0
+
+    def add(self, values: Any) -> None:
+        """Add the rows of one batch."""
+        import numpy as np
+        import pyarrow as pa
+
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy()
+        self.pairs += max(len(codes) - 1, 0)
+        self.equal += int(np.count_nonzero(codes[1:] == codes[:-1]))
+
+    def tell(self, counts: Iterable[int]) -> bool:
+        r"""Whether neighbours are alike more or less often than in a random order of the values.
+
+        A pair is alike by chance with probability :math:`q = \sum_x p_x^2`, and
+        :math:`q(1-q) + 2(\sum_x p_x^3 - q^2)` for each pair bounds the variance of their number.
+
+        >>> Neighbours(pairs=99, equal=98).tell([50, 50]), Neighbours(99, 51).tell([50, 50])
+        (True, False)
+        """
+        found = [count for count in counts if count]
+        rows = max(sum(found), 1)
+        q, cubes = (sum((count / rows) ** power for count in found) for power in (2, 3))
+        spread = math.sqrt(self.pairs * max(q * (1 - q) + 2 * (cubes - q * q), 0.0))
+        excess = abs(self.equal - q * self.pairs)
+        return excess > max(DEVIATIONS * spread, LEAST * (1 - q) * self.pairs)
