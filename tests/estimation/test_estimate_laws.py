@@ -64,6 +64,16 @@ def test_structured_algebra_equals_the_dense_matrix(m, seed):
     assert np.allclose(M @ G, np.eye(len(M)), atol=1e-8 * np.abs(G).max())
 
 
+def test_a_wide_matrix_with_two_equal_rows_is_told_from_an_invertible_one():
+    """The Gram matrix is singular, yet solving with it may end in moderate numbers."""
+    rare = 165 / 2**53
+    rows = np.full((3, 4), rare)
+    rows[[0, 1, 2], [0, 3, 3]] = 1 - 3 * rare
+    m = pramble.Mechanism.from_matrix(rows)
+    with pytest.raises(pramble.NotIdentifiable):
+        right_inverses(axes_of(m))
+
+
 @settings(max_examples=100)
 @given(m=mechanisms, seed=seeds, n=st.integers(1, 10_000))
 def test_intervals_respect_the_simplex_and_are_never_empty(m, seed, n):

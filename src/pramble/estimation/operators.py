@@ -120,9 +120,14 @@ class DenseOperator(Operator):
             G = np.linalg.inv(M) if S == T else weighted_inverse(M, law)
         except np.linalg.LinAlgError:
             G = np.full((T, S), np.inf)
-        if not np.abs(G).sum(axis=1).max() < LARGEST_INVERSE:
+        if not (np.abs(G).sum(axis=1).max() < LARGEST_INVERSE and inverts(M, G)):
             refuse_unless_full_rank(M, self.mechanism.categories)
         return DenseRightInverse(np.asarray(G, dtype=np.float64), M)
+
+
+def inverts(M: Floats, G: Floats) -> bool:
+    """Whether MG is the identity up to rounding, which a singular matrix need not show in G."""
+    return bool(np.abs(M @ G - np.eye(len(M))).max() < 1e-6)
 
 
 def weighted_inverse(M: Floats, law: Floats | None) -> Floats:
