@@ -26,6 +26,11 @@ def study(
 
     Writes CSV tables, SVG and PNG figures and one self-contained page, index.html. The studies are
     gallery, errata, tables, estimates, ratios, sex and new-york.
+
+    Examples
+    --------
+      pramble study --quick
+      pramble study tables new-york --out study --seed 7
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
