@@ -35,7 +35,6 @@ def test_bad_input_gets_one_clear_sentence(prior, alpha, sentence):
     [
         ({"family": "special"}, "family, objective"),
         ({"objective": "fun"}, "family, objective"),
-        ({"objective": "estimation"}, "add family"),
         ({"categories": ["a", "b"]}, "2 categories do not fit a prior of 4"),
         ({"categories": ["a", "b", "c", "a"]}, "distinct"),
         ({"tolerance": 0.0}, "tolerance must be positive"),

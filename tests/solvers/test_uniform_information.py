@@ -276,13 +276,36 @@ def test_invariant_keeps_the_prior():
             assert not pramble.certify(outer).satisfies(alpha)
 
 
-def test_invariant_is_refused_when_impossible():
-    with pytest.raises(pramble.PrivacyError, match="e\\^alpha"):
-        pramble.design([0.8, 0.1, 0.1], 1.0, invariant=True)
-    with pytest.raises(pramble.PrivacyError, match="e\\^alpha"):
-        pramble.design([0.5, 0.5, 0.0], 1.0, invariant=True)
-    with pytest.raises(pramble.PrivacyError, match="theta"):
-        pramble.design([0.3, 0.28, 0.22, 0.2], 0.5, invariant=True)
+@pytest.mark.parametrize(
+    ("prior", "alpha", "reason"),
+    [
+        ([0.8, 0.1, 0.1], 1.0, "e^alpha"),
+        ([0.5, 0.5, 0.0], 1.0, "e^alpha"),
+        ([0.3, 0.28, 0.22, 0.2], 0.5, "theta"),
+        ([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09], 1.0, "e^alpha"),
+    ],
+)
+def test_where_uniform_rows_cannot_be_invariant_their_nearest_kin_is(prior, alpha, reason):
+    d = pramble.design(prior, alpha, invariant=True)
+    assert d.certificate.satisfies(alpha)
+    released = pramble.released_distribution(prior, d.mechanism)
+    np.testing.assert_allclose(released, prior, atol=1e-15)
+    assert any(reason in note for note in d.notes)
+    assert d.gap <= 1e-6
+    assert d.details["invariance_cost"] >= 0
+    p = np.array(prior)
+    odds = (np.exp(alpha) - 1) * p[p > 0].min()
+    t = odds / (1 + odds)
+    if (p > 0).all():
+        closed = t * np.eye(len(p)) + (1 - t) * p
+        np.testing.assert_allclose(d.mechanism.matrix, closed, rtol=1e-9)
+
+
+def test_invariance_states_its_cost():
+    prior = [0.27, 0.25, 0.25, 0.23]
+    d, free = pramble.design(prior, 1.0, invariant=True), pramble.design(prior, 1.0)
+    assert d.details["invariance_cost"] == pytest.approx(free.bound - d.value)
+    assert "Invariance costs" in d.notes[0]
 
 
 def test_categories_that_never_occur_do_not_complicate_the_answer():

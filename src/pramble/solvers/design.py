@@ -19,6 +19,7 @@ SMALLEST_ALPHA = 2.0**-52
 
 SOLVERS = {
     ("uniform", "information"): "pramble.solvers.uniform_information",
+    ("uniform", "estimation"): "pramble.solvers.uniform_estimation",
     ("general", "information"): "pramble.solvers.general.information",
     ("general", "estimation"): "pramble.solvers.general.estimation",
 }
@@ -76,7 +77,8 @@ def design(
     categories : int or iterable of labels, optional
         Labels in the order of ``prior``; 0, 1, …, S−1 unless given.
     invariant : bool
-        Ask for :math:`pM = p`, so that released shares are right at face value.
+        Ask for :math:`pM = p`, so that released shares are right at face value. Uniform rows that
+        do so may not exist; then :math:`tI + (1-t)1p^\top` with the largest private t is returned.
     tolerance : float
         The search ends when ``gap`` is at most this. Rounding to exact weights may keep the gap
         above a very small tolerance; ``gap`` then says so.
@@ -139,10 +141,6 @@ def design(
 def solver_for(problem: Problem) -> Callable[[Problem], Design]:
     """Return the solver for a family and an objective; refuse options it does not know."""
     asked = (problem.family, problem.objective)
-    if asked == ("uniform", "estimation"):
-        raise InvalidInput(
-            'The estimation objective is solved over all matrices; add family="general".'
-        )
     if asked not in SOLVERS:
         known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS)
         raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -44,7 +45,7 @@ LIKELY = 3
 def solve(problem: Problem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        return solve_invariant(problem)
+        return with_cost(solve_invariant(problem), solve(replace(problem, invariant=False)))
     started = time.perf_counter()
     kinds = vertex_kinds(problem)
     search = Search(search_tolerance(problem))
@@ -146,6 +147,19 @@ def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.i
         if top_left:
             for x in np.argsort(-rest)[:LIKELY]:
                 yield np.where(np.arange(len(rest)) == x, TOP, alike)
+
+
+def with_cost(invariant: Design, free: Design) -> Design:
+    """Return the invariant design with what its invariance costs in information."""
+    cost = max(free.bound - invariant.value, 0.0)
+    note = (
+        f"Invariance costs at most {cost:.6g} nats: {invariant.value:.6g} of the {free.bound:.6g} "
+        "that uniform rows may carry at most."
+    )
+    details = {"information_without_invariance": free.bound, "invariance_cost": cost}
+    return replace(
+        invariant, notes=(note, *invariant.notes), details={**invariant.details, **details}
+    )
 
 
 def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:

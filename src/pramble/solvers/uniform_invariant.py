@@ -2,6 +2,10 @@ r"""Uniform rows that leave the prior unchanged: one number to choose.
 
 :math:`pM = p` holds for uniform rows iff :math:`1-q_x = \theta / p_x` with one θ for all x. Privacy
 bounds θ from both sides, and information is convex along the segment: one of its ends is best.
+
+Where privacy leaves no θ, the nearest kin is returned: keep a value with probability t, else draw
+from the prior, :math:`tI + (1-t)1p^\top`. Column z has the ratio :math:`1 + t/((1-t)p_z)`, so t is
+private up to :math:`t/(1-t) = (e^\alpha-1)p_{\min}`; information grows with t, and that t is best.
 """
 
 import math
@@ -19,9 +23,18 @@ MARGIN = 1e-9
 """Covers the float errors of θ and of the rounded mechanism that stands in for each end."""
 
 
+INSTEAD = (
+    "Returned instead: keep a value, else draw it from the prior; the bound is for matrices of "
+    "that kind."
+)
+
+
 def solve_invariant(problem: Problem) -> Design:
-    """Return the best invariant matrix with uniform rows; refuse when there is none."""
-    low, high = segment(problem)
+    """Return the best invariant matrix with uniform rows, or its nearest kin if there is none."""
+    try:
+        low, high = segment(problem)
+    except PrivacyError as reason:
+        return nearest_kin(problem, str(reason))
     ends = [rounded(problem, theta) for theta in (low, high)]
     values = [mutual_information(problem.prior, end) for end in ends]
     best = int(values[1] > values[0])
@@ -37,6 +50,29 @@ def solve_invariant(problem: Problem) -> Design:
         bound=max(bound, values[best]),
         notes=("The released shares equal the prior up to rounding in the 15th digit.",),
         details={"theta": (low, high)[best], "segment": (low, high)},
+    )
+
+
+def nearest_kin(problem: Problem, reason: str) -> Design:
+    """Return the matrix that keeps a value or draws from the prior, with the largest private t."""
+    from pramble.solvers.general.invariant import closed_form, whole
+    from pramble.solvers.general.invariant_rounding import rounded_invariant
+
+    possible = problem.prior > 0
+    prior = problem.prior[possible] / problem.prior[possible].sum()
+    matrix = whole(closed_form(prior, problem.alpha), possible, problem.prior)
+    mechanism = rounded_invariant(matrix, problem)
+    value = mutual_information(problem.prior, mechanism)
+    return Design(
+        mechanism=mechanism,
+        prior=problem.prior,
+        alpha=problem.alpha,
+        family=problem.family,
+        objective=problem.objective,
+        value=value,
+        bound=value * (1 + MARGIN),
+        notes=(f"{reason} {INSTEAD}",),
+        details={"kind": "keep or draw from the prior"},
     )
 
 
