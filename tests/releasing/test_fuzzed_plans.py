@@ -47,6 +47,7 @@ CHANGES = {
     ("columns", "other"): [{"categories": "seen"}],
     ("columns", "number"): [{"categories": "seen"}],
     ("columns", "nothing"): [{"categories": ["a", "b"]}],
+    ("shuffle",): [True, "yes"],
     ("nonsense",): [1],
 }
 changes = st.sampled_from(sorted(CHANGES)).flatmap(
@@ -59,7 +60,9 @@ def changed(steps):
     for path, value in steps:
         place = plan
         for key in path[:-1]:
-            place = place[key] if isinstance(place.get(key), dict) else place.setdefault(key, {})
+            if not isinstance(place.get(key), dict):
+                place[key] = {}
+            place = place[key]
         place[path[-1]] = value
     return plan
 

@@ -36,6 +36,9 @@ def release(
     output: Annotated[
         str | None, typer.Option("--format", help="parquet (default) or csv.")
     ] = None,
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="Release the rows in a random order.")
+    ] = False,
     keys: Annotated[str | None, typer.Option(help="Report the risk for these keys: a,b,c.")] = None,
     population: Annotated[int | None, typer.Option(help="Size of the population.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything but the data.")] = False,
@@ -86,6 +89,7 @@ def release(
         "split": split,
         "drop": listed(drop),
         "output": output,
+        "shuffle": shuffle or None,
         "risk": risk_settings(keys, population),
     }
     with shown_progress() as progress:

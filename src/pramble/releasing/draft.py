@@ -140,6 +140,8 @@ def draft_plan(looks: Sequence[Look], *, accepted: Collection[str], alpha: float
         "prior_share = 0.02",
         '# "parquet" or "csv"',
         'output = "parquet"',
+        "# Release the rows in a random order: in a sorted file a row's place tells its values.",
+        "shuffle = true",
         "",
         "# Left out of the release. These are not randomised; a column that you take off this list",
         "# is published as it is, without any protection.",

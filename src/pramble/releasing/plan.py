@@ -114,6 +114,8 @@ class ReleasePlan:
         Columns left out of the release.
     output : str
         "parquet" or "csv".
+    shuffle : bool
+        Release the rows in a random order, which holds the file in memory.
     risk : RiskPlan or None
     """
 
@@ -124,6 +126,7 @@ class ReleasePlan:
     prior_share: float = PRIOR_SHARE
     drop: tuple[str, ...] = ()
     output: str = "parquet"
+    shuffle: bool = False
     risk: RiskPlan | None = field(default=None)
 
     @property

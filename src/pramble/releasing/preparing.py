@@ -80,11 +80,11 @@ class Prepared:
                 f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
-        if self.ordered:
+        if self.ordered and not self.plan.shuffle:
             found.append(
                 f"The order of the rows goes with {', '.join(sorted(self.ordered))}: neighbours "
                 "are alike more or less often than by chance. The order is released too, and may "
-                "tell a value that was randomised; shuffle the rows of the file first."
+                "tell a value that was randomised; release with --shuffle (shuffle = true)."
             )
         conditional = [d.column.name for d in self.designs if d.prior.source == "confidential"]
         if conditional:

@@ -21,6 +21,7 @@ from pramble.releasing.outcome import ReleaseOutcome
 from pramble.releasing.parsing import plan_from, read_plan
 from pramble.releasing.plan import ReleasePlan
 from pramble.releasing.preparing import Prepared, prepare
+from pramble.releasing.shuffling import shuffled
 from pramble.releasing.source import open_source
 from pramble.releasing.toml import plan_to_toml
 from pramble.releasing.writing import rehearse, write_release
@@ -101,7 +102,7 @@ def release(
         Called with (rows written, rows in all).
     **settings
         Other settings of a plan: ``prior``, ``family``, ``objective``, ``invariant``, ``split``,
-        ``prior_share``, ``drop``, ``output``, ``risk``.
+        ``prior_share``, ``drop``, ``output``, ``shuffle``, ``risk``.
 
     Returns
     -------
@@ -143,6 +144,8 @@ def release(
         building_in(folder)
         secret = secrets.token_bytes(32) if key is None else key
         bound = bound_key(secret, job.source.path, mechanisms=job.mechanisms)
+        if job.plan.shuffle:
+            job = replace(job, source=shuffled(job.source, job.rows, key=bound))
         document, outcome = write_folder(
             job, folder, key=bound, outcome=outcome, progress=progress, started=started
         )

@@ -148,4 +148,5 @@ PLAN: dict[str, Reader] = {
     "prior_share": share,
     "drop": names,
     "output": one_of(OUTPUTS),
+    "shuffle": flag,
 }

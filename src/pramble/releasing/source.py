@@ -8,7 +8,7 @@ randomised come out as they went in; randomised ones get the type of their label
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,9 @@ from pramble.releasing.order import Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from pramble.releasing.plan import ColumnPlan
 
@@ -59,11 +62,14 @@ class Source:
         "parquet", "csv" or "ipc".
     names : tuple of str
         Its columns, in order.
+    order : array or None
+        Row numbers in the order in which rows are to be read; None as they stand.
     """
 
     path: Path
     format: str
     names: tuple[str, ...]
+    order: NDArray[np.int64] | None = None
 
     def dataset(self) -> Any:
         """Return the Arrow dataset."""
@@ -77,6 +83,10 @@ class Source:
         """Read record batches in order, with the given columns only."""
         import pyarrow as pa
 
+        if self.order is not None:
+            table = pa.Table.from_batches(replace(self, order=None).batches(columns))
+            yield from table.take(pa.array(self.order)).to_batches(max_chunksize=BATCH_ROWS)
+            return
         wanted = list(self.names if columns is None else columns)
         try:
             scanner = self.dataset().scanner(columns=wanted, batch_size=BATCH_ROWS)
