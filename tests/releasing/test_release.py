@@ -464,8 +464,12 @@ def test_an_engine_that_touches_other_columns_is_caught(people_file, tmp_path, m
 
 
 def test_lost_rows_are_caught(people_file, tmp_path, monkeypatch):
-    real = writing.grouped
-    monkeypatch.setattr(writing, "grouped", lambda reader: (t.slice(1) for t in real(reader)))
+    real = writing.even_tables
+
+    def losing(reader, rows):
+        return (table.slice(1) for table in real(reader, rows))
+
+    monkeypatch.setattr(writing, "even_tables", losing)
     with pytest.raises(PrivacyError, match="row count"):
         release(people_file, tmp_path / "out", plan=PLAN)
     assert checking.BLOCK_ROWS > 1

@@ -12,10 +12,10 @@ import numpy as np
 from pramble.releasing.outcome import Check
 from pramble.releasing.prior import label_text
 from pramble.releasing.source import open_dataset
-from pramble.releasing.writing import as_text, prepared_reader
+from pramble.releasing.writing import as_text, even_tables, prepared_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -59,9 +59,9 @@ def compare(
     """Read source and release side by side and count."""
     tally, text = Tally(), plan.output == "csv"
     dataset = open_dataset(path, plan.output)
-    raw = blocks(prepared_reader(source, plan))
+    raw = even_tables(prepared_reader(source, plan), BLOCK_ROWS)
     before = map(as_text, raw) if text else raw
-    after = blocks(dataset.scanner().to_reader())
+    after = even_tables(dataset.scanner().to_reader(), BLOCK_ROWS)
     for old, new in zip_longest(before, after):
         if old is None or new is None or old.num_rows != new.num_rows:
             tally.rows_before += 0 if old is None else old.num_rows
@@ -77,24 +77,6 @@ def compare(
             elif not same(old[name], new[name], text=text):
                 tally.differing.add(name)
     return tally
-
-
-def blocks(reader: Iterable[Any]) -> Iterator[Any]:
-    """Cut batches into tables of equal numbers of rows, the last one shorter."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
-    rows = 0
-    for batch in reader:
-        waiting.append(batch)
-        rows += batch.num_rows
-        while rows >= BLOCK_ROWS:
-            table = pa.Table.from_batches(waiting)
-            yield table.slice(0, BLOCK_ROWS)
-            waiting = table.slice(BLOCK_ROWS).to_batches()
-            rows -= BLOCK_ROWS
-    if rows:
-        yield pa.Table.from_batches(waiting)
 
 
 def same(old: Any, new: Any, *, text: bool) -> bool:

@@ -10,7 +10,7 @@ from pramble.errors import InvalidPlan
 from pramble.releasing.source import prepared, without_unused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pramble.mechanisms.base import Mechanism
@@ -86,7 +86,7 @@ def write_release(
     released = perturb(prepared_reader(source, plan), dict(mechanisms), key=key)
     done = 0
     with writer(path, plan.output, schema=released.schema) as write:
-        for table in grouped(released):
+        for table in even_tables(released, GROUP_ROWS):
             write(table)
             done += table.num_rows
             if progress is not None:
@@ -116,24 +116,25 @@ def rehearse(
     return int(sink.tell() * scale), (time.perf_counter() - started) * scale * PASSES
 
 
-def grouped(reader: Any) -> Iterator[Any]:
-    """Gather batches into tables of equal numbers of rows, one row group each.
+def even_tables(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Gather batches into tables of ``rows`` rows each, the last one shorter.
 
-    Groups that followed the batches would show how the source was cut into files.
+    Row groups that followed the batches would show how the source was cut into files, and two
+    readers can be compared only in tables that are cut alike.
     """
     import pyarrow as pa
 
     waiting: list[Any] = []
-    rows = 0
-    for batch in reader:
+    held = 0
+    for batch in batches:
         waiting.append(batch)
-        rows += batch.num_rows
-        while rows >= GROUP_ROWS:
+        held += batch.num_rows
+        while held >= rows:
             table = pa.Table.from_batches(waiting)
-            yield table.slice(0, GROUP_ROWS)
-            waiting = table.slice(GROUP_ROWS).to_batches()
-            rows -= GROUP_ROWS
-    if rows:
+            yield table.slice(0, rows)
+            waiting = table.slice(rows).to_batches()
+            held -= rows
+    if held:
         yield pa.Table.from_batches(waiting)
 
 
