@@ -143,7 +143,7 @@ def frequency_caption(column: ColumnOutcome) -> str:
     """Explain the marks of the frequency chart."""
     before = "Grey bars: the confidential file. " if column.before is not None else ""
     return (
-        f"{before}Diamonds: the release counted naively, which is biased towards flat. Blue: what "
+        f"{before}Diamonds: the release counted at face value, which is biased. Blue: what "
         "pramble.estimate recovers from the release alone, with 95 % intervals."
     )
 
