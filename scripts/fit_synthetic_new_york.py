@@ -11,7 +11,7 @@ combination has probability zero by construction. In a domain with records x_i a
 maximises  sum_i w_i log sum_k pi_k prod_j theta_jk(x_ij)  with a light Dirichlet prior, from
 several starts. The number of classes is the smallest whose held-out weighted log-likelihood is
 within one standard error of the best of the grid. The probabilities are rounded to integers over a
-power of two and written to ``src/pramble/data/synthetic_new_york.json``.
+power of two and written to ``src/pramble/resources/synthetic_new_york.json``.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from pramble.datasets import CLASS_TOTAL, DOMAINS, LEVEL_TOTAL, VARIABLES
 
-TARGET = Path(__file__).resolve().parent.parent / "src/pramble/data/synthetic_new_york.json"
+TARGET = Path(__file__).resolve().parent.parent / "src/pramble/resources/synthetic_new_york.json"
 GRID = {"adult": (20, 40, 60, 80, 110), "young": (1, 2, 3, 4, 6, 8)}
 TOLERANCE = 1e-7
 CODES = {

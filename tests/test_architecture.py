@@ -19,7 +19,8 @@ LAYERS = [
     {"privacy", "information"},
     {"mechanisms"},
     {"drawing"},
-    {"errors"},
+    {"data"},
+    {"errors", "values", "limits"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
 

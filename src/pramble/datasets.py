@@ -117,7 +117,7 @@ DOMAINS = (
 @cache
 def _model() -> tuple[NDArray[np.uint64], dict[str, NDArray[np.uint32]]]:
     """Cumulative class weights (K,), and for each variable cumulative level weights (K, L)."""
-    text = (files("pramble") / "data" / "synthetic_new_york.json").read_text(encoding="utf-8")
+    text = (files("pramble") / "resources" / "synthetic_new_york.json").read_text(encoding="utf-8")
     model = json.loads(text)
     classes = np.cumsum(np.array(model["classes"], dtype=np.uint64))
     levels = {

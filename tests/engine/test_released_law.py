@@ -8,12 +8,12 @@ import pytest
 from tests.engine.audits import alpha_seen, chi_square_p, table_of
 
 import pramble
+from pramble.data.labels import as_labels
 from pramble.engine import columns as columns_module
 from pramble.engine import keystream, sampling
 from pramble.engine.sampling import AliasSampler
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.general import General
-from pramble.mechanisms.labels import as_labels
 
 KEY = bytes(range(7, 39))
 PLAUSIBLE = 1e-6

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
+from pramble.data.labels import as_labels
 from pramble.engine import alias
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.kernels import fill_rows_compiled
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import AliasSampler, ArcSampler, UniformSampler, code_type, sampler
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.mechanisms.labels import as_labels
 
 NARROW = Width(word=7, extra=4)
 KEY = bytes(range(32))

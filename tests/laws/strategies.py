@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import pramble
+from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.general import General
-from pramble.mechanisms.labels import as_labels
 from pramble.mechanisms.uniform import UniformRows
 
 seeds = st.integers(0, 2**32 - 1)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import pramble
+from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.exponential import ratio_within
 from pramble.mechanisms.general import General
-from pramble.mechanisms.labels import as_labels
 from pramble.solvers.general.arcs import best_arcs, labelled_slots
 
 

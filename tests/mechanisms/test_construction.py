@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pramble
+from pramble.data.labels import as_labels
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.general import General
-from pramble.mechanisms.labels import as_labels
 from pramble.mechanisms.uniform import UniformRows
 
 

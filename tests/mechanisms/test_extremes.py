@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from pramble.data.labels import as_labels
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.extremes import largest_ratio, largest_uniform_ratio
-from pramble.mechanisms.labels import as_labels
 from pramble.mechanisms.uniform import UniformRows
 
 

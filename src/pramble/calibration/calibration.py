@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.calibration.target import Target
-from pramble.mechanisms.base import Mechanism, read_only
+from pramble.mechanisms.base import Mechanism
 from pramble.risk.assessment import Assessment
 from pramble.risk.perturbed import RiskAfter
 from pramble.solvers.result import Design
+from pramble.values import read_only
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,6 @@ from pramble.risk.perturbed import RiskAfter
 from pramble.risk.records import record_array
 from pramble.solvers.result import Design
 
-Floats = NDArray[np.float64]
 DesignAt = Callable[[float], Mapping[str, Design]]
 
 

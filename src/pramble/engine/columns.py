@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramble.data.labels import Label
 from pramble.engine import decoding
 from pramble.engine.encoding import Encoder, counts_up
 from pramble.engine.keystream import KeyStream, Rows
 from pramble.engine.sampling import Codes, Sampler, sampler
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.labels import Label
 
 THREADED_ABOVE = 1 << 19
 """Fewer rows than this are drawn by one thread."""

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramble.data.labels import Label
 from pramble.engine.sampling import Codes
-from pramble.mechanisms.labels import Label
 
 
 def numpy_values(codes: Codes, outputs: Sequence[Label], *, like: NDArray[Any]) -> NDArray[Any]:

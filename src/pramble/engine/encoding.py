@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pramble.data.labels import Label, label_key
 from pramble.engine.keystream import Rows, picked
 from pramble.engine.sampling import Codes, code_type
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.labels import Label, label_key
 
 UNDECLARED = -1
 SHOWN = 5

@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.estimation.operators import Operator, operator_of
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.product import Product
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 Maps = Sequence[Callable[..., "Floats"]]
 

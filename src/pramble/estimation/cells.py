@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.estimation.fit import Fit, fit
 from pramble.estimation.result import Estimate
@@ -11,8 +10,7 @@ from pramble.estimation.settings import Settings
 from pramble.estimation.source import Source
 from pramble.estimation.spread import Spread, right_inverses
 from pramble.estimation.tables import Layout
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def cell_estimate(source: Source, settings: Settings) -> Estimate:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pramble.data.labels import label_key, plain_label
 from pramble.errors import InvalidData
-from pramble.mechanisms.labels import label_key, plain_label
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.labels import label_key
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.counts import distinct, encode
 from pramble.estimation.frames import columns_of
@@ -20,9 +21,8 @@ from pramble.estimation.source import (
 )
 from pramble.estimation.tables import sort_key
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.labels import label_key
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 MOST_STRATA = 60

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.estimation.axes import along_axes, category_shape, forward
 from pramble.estimation.likelihood import maximise
 from pramble.estimation.operators import Operator
 from pramble.estimation.spread import right_inverses
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 METHODS = ("mle", "inverse")
 

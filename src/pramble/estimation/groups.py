@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.estimation.fit import fit
@@ -20,8 +19,7 @@ from pramble.estimation.settings import Settings
 from pramble.estimation.source import Source, numbers
 from pramble.estimation.spread import Spread, right_inverses
 from pramble.estimation.tables import Layout
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 @dataclass(frozen=True)

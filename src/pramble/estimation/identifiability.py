@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import NotIdentifiable
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 RELATIVE_RANK_TOLERANCE = 1e-12
 

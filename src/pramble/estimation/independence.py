@@ -27,8 +27,7 @@ from pramble.estimation.fit import fit
 from pramble.estimation.operators import Operator
 from pramble.estimation.source import source_of
 from pramble.estimation.spread import Spread, right_inverses
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,11 @@ ends it with exact zeros.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.estimation.axes import adjoint, category_shape, forward
 from pramble.estimation.normal import normal_solver
 from pramble.estimation.operators import Operator
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MOST_STEPS = 200
 TRY_THE_FACE_BELOW = 1e-2

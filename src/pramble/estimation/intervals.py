@@ -20,11 +20,9 @@ little for others (``python -m bench coverage``).
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MOST_STEPS = 100
 PRECISION = 1e-13

@@ -15,15 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
 from pramble.estimation.axes import adjoint, along_axes, category_shape, forward
 from pramble.estimation.interior import interior_point
 from pramble.estimation.operators import Operator, UniformOperator
 from pramble.estimation.randomized_response import fill_to_the_boundary
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 TOLERANCE = 1e-9
 """Largest gap per record, in nats, that a maximum may be left with."""

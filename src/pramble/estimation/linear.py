@@ -1,12 +1,10 @@
 """Linear regression from unbiased estimates of the normal equations."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import NotIdentifiable
 from pramble.estimation.design import Design
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def fit_linear(design: Design) -> tuple[Floats, Floats, float]:

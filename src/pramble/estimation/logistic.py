@@ -12,12 +12,10 @@ one plus the posterior covariance of the complete score.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput, NotConverged
 from pramble.estimation.design import Design, rowwise
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MOST_STEPS = 200
 MOST_PARAMETERS = 2000

@@ -9,12 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.estimation.axes import adjoint, along_axes, category_shape, forward
 from pramble.estimation.operators import Operator, UniformOperator
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
 
 LARGEST_DENSE = 2500

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from pramble.estimation.identifiability import refuse_unless_full_rank
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 LARGEST_INVERSE = 1e6
 """Norm of an inverse above which the rank is looked at."""

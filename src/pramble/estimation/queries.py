@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.axes import adjoint, along_axes
 from pramble.estimation.fit import Fit, fit
@@ -25,9 +25,7 @@ from pramble.estimation.settings import Settings
 from pramble.estimation.source import Source
 from pramble.estimation.spread import inner_point, right_inverses
 from pramble.estimation.tables import Layout
-from pramble.mechanisms.labels import label_key
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 RESIDUAL = 1e-9
 

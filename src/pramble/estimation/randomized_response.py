@@ -1,9 +1,8 @@
 r"""Maximum likelihood for equal rows of randomised response, exactly and in finitely many steps."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Floats:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.estimation.design import design_of
@@ -14,9 +13,7 @@ from pramble.estimation.frames import frame_of
 from pramble.estimation.intervals import check_level
 from pramble.estimation.linear import fit_linear
 from pramble.estimation.logistic import fit_logistic
-from pramble.mechanisms.base import read_only
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats, read_only
 
 FAMILIES = {"logistic": fit_logistic, "linear": fit_linear}
 

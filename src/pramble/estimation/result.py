@@ -7,12 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
-from pramble.mechanisms.base import read_only
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats, read_only
 
 COVERS = {
     "both": "sampling and randomisation: the intervals are for the population behind the file",

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.estimation.counts import checked_counts, encode
 from pramble.estimation.frames import backend_of, columns_of, is_frame
 from pramble.estimation.tables import Layout, Table, cross_classify
 from pramble.mechanisms.base import Mechanism
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 ONE_COLUMN = "category"
 

@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.estimation.axes import along_axes, category_shape, forward
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.operators import Operator, RightInverse
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from pramble.estimation.axes import axes_of, category_shape, output_shape
 from pramble.estimation.counts import distinct, encode
 from pramble.estimation.operators import Operator
 from pramble.mechanisms.base import Mechanism
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 MOST_CELLS = 50_000_000

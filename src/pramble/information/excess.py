@@ -4,9 +4,8 @@ r"""Two convex functions behind every information measure, accurate near zero.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 SMALL = 1e-3
 

@@ -4,15 +4,14 @@ import math
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pramble.information.measures import check, released_distribution
 from pramble.information.priors import as_prior
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def fisher_information(prior: ArrayLike, mechanism: Mechanism) -> Floats:

@@ -14,7 +14,7 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pramble.errors import InvalidInput
 from pramble.information.excess import entropy_excess
@@ -22,8 +22,7 @@ from pramble.information.priors import as_prior
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def entropy(p: ArrayLike) -> float:

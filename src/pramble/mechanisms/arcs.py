@@ -17,13 +17,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.labels import Labels
 from pramble.errors import InvalidMechanism, PrivacyError
-from pramble.mechanisms.base import TOTAL, Mechanism, read_only
+from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import exp_below, ratio_within
 from pramble.mechanisms.extremes import Ratio, largest
-from pramble.mechanisms.labels import Labels
-
-Integers = NDArray[np.int64]
+from pramble.values import Integers, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)

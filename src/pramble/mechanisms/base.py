@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.mechanisms.extremes import Ratio, largest_ratio
+from pramble.values import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
-    from pramble.mechanisms.labels import Label, Labels
+    from pramble.data.labels import Label, Labels
 
 BITS = 53
 TOTAL = 2**BITS
@@ -208,9 +209,3 @@ class Mechanism(ABC):
         shown = ", ".join(map(repr, self.labels.values[:3])) + (", …" if S > 3 else "")
         size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
         return f"<{type(self).__name__}: {size} ({shown})>"
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array after switching off writing."""
-    array.flags.writeable = False
-    return array

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pramble.data.labels import Label
 from pramble.errors import InvalidMechanism
 from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.labels import Label
 
 MOST_CELLS = 10**8
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
-from pramble.mechanisms.base import TOTAL, Mechanism, read_only
+from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import check_alpha, exp_below
-from pramble.mechanisms.labels import Label, Labels, as_labels
 from pramble.mechanisms.rounding import round_matrix
+from pramble.values import read_only
 
 ROW_SUM_TOLERANCE = 1e-9
 

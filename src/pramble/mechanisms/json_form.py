@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidMechanism
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
-from pramble.mechanisms.labels import Labels, as_labels
 from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.labels import Label, Labels
 from pramble.errors import InvalidMechanism
-from pramble.mechanisms.base import Mechanism, read_only
-from pramble.mechanisms.labels import Label, Labels
+from pramble.mechanisms.base import Mechanism
+from pramble.values import read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,13 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import PrivacyError
 from pramble.mechanisms.extremes import Ratio, largest_ratio
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pramble.values import Floats, Integers
 
 FINEST = 52
 

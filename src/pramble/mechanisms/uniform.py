@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
-from pramble.mechanisms.base import TOTAL, Mechanism, read_only
+from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import (
     ceiling_of_share,
     check_alpha,
@@ -22,8 +23,8 @@ from pramble.mechanisms.extremes import (
     ratio_at_extremes,
     two_smallest,
 )
-from pramble.mechanisms.labels import Label, Labels, as_labels
 from pramble.mechanisms.rounding import least_mixing
+from pramble.values import read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)

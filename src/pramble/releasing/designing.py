@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
-from pramble.mechanisms.labels import label_key
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.composition import float_below
 from pramble.releasing.budget import (

@@ -40,7 +40,7 @@ def manifest_schema() -> dict[str, Any]:
     >>> manifest_schema()["$id"]
     'pramble/release/1'
     """
-    text = (files("pramble") / "data" / "manifest.schema.json").read_text(encoding="utf-8")
+    text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pramble.data.labels import label_key
 from pramble.errors import InvalidData
-from pramble.mechanisms.labels import label_key
 from pramble.privacy.certificate import certify
 from pramble.releasing.manifest import MANIFEST, file_sha256, plan_of, read_manifest
 from pramble.releasing.source import label_type, open_dataset

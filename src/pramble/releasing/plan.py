@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from pramble.data.labels import label_key
 from pramble.errors import InvalidPlan
-from pramble.mechanisms.labels import label_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

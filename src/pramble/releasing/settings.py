@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from pramble.mechanisms.labels import label_key
+from pramble.data.labels import label_key
 from pramble.releasing.plan import FAMILIES, OBJECTIVES, OUTPUTS, RISK_MODELS, SEEN, SPLITS
 from pramble.releasing.prior import SOURCES
 

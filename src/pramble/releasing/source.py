@@ -275,7 +275,7 @@ def seen_labels(name: str, counts: Mapping[Any, int], *, most: int = 10_000) -> 
 
 def check_declared(name: str, counts: Mapping[Any, int], labels: Sequence[Any]) -> None:
     """Refuse values that are not declared categories, naming them and how many there are."""
-    from pramble.mechanisms.labels import label_key
+    from pramble.data.labels import label_key
 
     declared = {label_key(label) for label in labels}
     strange = {label: n for label, n in counts.items() if label_key(label) not in declared}

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pramble.errors import InvalidInput
 from pramble.risk.cells import CrossClassification, group
 from pramble.risk.laws import ColumnLaw
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Blocks = NDArray[np.int64]
 Laws = Mapping[int, ColumnLaw]
 LARGEST_GRID = 30_000_000

@@ -21,8 +21,8 @@ from pramble.risk.records import record_array
 from pramble.risk.search import search_model
 from pramble.risk.structural_zeros import Rule, resolve_rules
 from pramble.risk.support import Margin
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 AGREEMENT = 1.1
 MODELS = ("independence", "two-way", "search", "membership", "none")
 Model = Any

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
-from pramble.mechanisms.base import Mechanism, read_only
+from pramble.mechanisms.base import Mechanism
 from pramble.risk.cells import CrossClassification
 from pramble.risk.compare import PlanComparison, compare_plans
 from pramble.risk.fit_criteria import FitCriteria
 from pramble.risk.laws import laws_of
 from pramble.risk.loglinear import Fit
 from pramble.risk.perturbed import RiskAfter, risk_after
+from pramble.values import read_only
 
 
 @dataclass(frozen=True)

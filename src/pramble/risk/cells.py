@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import InvalidData, InvalidInput
-from pramble.mechanisms.base import read_only
 from pramble.risk.columns import Coded, as_floats, encode, read_columns
+from pramble.values import read_only
 
 Missing = Literal["category", "wildcard"]
 LARGEST_INDEX = 2**62

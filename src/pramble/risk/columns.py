@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.labels import label_key
 from pramble.errors import InvalidData
-from pramble.mechanisms.labels import label_key
 
 Codes = NDArray[np.int32]
 

@@ -1,9 +1,8 @@
 """Whether several chains agree: split R-hat and effective sample size."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def split_r_hat(chains: Floats) -> float:

@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import NotConverged
 from pramble.risk.cells import CrossClassification
 from pramble.risk.support import Codes, Margin
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, from 0 to 1."""
 TOLERANCE = 1e-8

@@ -5,11 +5,11 @@ binomial with success probability :math:`p = f/\hat F` (Benedetti and Franconi 1
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pramble.errors import InvalidInput
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 FEW = 50
 """From this class size on, twenty terms of the series reach full precision at any weight."""
 

@@ -14,8 +14,8 @@ from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.risk.cells import CrossClassification
 from pramble.risk.columns import find_level
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Plan = Mapping[str, Mechanism]
 LARGEST_ASSIGNMENT = 1_000_000

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.risk.cells import CrossClassification, group
@@ -16,8 +15,8 @@ from pramble.risk.fitting import Progress, proportional_fit
 from pramble.risk.laws import ColumnLaw
 from pramble.risk.structural_zeros import Forbidden
 from pramble.risk.support import Codes, Margin, locate, possible_cells
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 LARGEST_SCAN = 50_000_000
 LARGEST_BLOCK = 60_000_000
 PIECE = 2**18

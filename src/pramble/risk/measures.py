@@ -6,9 +6,10 @@ Given the sample count f, the unsampled rest :math:`F - f` is Poisson with mean
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from pramble.values import Floats
+
 SMALLEST = 1e-200
 
 

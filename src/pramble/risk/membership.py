@@ -15,8 +15,8 @@ from pramble.risk.fitting import Progress
 from pramble.risk.mixture import MixtureFit, cell_probabilities
 from pramble.risk.structural_zeros import Forbidden
 from pramble.risk.support import Codes
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 MOVES = 3
 LARGEST_BATCH = 50_000
 KEPT = 5

@@ -5,16 +5,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pramble.mechanisms.base import read_only
 from pramble.risk.cells import CrossClassification
 from pramble.risk.fit_criteria import FitCriteria
 from pramble.risk.laws import ColumnLaw
 from pramble.risk.loglinear import Fit
 from pramble.risk.support import Codes
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats, read_only
 
 
 @dataclass(frozen=True)

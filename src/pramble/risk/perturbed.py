@@ -9,17 +9,16 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pramble.mechanisms.base import Mechanism, read_only
+from pramble.mechanisms.base import Mechanism
 from pramble.risk.alone import expected_alone
 from pramble.risk.cells import CrossClassification
 from pramble.risk.laws import ColumnLaw
 from pramble.risk.loglinear import Fit
 from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
 from pramble.risk.records import record_array
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats, read_only
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.mechanisms.base import read_only
+from pramble.values import read_only
 
 
 def record_array(columns: Mapping[str, NDArray[Any]]) -> Any:

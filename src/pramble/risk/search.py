@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.risk.cells import CrossClassification
 from pramble.risk.fit_criteria import FitCriteria, fit_criteria
@@ -14,8 +13,8 @@ from pramble.risk.fitting import Progress, proportional_fit
 from pramble.risk.loglinear import Fit, SupportFit, fit_independence, maximal
 from pramble.risk.structural_zeros import Forbidden
 from pramble.risk.support import Codes, Margin, locate, possible_cells
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 SMALL = 1.0
 LARGEST_ORDER = 3
 LOOSE = 1e-6

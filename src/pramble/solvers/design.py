@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
 from pramble.mechanisms.exponential import check_alpha
-from pramble.mechanisms.labels import Label, Labels, as_labels
-from pramble.solvers.problem import Floats, Problem, Progress
+from pramble.solvers.problem import Problem, Progress
 from pramble.solvers.result import Design
+from pramble.values import Floats
 
 SMALLEST_ALPHA = 2.0**-52
 

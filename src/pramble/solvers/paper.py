@@ -18,7 +18,7 @@ from pramble.information.measures import entropy, xlogx
 from pramble.information.priors import as_prior
 from pramble.mechanisms.exponential import check_alpha, exp_below
 from pramble.solvers.polytope import Corner, corners
-from pramble.solvers.problem import Floats
+from pramble.values import Floats
 
 LARGEST_ENUMERATED = 10
 

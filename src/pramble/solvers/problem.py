@@ -4,12 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pramble.mechanisms.labels import Labels
-
-Floats = NDArray[np.float64]
+from pramble.data.labels import Labels
+from pramble.values import Floats
 
 Progress = Callable[[float, float], None]
 """Called with the best value so far and the proven bound so far."""

@@ -15,10 +15,10 @@ from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
 from pramble.mechanisms.arcs import Arcs
-from pramble.mechanisms.base import TOTAL, Mechanism, read_only
+from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.certificate import Certificate, certify
-from pramble.solvers.problem import Floats
+from pramble.values import Floats, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,19 +5,17 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pramble.errors import InvalidInput
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
-from pramble.mechanisms.base import read_only
 from pramble.mechanisms.exponential import check_alpha
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.design import design
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats, read_only
 
 SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.excess import entropy_excess
-from pramble.solvers.problem import Floats
 from pramble.solvers.uniform_model import HIGH, LOW, TOP, excess_and_slope
 from pramble.solvers.uniform_node import Node, singles
+from pramble.values import Floats
 
 SAFETY = 1e-11
 """Margin for float errors, relative to the sum of absolute terms. A term errs by less than 1e-12 of

@@ -16,7 +16,7 @@ from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.exponential import exp_below
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
 from pramble.solvers.polytope import Corner, corners
-from pramble.solvers.problem import Floats, Problem
+from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design, Level
 from pramble.solvers.uniform_bound import SAFETY
 from pramble.solvers.uniform_invariant import solve_invariant
@@ -24,6 +24,7 @@ from pramble.solvers.uniform_model import HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform_names import level_name
 from pramble.solvers.uniform_rounding import round_assignment
 from pramble.solvers.uniform_search import Found, Search, roots
+from pramble.values import Floats
 
 KEYWORDS = frozenset({"invariant", "keep_at_least", "symmetric"})
 

@@ -9,6 +9,7 @@ private up to :math:`t/(1-t) = (e^\alpha-1)p_{\min}`; information grows with t, 
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
-from pramble.solvers.problem import Floats, Problem
+from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
+
+if TYPE_CHECKING:
+    from pramble.values import Floats
 
 MARGIN = 1e-9
 """Covers the float errors of θ and of the rounded mechanism that stands in for each end."""

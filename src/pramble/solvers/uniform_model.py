@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from pramble.information.excess import SMALL, entropy_excess
 from pramble.solvers.polytope import Corner
-from pramble.solvers.problem import Floats
+from pramble.values import Floats
 
 TOP, HIGH, LOW, BOTTOM = range(4)
 

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.solvers.problem import Floats
 from pramble.solvers.uniform_model import BOTTOM, HIGH, LOW, TOP, Anchored
+from pramble.values import Floats
 
 SLIP = 1e-13
 """Margin for float errors in couplings, relative to the largest conceivable."""

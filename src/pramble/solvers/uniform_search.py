@@ -7,10 +7,10 @@ from itertools import count
 
 import numpy as np
 
-from pramble.solvers.problem import Floats
 from pramble.solvers.uniform_bound import Choice, Relaxation, Relaxed
 from pramble.solvers.uniform_model import BOTTOM, TOP, Anchored, Kind
 from pramble.solvers.uniform_node import Mask, Node, whole
+from pramble.values import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from pramble.mechanisms.base import read_only
+from pramble.values import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

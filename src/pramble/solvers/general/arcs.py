@@ -9,15 +9,12 @@ masses, which the best of some orders makes small.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pramble.data.labels import Labels
 from pramble.information.bound import best_high_mass
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.mechanisms.labels import Labels
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pramble.values import Floats, Integers
 
 ORDERS = 20
 

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from pramble.information.bound import information_bound
 from pramble.solvers.general.master import Master
 from pramble.solvers.general.pricing import UNIT, Gain, price
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)

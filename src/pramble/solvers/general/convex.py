@@ -13,9 +13,8 @@ is convex. It is minimised subject to :math:`\sum_j \theta_j s_j = 1` and θ ≥
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MOST_ROUNDS = 80
 TO_THE_WALL = 0.98

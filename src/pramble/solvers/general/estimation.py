@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.mechanisms.base import Mechanism
@@ -19,8 +18,7 @@ from pramble.solvers.general.square import Square, SquareSearch
 from pramble.solvers.general.starts import best_random_circulant, random_circulants, structured
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
 

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.solvers.general.convex import Optimum, Variance
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MOST_ENUMERATED = 18
 CHUNK = 1 << 14

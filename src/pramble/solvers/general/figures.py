@@ -4,14 +4,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.information.fisher import estimation_variance
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MUCH_WORSE = 10.0
 

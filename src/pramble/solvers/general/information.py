@@ -1,8 +1,5 @@
 """Family general, objective information: the most mutual information of any matrix."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pramble.errors import InvalidInput
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
@@ -22,8 +19,7 @@ from pramble.solvers.general.ties import (
 )
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
 

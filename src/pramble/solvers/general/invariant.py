@@ -33,8 +33,7 @@ from pramble.solvers.general.ties import information_of
 from pramble.solvers.general.transport import best_plan, first_plans
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 MOST_MOVED = 80
 MOST_CATEGORIES = 1000

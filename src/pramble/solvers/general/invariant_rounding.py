@@ -10,9 +10,6 @@ that is until every released share is right within :math:`2^{-53}`. Rows keep th
 
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pramble.errors import NotConverged
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import exp_below
@@ -20,9 +17,7 @@ from pramble.mechanisms.extremes import largest_ratio
 from pramble.mechanisms.general import General
 from pramble.mechanisms.rounding import least_mixing, round_rows
 from pramble.solvers.problem import Problem
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pramble.values import Floats, Integers
 
 MOST_MOVES = 100_000
 

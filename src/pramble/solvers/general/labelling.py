@@ -4,15 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
-from pramble.mechanisms.labels import Labels, as_labels
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pramble.values import Floats, Integers
 
 
 def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:

@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import NotConverged
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 TOLERANCE = 1e-10
 

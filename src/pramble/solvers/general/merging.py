@@ -1,10 +1,8 @@
 """Merge light categories, so that the linear programme stays small whatever S."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pramble.values import Floats, Integers
 
 
 def merged_groups(prior: Floats, most: int) -> Integers:

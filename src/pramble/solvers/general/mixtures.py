@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.labels import as_labels
 from pramble.information.bound import best_high_mass
-from pramble.mechanisms.labels import as_labels
 from pramble.solvers.general.arcs import best_arcs
 from pramble.solvers.general.column_generation import Mixture, Watch, generate
 from pramble.solvers.general.merging import merged_groups, spread_prices
 from pramble.solvers.general.pricing import UNIT, Gain, price
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 WHOLE = 200

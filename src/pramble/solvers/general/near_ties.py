@@ -17,11 +17,9 @@ of the bounds over some h is returned.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.solvers.general.pricing import Gain, Priced, branched, float_margin
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 SPAN = 1e-4
 WINDOWS = np.geomspace(0.5, 1e-4, 40).tolist()

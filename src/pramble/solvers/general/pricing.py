@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.excess import entropy_excess
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 UNIT = 2.0**-53

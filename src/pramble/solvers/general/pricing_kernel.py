@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from pramble.values import Floats, Integers
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 compiled: Callable[[Kernel], Kernel] = njit(cache=True)

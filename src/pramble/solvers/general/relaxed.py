@@ -17,8 +17,8 @@ from pramble.solvers.general.estimation_bounds import (
 )
 from pramble.solvers.general.pricing import Gain
 from pramble.solvers.general.starts import random_circulants
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 GAP = 5e-4

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from pramble.solvers.general.column_generation import Watch
 from pramble.solvers.general.pricing import Gain
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 BATCH = 2_000

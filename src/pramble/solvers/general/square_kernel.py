@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.solvers.general.pricing_kernel import compiled, excess
+from pramble.values import Floats, Integers
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Sets = NDArray[np.bool_]
 
 SMALLEST = 1e-9

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from pramble.solvers.general.block_designs import block_designs
 
-Integers = NDArray[np.int64]
 Sets = NDArray[np.bool_]
 
 

@@ -9,8 +9,8 @@ from pramble.solvers.general.convex import Variance, optimal_mixture
 from pramble.solvers.general.pricing import Gain
 from pramble.solvers.general.square import Square, SquareSearch
 from pramble.solvers.general.starts import best_random_circulant, random_circulants, structured
+from pramble.values import Floats
 
-Floats = NDArray[np.float64]
 Sets = NDArray[np.bool_]
 
 MOST_CATEGORIES = 150

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.solvers.general.master import Master
-
-Floats = NDArray[np.float64]
+from pramble.values import Floats
 
 
 def best_plan(gains: Floats, supply: Floats, demand: Floats) -> Floats:

@@ -1,0 +1,1 @@
+"""One boundary for data: every format, frame and stream, in and out."""
