@@ -8,6 +8,7 @@ are natural: information is in nats.
 from pramble import datasets
 from pramble.calibration.calibrate import calibrate
 from pramble.calibration.calibration import Calibration
+from pramble.data.reading import Reading
 from pramble.engine.files import perturb_file
 from pramble.engine.perturb import perturb
 from pramble.errors import (
@@ -35,10 +36,12 @@ from pramble.information.measures import (
     released_distribution,
 )
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
+from pramble.privacy.guarantee import Guarantee
 from pramble.releasing.opening import Release, open_release
 from pramble.report.verb import release
 from pramble.risk.assess import assess
@@ -55,16 +58,19 @@ from pramble.solvers.paper import (
 from pramble.solvers.result import Design
 from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
 from pramble.solvers.tradeoff_plot import plot_tradeoff
+from pramble.values import Progress
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Assessment",
+    "Branch",
     "Calibration",
     "Certificate",
     "Comparison",
     "Design",
     "Estimate",
+    "Guarantee",
     "Independence",
     "InvalidData",
     "InvalidInput",
@@ -76,8 +82,11 @@ __all__ = [
     "NotConverged",
     "NotIdentifiable",
     "Pareto",
+    "Plan",
     "PrambleError",
     "PrivacyError",
+    "Progress",
+    "Reading",
     "Regression",
     "Release",
     "WriteFailed",

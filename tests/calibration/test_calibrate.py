@@ -13,7 +13,7 @@ from pramble.calibration.calibrate import _shares
 from pramble.calibration.target import Target
 from pramble.calibration.trial import Trial
 from pramble.errors import InvalidInput
-from pramble.privacy.composition import float_below
+from pramble.privacy.guarantee import float_below
 
 KEYS = ["age", "sex", "region"]
 N = 4000

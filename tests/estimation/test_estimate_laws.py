@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from tests.laws.strategies import mechanisms, seeds
 
 import pramble
-from pramble.estimation.axes import axes_of, category_shape, forward, output_shape
 from pramble.estimation.likelihood import maximise
 from pramble.estimation.spread import right_inverses
+from pramble.mechanisms.operators.axes import apply_axes, category_shape, output_shape
+from pramble.mechanisms.operators.product import axes_of
 
 
 def counts_from(m, seed, n):
@@ -17,7 +18,7 @@ def counts_from(m, seed, n):
     rng = np.random.default_rng(seed)
     axes = axes_of(m)
     p = rng.dirichlet(np.full(m.shape[0], 0.5)).reshape(category_shape(axes))
-    law = np.maximum(forward(axes, p), 0).ravel()
+    law = np.maximum(apply_axes(axes, p), 0).ravel()
     return axes, rng.multinomial(n, law / law.sum()).astype(float).reshape(output_shape(axes))
 
 
@@ -38,27 +39,27 @@ def test_structured_algebra_equals_the_dense_matrix(m, seed):
     axes = axes_of(m)
     M = m.matrix
     p = rng.random(m.shape[0])
-    assert np.allclose(forward(axes, p.reshape(category_shape(axes))).ravel(), p @ M, atol=1e-12)
+    assert np.allclose(apply_axes(axes, p.reshape(category_shape(axes))).ravel(), p @ M, atol=1e-12)
     try:
         inverses = right_inverses(axes)
     except pramble.NotIdentifiable as error:
         lost = error.directions
         assert any(
-            np.allclose(lost @ axis.matrix, 0, atol=1e-9)
+            np.allclose(lost @ axis.dense(), 0, atol=1e-9)
             for axis in axes
-            if axis.matrix.shape[0] == lost.shape[1]
+            if axis.dense().shape[0] == lost.shape[1]
         )
         return
     G = np.ones((1, 1))
     for axis, inverse in zip(axes, inverses, strict=True):
-        S, T = axis.matrix.shape
+        S, T = axis.dense().shape
         one = inverse.adjoint(np.eye(S)).T
         scale = np.abs(one).max()
-        assert np.allclose(axis.matrix @ one, np.eye(S), atol=1e-9 * scale)
+        assert np.allclose(axis.dense() @ one, np.eye(S), atol=1e-9 * scale)
         assert np.allclose(inverse.apply(np.eye(T)), one, atol=1e-9 * scale)
         assert np.allclose(inverse.squares(np.eye(T)), one**2, atol=1e-9 * scale**2)
         assert np.allclose(
-            inverse.own(), np.einsum("xz,zx->x", axis.matrix, one**2), atol=1e-9 * scale**2
+            inverse.own(), np.einsum("xz,zx->x", axis.dense(), one**2), atol=1e-9 * scale**2
         )
         G = np.kron(G, one)
     assert np.allclose(M @ G, np.eye(len(M)), atol=1e-8 * np.abs(G).max())

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.axes import axes_of, category_shape, forward, output_shape
 from pramble.estimation.likelihood import log_likelihood, maximise, optimality_gap
 from pramble.estimation.normal import cholesky, conjugate_gradients, gram, woodbury
+from pramble.mechanisms.operators.axes import apply_axes, category_shape, output_shape
+from pramble.mechanisms.operators.product import axes_of
 
 
 def random_matrix(rng, S, T, *, spread=1.5):
@@ -39,7 +40,7 @@ KINDS = ["response", "reversed", "uniform", "square", "wide", "tall", "product"]
 def drawn_counts(m, rng, n):
     axes = axes_of(m)
     p = rng.dirichlet(np.full(m.shape[0], 0.4)).reshape(category_shape(axes))
-    law = forward(axes, p).ravel()
+    law = apply_axes(axes, p).ravel()
     return axes, rng.multinomial(n, law / law.sum()).astype(float).reshape(output_shape(axes))
 
 
@@ -92,7 +93,7 @@ def test_scipy_never_finds_a_higher_likelihood(kind, seed):
     shape, n = best.p.shape, counts.sum()
 
     def loss(q):
-        law = forward(axes, np.maximum(q, 0).reshape(shape))
+        law = apply_axes(axes, np.maximum(q, 0).reshape(shape))
         return -float((counts * np.log(np.maximum(law, 1e-300))).sum()) / n
 
     answer = minimize(
@@ -158,7 +159,7 @@ def test_woodbury_solves_what_the_dense_matrix_says(seed, S):
     w, r = rng.uniform(0.1, 5, S), rng.normal(size=S)
     ridge = np.where(rng.random(S) < 0.3, np.inf, rng.uniform(0.01, 10, S))
     free = np.isfinite(ridge)
-    H = (axis.matrix * w) @ axis.matrix.T + np.diag(np.where(free, ridge, 0))
+    H = (axis.dense() * w) @ axis.dense().T + np.diag(np.where(free, ridge, 0))
     x = woodbury(axis, w, ridge=ridge)(r)
     assert np.allclose((H @ x)[free], r[free], atol=1e-8)
     assert (x[~free] == 0).all()

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.axes import axes_of, category_shape
 from pramble.estimation.likelihood import maximise
+from pramble.mechanisms.operators.axes import category_shape
+from pramble.mechanisms.operators.product import axes_of
 
 SEX = pramble.randomized_response(["f", "m"], 1.5)
 AGE = pramble.keep_probabilities([0.6, 0.7, 0.5], categories=[0, 1, 2])

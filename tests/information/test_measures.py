@@ -8,7 +8,7 @@ from scipy import integrate
 
 import pramble
 from pramble.information.bound import best_high_mass
-from pramble.information.excess import entropy_excess, log_excess
+from pramble.mechanisms.operators.excess import entropy_excess, log_excess
 
 SCENARIO_I = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
 SCENARIO_II = np.array(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan, PrivacyError
-from pramble.privacy.composition import float_below
+from pramble.privacy.guarantee import float_below
 from pramble.releasing.budget import (
     best_on_grid,
     check_spent,

@@ -14,7 +14,7 @@ from pramble.calibration.target import Target
 from pramble.calibration.trial import Bench, DesignAt, Trial, curve_of
 from pramble.errors import InvalidInput
 from pramble.information.priors import as_prior
-from pramble.privacy.composition import float_below
+from pramble.privacy.guarantee import float_below
 from pramble.risk.assess import Model, assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.cells import Missing

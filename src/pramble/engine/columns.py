@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramble.data import decode
+from pramble.data.encode import Encoder, counts_up
 from pramble.data.labels import Label
-from pramble.engine import decoding
-from pramble.engine.encoding import Encoder, counts_up
-from pramble.engine.keystream import KeyStream, Rows
-from pramble.engine.sampling import Codes, Sampler, sampler
+from pramble.data.rows import Rows
+from pramble.engine.keystream import KeyStream
+from pramble.engine.sampling import Codes, Sampler, code_type, sampler
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
+from pramble.values import value
 
 THREADED_ABOVE = 1 << 19
 """Fewer rows than this are drawn by one thread."""
@@ -29,7 +30,7 @@ def available_threads() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Column:
     """A named column with its mechanism and its stream of bits.
 
@@ -45,7 +46,8 @@ class Column:
     @cached_property
     def encoder(self) -> Encoder:
         """The declared categories."""
-        return Encoder(self.mechanism, self.name, self.from_text)
+        dtype = code_type(self.mechanism)
+        return Encoder(self.mechanism.labels, self.name, from_text=self.from_text, dtype=dtype)
 
     @cached_property
     def sampler(self) -> Sampler:
@@ -61,7 +63,7 @@ class Column:
     @cached_property
     def arrow_outputs(self) -> Any:
         """The labels of the outputs as an Arrow array of their own type."""
-        return decoding.natural_arrow_labels(self.outputs)
+        return decode.natural_arrow_labels(self.outputs)
 
     def draw(self, codes: Codes, rows: Rows) -> Codes:
         """Return the drawn output code of each row."""
@@ -84,43 +86,18 @@ class Column:
         if self.from_text:
             return self.arrow_outputs.take(pa.array(codes))
         if isinstance(values, pa.ChunkedArray):
-            return decoding.arrow_chunks(codes, self.outputs, like=values)
-        return decoding.arrow_values(codes, self.outputs, like=values.type)
+            return decode.arrow_chunks(codes, self.outputs, like=values)
+        return decode.arrow_values(codes, self.outputs, like=values.type)
 
     def numpy(self, values: NDArray[Any], rows: Rows) -> NDArray[Any]:
         """Return a randomised NumPy array of the same dtype."""
         if values.ndim != 1:
             raise InvalidData(f"One column is needed; found an array of {values.ndim} dimensions.")
-        if values.dtype.kind in "iu":
-            codes = self.encoder.integers(values, rows)
-        elif values.dtype.kind in "OT":
-            codes = self.python_codes(values.tolist(), rows)
-        else:
-            codes = self.encoder.arrow(as_arrow(values, self.name), rows)
-        return decoding.numpy_values(self.draw(codes, rows), self.outputs, like=values)
+        codes = self.draw(self.encoder.codes(values, rows), rows)
+        return decode.numpy_values(codes, self.outputs, like=values)
 
     def python(self, values: Sequence[Any], rows: Rows) -> list[Label]:
         """Return a list of randomised labels."""
-        drawn = self.draw(self.python_codes(values, rows), rows).tolist()
+        drawn = self.draw(self.encoder.codes(values, rows), rows).tolist()
         outputs = self.outputs
         return [outputs[code] for code in drawn]
-
-    def python_codes(self, values: Sequence[Any], rows: Rows) -> Codes:
-        """Return the codes of Python values: through Arrow if of one type, else one by one."""
-        try:
-            array = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-            return self.encoder.objects(values, rows)
-        if pa.types.is_primitive(array.type) or pa.types.is_string(array.type):
-            return self.encoder.arrow(array, rows)
-        return self.encoder.objects(values, rows)
-
-
-def as_arrow(values: NDArray[Any], column: str) -> Any:
-    """Return a NumPy array as an Arrow array."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InvalidData(
-            f"Column {column!r} must hold text, integers or booleans; found dtype {values.dtype}."
-        ) from error

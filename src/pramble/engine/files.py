@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pramble.data.open import open_records
+from pramble.data.reading import as_reading
 from pramble.engine.keystream import checked_key
-from pramble.engine.perturb import Plan, as_columns, checked_first_row
-from pramble.engine.progress import Clock, Watcher
+from pramble.engine.perturb import as_columns, checked_first_row
 from pramble.errors import InvalidInput
+from pramble.values import Clock, Watcher, value
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
+
+    from pramble.data.reading import Reading
+    from pramble.mechanisms.base import Mechanism
+    from pramble.mechanisms.plan import Plan
 
 
-@dataclass(frozen=True)
+@value
 class Written:
     """What a run wrote: the target, its files in order, and the rows in all."""
 
@@ -28,12 +34,13 @@ class Written:
 def perturb_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    plan: Plan,
+    plan: Plan | Mapping[Any, Mechanism],
     *,
     key: bytes | None = None,
     first_row: int = 0,
     threads: int | None = None,
     overwrite: bool = False,
+    reading: Reading | Mapping[str, Any] | None = None,
     progress: Watcher | None = None,
 ) -> Written:
     r"""Randomise some columns of a file, or of every file in a folder, in constant memory.
@@ -45,10 +52,10 @@ def perturb_file(
     Parameters
     ----------
     source : path
-        A Parquet, CSV (``.csv``, ``.csv.gz``), Arrow, Stata, SPSS or SAS file, or a folder of them.
+        A file of any known format, a folder of such files, or a pattern.
     target : path
-        A Parquet, CSV or Arrow file; a folder if the source is one.
-    plan : mapping from column name to Mechanism
+        A Parquet, CSV, TSV or Arrow file; a folder if the source is one.
+    plan : Plan, or mapping from column to Mechanism
         In a CSV file, where all is text, a category is met by its text: 1 by ``1``, null by an
         empty field.
     key : bytes, optional
@@ -60,9 +67,10 @@ def perturb_file(
         How many threads draw; all processors by default.
     overwrite : bool
         Replace a target file that exists. Without it that is an error.
+    reading : Reading or mapping, optional
+        How to read the source; what is not said is found out.
     progress : callable, optional
-        Called with a ``Progress`` (``rows``, ``share``, ``seconds``,
-        ``rows_per_second``, ``seconds_left``) after every block.
+        Called with a `pramble.values.Progress` after every block.
 
     Returns
     -------
@@ -97,13 +105,20 @@ def perturb_file(
     columns = as_columns(secret, plan, threads=threads)
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
-    clock = Clock(progress)
+    clock, settled = Clock(progress), as_reading(reading)
     if inward.is_dir():
         files, rows = perturb_folder(
-            inward, outward, columns, secret=secret, first_row=first_row, clock=clock
+            inward,
+            outward,
+            columns,
+            secret=secret,
+            first_row=first_row,
+            reading=settled,
+            clock=clock,
         )
     else:
-        rows = perturb_stream(inward, outward, columns, first_row=first_row, clock=clock)
+        records = open_records(inward, settled)
+        rows = perturb_stream(records, outward, columns, first_row=first_row, clock=clock)
         files = (outward,)
     return Written(outward, files, rows, clock.seconds())
 

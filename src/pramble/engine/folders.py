@@ -8,19 +8,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pramble.engine.atomic import PARTIAL, sync, whole_file
-from pramble.engine.formats import suffix_of, target_name
+from pramble.data.atomic import PARTIAL, sync, whole_file
+from pramble.data.formats.registry import target_name
+from pramble.data.open import files_of, open_records
+from pramble.data.reading import Reading
 from pramble.engine.frames import Columns
 from pramble.engine.keystream import derived_key
-from pramble.engine.progress import Clock
 from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidData, InvalidInput, WriteFailed
+from pramble.values import Clock
 
 JOURNAL = "journal.json"
 
 
 def perturb_folder(
-    source: Path, target: Path, columns: Columns, *, secret: bytes, first_row: int, clock: Clock
+    source: Path,
+    target: Path,
+    columns: Columns,
+    *,
+    secret: bytes,
+    first_row: int,
+    reading: Reading,
+    clock: Clock,
 ) -> tuple[tuple[Path, ...], int]:
     """Randomise every data file of a folder; return the files written and their rows in all.
 
@@ -35,11 +44,13 @@ def perturb_folder(
     row = first_row
     try:
         for i, name in enumerate(names):
-            clock.begin_part(sum(sizes[:i]) / sum(sizes), sizes[i] / sum(sizes))
+            part = clock.part(sum(sizes[:i]) / sum(sizes), sizes[i] / sum(sizes))
             if name.as_posix() not in journal.rows:
                 place = partial / target_name(name)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                count = perturb_stream(source / name, place, columns, first_row=row, clock=clock)
+                records = open_records(source / name, reading)
+                count = perturb_stream(records, place, columns, first_row=row, clock=part)
+                clock.rows = part.rows
                 journal.note(name, count)
             row += journal.rows[name.as_posix()]
     except InvalidInput:
@@ -51,24 +62,13 @@ def perturb_folder(
 
 def data_files(folder: Path) -> list[Path]:
     """Return the data files of a folder, by their names within it, in order."""
-    found = sorted(
-        path.relative_to(folder)
-        for path in folder.rglob("*")
-        if path.is_file() and suffix_of(path) and not is_hidden(path.relative_to(folder))
-    )
-    if not found:
-        raise InvalidData(f"{folder} must hold data files; none has a known ending.")
+    found = [path.relative_to(folder) for path in files_of(folder)]
     written: dict[Path, Path] = {}
     for name in found:
         other = written.setdefault(target_name(name), name)
         if other != name:
             raise InvalidData(f"{other} and {name} would both be written to {target_name(name)}.")
     return found
-
-
-def is_hidden(path: Path) -> bool:
-    """Whether a file or a folder above it is hidden or private to another program."""
-    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def run_tag(source: Path, names: list[Path], columns: Columns, *, secret: bytes, row: int) -> str:

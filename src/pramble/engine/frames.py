@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramble.engine import decoding
+from pramble.data import decode
+from pramble.data.rows import Rows
 from pramble.engine.columns import Column
-from pramble.engine.keystream import Rows, checked_rows
+from pramble.engine.keystream import checked_rows
 from pramble.errors import InvalidData, InvalidPlan
 
 Columns = Mapping[str, Column]
@@ -24,18 +25,15 @@ def perturb_series(series: Any, column: Column, rows: Rows) -> Any:
         return column.arrow(native, rows)
     codes = column.draw(series_codes(series, column, rows), rows)
     if series.implementation.is_polars():
-        return decoding.polars_values(codes, column.outputs, like=native)
-    return decoding.pandas_values(codes, column.outputs, like=native)
+        return decode.polars_values(codes, column.outputs, like=native)
+    return decode.pandas_values(codes, column.outputs, like=native)
 
 
 def series_codes(series: Any, column: Column, rows: Rows) -> Any:
     """Return the codes of a pandas or polars column."""
     native = series.to_native()
-    if isinstance(native.dtype, np.dtype) and native.dtype.kind in "iu":
-        return column.encoder.integers(native.to_numpy(), rows)
-    if isinstance(native.dtype, np.dtype) and native.dtype.kind == "O":
-        return column.python_codes(native.to_numpy().tolist(), rows)
-    return column.encoder.arrow(series.to_arrow(), rows)
+    plain = isinstance(native.dtype, np.dtype) and native.dtype.kind in "iuO"
+    return column.encoder.codes(native.to_numpy() if plain else series.to_arrow(), rows)
 
 
 def perturb_frame(frame: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:

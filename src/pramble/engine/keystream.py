@@ -21,14 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.rows import Rows
 from pramble.errors import InvalidInput
 
 KEY_BYTES = 32
 WORD_BITS = 32
 EXTRA_BITS = 21
-
-Rows = range | NDArray[np.int64]
-"""Row numbers: a range where rows follow each other, an array where they do not."""
 
 _BLOCK = 16
 _WORDS_PER_BLOCK = 4
@@ -93,11 +91,6 @@ class KeyStream:
 
     def __repr__(self) -> str:
         return f"<KeyStream of {'/'.join(self.path)!r}>"
-
-
-def picked(rows: Rows, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row numbers at some positions."""
-    return rows.start + positions if isinstance(rows, range) else rows[positions]
 
 
 def derived_key(key: bytes, *parts: str) -> bytes:

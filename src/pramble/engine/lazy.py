@@ -6,10 +6,10 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from pramble.engine import decoding
+from pramble.data import decode
+from pramble.data.rows import Rows
 from pramble.engine.columns import Column
 from pramble.engine.frames import Columns, check_names, column_rows, perturb_series
-from pramble.engine.keystream import Rows
 
 
 def perturb_lazy(
@@ -41,7 +41,7 @@ def lazy_column(column: Column, number: str, *, dtype: Any) -> pl.Expr:
         drawn: pl.Series = perturb_series(values, column, rows)
         return drawn
 
-    result = decoding.polars_labels(column.outputs, dtype=dtype).dtype
+    result = decode.polars_labels(column.outputs, dtype=dtype).dtype
     pair = pl.struct(column.name, number)
     return pair.map_batches(draw, return_dtype=result, is_elementwise=True)
 

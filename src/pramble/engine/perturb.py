@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.engine.keystream import KeyStream, checked_key
-from pramble.errors import InvalidData, InvalidInput, InvalidPlan
+from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import as_plan
 
 if TYPE_CHECKING:
-    from pramble.engine.columns import Column
+    from collections.abc import Mapping
 
-Plan = Mapping[str, Mechanism]
+    from pramble.engine.columns import Column
+    from pramble.mechanisms.plan import Plan
 
 
 def perturb(
     data: Any,
-    plan: Mechanism | Plan,
+    plan: Mechanism | Plan | Mapping[Any, Mechanism],
     *,
     key: bytes | None = None,
     column: str = "",
@@ -43,8 +44,8 @@ def perturb(
         Frames are pandas and polars DataFrame, polars LazyFrame, pyarrow Table, RecordBatch and
         RecordBatchReader, and PySpark DataFrame. Every value of a randomised column must be a
         declared category, by value and type.
-    plan : Mechanism, or mapping from column name to Mechanism
-        One mechanism for a single column; a mapping for a frame.
+    plan : Mechanism, Plan, or mapping from column to Mechanism
+        One mechanism for a single column; a plan for a frame.
     key : bytes, optional
         32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
         a lazy frame collected twice is one release. Use a key for one release only: two tables
@@ -104,29 +105,18 @@ def as_column(secret: bytes, name: str, *, mechanism: Mechanism, threads: int | 
     """Return a column of a plan, bound to its bits."""
     from pramble.engine.columns import Column, available_threads
 
-    if not isinstance(mechanism, Mechanism):
-        raise InvalidPlan(
-            f"A plan maps column names to mechanisms; {name!r} has a {type(mechanism).__name__}."
-        )
     workers = available_threads() if threads is None else threads
     if workers < 1:
         raise InvalidInput(f"threads must be at least 1; found {threads}.")
     return Column(name, mechanism, KeyStream(secret, name), workers)
 
 
-def as_columns(secret: bytes, plan: Plan, *, threads: int | None) -> dict[str, Column]:
+def as_columns(secret: bytes, plan: Any, *, threads: int | None) -> dict[str, Column]:
     """Return the columns of a plan, each bound to its bits."""
-    if not isinstance(plan, Mapping):
-        raise InvalidPlan(
-            "A plan is a mechanism, or a mapping from column names to mechanisms; "
-            f"found a {type(plan).__name__}."
-        )
-    wrong = [name for name in plan if not isinstance(name, str)]
-    if wrong:
-        raise InvalidPlan(f"Columns of a plan are named by text; found {wrong[0]!r}.")
+    singles = as_plan(plan).single_columns(what="perturb")
     return {
         name: as_column(secret, name, mechanism=mechanism, threads=threads)
-        for name, mechanism in plan.items()
+        for name, mechanism in singles.items()
     }
 
 

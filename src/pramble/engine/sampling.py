@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.rows import Rows, picked
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
-from pramble.engine.keystream import KeyStream, Rows, picked
+from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General

@@ -1,4 +1,4 @@
-"""One file to another, batch by batch."""
+"""Records into a file, batch by batch."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -6,39 +6,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pramble.engine.atomic import whole_file
-from pramble.engine.formats import target_format
+from pramble.data.records import Records
+from pramble.data.save import saving
 from pramble.engine.frames import Columns, check_names, perturb_batch, perturbed_schema
-from pramble.engine.progress import Clock
-from pramble.engine.readers import guarded, opened
-from pramble.engine.writers import writing
 from pramble.errors import InvalidData
+from pramble.values import Clock
 
 
 def perturb_stream(
-    source: Path, target: Path, columns: Columns, *, first_row: int, clock: Clock
+    records: Records, target: Path, columns: Columns, *, first_row: int, clock: Clock
 ) -> int:
-    """Randomise one file and return how many rows it has."""
-    kind = target_format(target)
-    row = first_row
-    with opened(source, columns) as data:
-        check_names(data.schema.names, columns, None)
-        if not data.typed:
-            columns = {name: replace(one, from_text=True) for name, one in columns.items()}
-        schema = perturbed_schema(data.schema, columns)
-        with (
-            whole_file(target) as partial,
-            writing(partial, kind, schema=schema, compression=data.compression) as writer,
-            ThreadPoolExecutor(max(one.threads for one in columns.values())) as pool,
-        ):
-            for batch in ahead(guarded(source, data.batches)):
-                rows = range(row, row + batch.num_rows)
-                writer.write(perturb_batch(batch, columns, rows, each=pool.map))
-                row = rows.stop
-                clock.tell(batch.num_rows, data.share_read())
-            if row == first_row:
-                raise InvalidData(f"{source} must have rows to randomise; it has none.")
-    clock.tell(0, 1.0)
+    """Randomise records into one file and return how many there are."""
+    check_names(records.names, columns, None)
+    if not records.typed:
+        columns = {name: replace(one, from_text=True) for name, one in columns.items()}
+    schema = perturbed_schema(records.schema, columns)
+    share, row = [0.0], first_row
+    batches = records.batches(coded=tuple(columns), watch=lambda _, read: share.append(read))
+    with (
+        saving(target, schema) as writer,
+        ThreadPoolExecutor(max(one.threads for one in columns.values())) as pool,
+    ):
+        for batch in ahead(batches):
+            rows = range(row, row + batch.num_rows)
+            writer.write(perturb_batch(batch, columns, rows, each=pool.map))
+            row = rows.stop
+            clock.tell("randomising", share[-1], rows=batch.num_rows)
+        if row == first_row:
+            raise InvalidData(f"{records.name} must have rows to randomise; it has none.")
+    clock.tell("randomising", 1.0)
     return row - first_row
 
 

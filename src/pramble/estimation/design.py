@@ -12,7 +12,6 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.counts import distinct, encode
 from pramble.estimation.frames import columns_of
-from pramble.estimation.operators import operator_of
 from pramble.estimation.source import (
     OpenedRelease,
     checked_plan,
@@ -206,7 +205,7 @@ def unseen_laws(
     chance, inverse = np.ones((rows, 1)), np.ones((rows, 1))
     for name, m in randomised.items():
         z = coded[name].codes
-        G = operator_of(m).right_inverse().adjoint(np.eye(m.shape[0])).T
+        G = m.operator.right_inverse().adjoint(np.eye(m.shape[0])).T
         chance = rowwise(chance, m.matrix.T[z])
         inverse = rowwise(inverse, G[z])
     return chance, inverse
@@ -253,7 +252,7 @@ def numeric_response(column: Coded, mechanism: Mechanism | None, *, name: str) -
         raise InvalidInput(f"A linear response must hold numbers; {name!r} does not.")
     values = np.array(labels, dtype=np.float64)
     if mechanism is not None:
-        values = operator_of(mechanism).right_inverse().adjoint(values)
+        values = mechanism.operator.right_inverse().adjoint(values)
     return Response(np.zeros(0), np.zeros(0), values[column.codes])
 
 

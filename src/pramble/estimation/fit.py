@@ -1,15 +1,13 @@
 """Fit the probabilities of a table, group by group."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.axes import along_axes, category_shape, forward
 from pramble.estimation.likelihood import maximise
-from pramble.estimation.operators import Operator
 from pramble.estimation.spread import right_inverses
+from pramble.mechanisms.operators.axes import Axes, along_axes, apply_axes, category_shape
 from pramble.values import Floats
 
 METHODS = ("mle", "inverse")
@@ -25,7 +23,7 @@ class Fit:
     gap: float
 
 
-def fit(axes: Sequence[Operator], counts: Floats, *, method: str) -> Fit:
+def fit(axes: Axes, counts: Floats, *, method: str) -> Fit:
     """Return the fit of a count array by maximum likelihood or by the inverse."""
     if method == "mle":
         return maximum_likelihood(axes, counts)
@@ -34,14 +32,14 @@ def fit(axes: Sequence[Operator], counts: Floats, *, method: str) -> Fit:
     raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
 
 
-def by_inverse(axes: Sequence[Operator], counts: Floats) -> Fit:
+def by_inverse(axes: Axes, counts: Floats) -> Fit:
     """Return the unbiased inverse, which may leave the simplex."""
     shares = counts / counts.sum()
     p = along_axes([inverse.apply for inverse in right_inverses(axes)], shares)
     return Fit(p, shares, float("nan"), float("nan"))
 
 
-def maximum_likelihood(axes: Sequence[Operator], counts: Floats) -> Fit:
+def maximum_likelihood(axes: Axes, counts: Floats) -> Fit:
     r"""Return the maximum likelihood estimate of all cells.
 
     An untouched column is observed as it is, so the likelihood falls apart: a group's total
@@ -58,4 +56,4 @@ def maximum_likelihood(axes: Sequence[Operator], counts: Floats) -> Fit:
         p[group] = total / n if best is None else best.p * (total / n)
         value += total * np.log(total / n) + (best.log_likelihood if best else 0.0)
         gap += best.gap if best else 0.0
-    return Fit(p, forward(axes, p), float(value), gap)
+    return Fit(p, apply_axes(axes, p), float(value), gap)

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.estimation.fit import fit
-from pramble.estimation.operators import Operator
 from pramble.estimation.source import source_of
 from pramble.estimation.spread import Spread, right_inverses
+from pramble.mechanisms.operators.axes import Axes
+from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.values import Floats
 
 
@@ -117,13 +118,13 @@ def independence_test(data: Any, plan: Any = None, *, columns: Sequence[str]) ->
 
 
 def two_way(
-    counts: Floats, axes: Sequence[Operator], *, groups: NDArray[np.int64]
+    counts: Floats, axes: Axes, *, groups: NDArray[np.int64]
 ) -> tuple[Floats, tuple[Floats, Floats]]:
     """Return the released table and the matrix of each side, identity for an untouched column."""
     if len(axes) == 2:
-        return counts[0], (axes[0].matrix, axes[1].matrix)
+        return counts[0], (axes[0].dense(), axes[1].dense())
     if len(axes) == 1:
-        return counts, (np.eye(len(counts)), axes[0].matrix)
+        return counts, (np.eye(len(counts)), axes[0].dense())
     sizes = groups.max(axis=0) + 1
     table = np.zeros(sizes)
     table[groups[:, 0], groups[:, 1]] = counts.ravel()
@@ -154,7 +155,7 @@ def informative(M: Floats, margin: Floats) -> Floats:
     return np.asarray(left[:, values > 1e-10 * max(float(values.max(initial=0.0)), 1e-300)])
 
 
-def spread_of_table(counts: Floats, axes: tuple[Operator, ...]) -> Spread:
+def spread_of_table(counts: Floats, axes: tuple[MechanismOperator, ...]) -> Spread:
     """Return the second moments of the unbiased estimate."""
     fitted = fit(axes, counts, method="inverse")
     squares = fitted.law / counts.sum()

@@ -11,13 +11,10 @@ follow :math:`p_x s_x = \mu \to 0`. As soon as the face is recognised, Newton's 
 ends it with exact zeros.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from pramble.estimation.axes import adjoint, category_shape, forward
 from pramble.estimation.normal import normal_solver
-from pramble.estimation.operators import Operator
+from pramble.mechanisms.operators.axes import Axes, adjoint_axes, apply_axes, category_shape
 from pramble.values import Floats
 
 MOST_STEPS = 200
@@ -26,7 +23,7 @@ FACE_STEPS = 8
 KEEP_FROM_BOUNDARY = 0.99
 
 
-def interior_point(axes: Sequence[Operator], shares: Floats, *, tolerance: float) -> Floats:
+def interior_point(axes: Axes, shares: Floats, *, tolerance: float) -> Floats:
     """Return p within ``tolerance`` of the maximum, with exact zeros where the face is found."""
     cells = int(np.prod(category_shape(axes)))
     p = np.full(category_shape(axes), 1 / cells)
@@ -34,8 +31,8 @@ def interior_point(axes: Sequence[Operator], shares: Floats, *, tolerance: float
     best, least = p, np.inf
     support = np.zeros(p.shape, dtype=bool)
     for _ in range(MOST_STEPS):
-        law = forward(axes, p)
-        g = adjoint(axes, ratio(shares, law))
+        law = apply_axes(axes, p)
+        g = adjoint_axes(axes, ratio(shares, law))
         gap = float((g * p.sum()).max() - 1)
         if gap < least:
             best, least = p / p.sum(), gap
@@ -59,7 +56,13 @@ def ratio(shares: Floats, law: Floats) -> Floats:
 
 
 def step(
-    axes: Sequence[Operator], p: Floats, s: Floats, *, shares: Floats, law: Floats, g: Floats
+    axes: Axes,
+    p: Floats,
+    s: Floats,
+    *,
+    shares: Floats,
+    law: Floats,
+    g: Floats,
 ) -> tuple[Floats, Floats]:
     """Return p and s after one predictor and corrector step."""
     solve = normal_solver(axes, ratio(ratio(shares, law), law), ridge=s / p)
@@ -86,15 +89,15 @@ def longest(x: Floats, dx: Floats) -> float:
     return min(limit, float((-x[falling] / dx[falling]).min())) if falling.any() else limit
 
 
-def newton_on_face(axes: Sequence[Operator], shares: Floats, *, start: Floats) -> Floats | None:
+def newton_on_face(axes: Axes, shares: Floats, *, start: Floats) -> Floats | None:
     """Return the maximiser if it has the zeros of ``start``; None if it has not."""
     p = start
     ridge = np.where(p > 0, 0.0, np.inf)
     for _ in range(FACE_STEPS):
-        law = forward(axes, p)
+        law = apply_axes(axes, p)
         if not (law[shares > 0] > 0).all():
             return None
-        g = adjoint(axes, ratio(shares, law))
+        g = adjoint_axes(axes, ratio(shares, law))
         slope = np.where(p > 0, g - 1, 0.0)
         if np.abs(slope).max() < 1e-13 * p.size:
             return p / p.sum() if (g - 1).max() < 1e-12 * p.size else None

@@ -11,16 +11,21 @@ the simplex :math:`\ell(q) \le \ell(p) + g\cdot(q-p) \le \ell(p) + \max_x g_x - 
 whatever p is and however it was found. Every estimate carries this number.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
-from pramble.estimation.axes import adjoint, along_axes, category_shape, forward
 from pramble.estimation.interior import interior_point
-from pramble.estimation.operators import Operator, UniformOperator
 from pramble.estimation.randomized_response import fill_to_the_boundary
+from pramble.mechanisms.operators.axes import (
+    Axes,
+    adjoint_axes,
+    along_axes,
+    apply_axes,
+    category_shape,
+)
+from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.values import Floats
 
 TOLERANCE = 1e-9
@@ -36,25 +41,25 @@ class Maximum:
     gap: float
 
 
-def log_likelihood(axes: Sequence[Operator], p: Floats, *, counts: Floats) -> float:
+def log_likelihood(axes: Axes, p: Floats, *, counts: Floats) -> float:
     """Return the log-likelihood of counts, with 0 log 0 = 0."""
     seen = counts > 0
     with np.errstate(divide="ignore"):
-        return float(counts[seen] @ np.log(forward(axes, p)[seen]))
+        return float(counts[seen] @ np.log(apply_axes(axes, p)[seen]))
 
 
-def optimality_gap(axes: Sequence[Operator], p: Floats, *, counts: Floats) -> float:
+def optimality_gap(axes: Axes, p: Floats, *, counts: Floats) -> float:
     r"""Return :math:`\max_x g_x - n`, a bound on how much likelihood p leaves."""
-    law = forward(axes, p)
+    law = apply_axes(axes, p)
     seen = counts > 0
     if not (law[seen] > 0).all():
         return float("inf")
     ratio = np.zeros_like(counts)
     ratio[seen] = counts[seen] / law[seen]
-    return max(float(adjoint(axes, ratio).max() - counts.sum()), 0.0)
+    return max(float(adjoint_axes(axes, ratio).max() - counts.sum()), 0.0)
 
 
-def maximise(axes: Sequence[Operator], counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:
+def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:
     """Return the maximum likelihood estimate for one group of counts.
 
     The inverse, when it lies in the simplex; else the finite algorithm for randomised
@@ -75,9 +80,9 @@ def maximise(axes: Sequence[Operator], counts: Floats, *, tolerance: float = TOL
     return Maximum(p, log_likelihood(axes, p, counts=counts), gap)
 
 
-def refuse_impossible(axes: Sequence[Operator], counts: Floats) -> None:
+def refuse_impossible(axes: Axes, counts: Floats) -> None:
     """Raise when a value was counted that no category can lead to."""
-    reach = forward(axes, np.ones(category_shape(axes)))
+    reach = apply_axes(axes, np.ones(category_shape(axes)))
     bad = np.argwhere((counts > 0) & (reach <= 0))
     if len(bad):
         value = [axis.mechanism.outputs[z] for axis, z in zip(axes, bad[0], strict=True)]
@@ -87,12 +92,12 @@ def refuse_impossible(axes: Sequence[Operator], counts: Floats) -> None:
         )
 
 
-def closed_form(axes: Sequence[Operator], shares: Floats) -> Floats | None:
+def closed_form(axes: Axes, shares: Floats) -> Floats | None:
     """Return the maximiser where it has a closed form, else None."""
-    if len(axes) == 1 and isinstance(axes[0], UniformOperator) and np.ptp(axes[0].off) == 0:
-        off, difference = float(axes[0].off[0]), float(axes[0].d[0])
-        return fill_to_the_boundary(shares, off=off, difference=difference)
-    if any(axis.mechanism.shape[0] != axis.mechanism.shape[1] for axis in axes):
+    one = axes[0] if len(axes) == 1 else None
+    if isinstance(one, UniformOperator) and one.has_closed_inverse and np.ptp(one.off) == 0:
+        return fill_to_the_boundary(shares, off=float(one.off[0]), difference=float(one.d[0]))
+    if any(axis.shape[0] != axis.shape[1] for axis in axes):
         return None
     try:
         p = along_axes([axis.right_inverse().apply for axis in axes], shares)

@@ -6,12 +6,18 @@ tables by conjugate gradients that never build a matrix.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from pramble.estimation.axes import adjoint, along_axes, category_shape, forward
-from pramble.estimation.operators import Operator, UniformOperator
+from pramble.mechanisms.operators.axes import (
+    Axes,
+    adjoint_axes,
+    along_axes,
+    apply_axes,
+    category_shape,
+)
+from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.values import Floats
 
 Solve = Callable[[Floats], Floats]
@@ -19,10 +25,11 @@ Solve = Callable[[Floats], Floats]
 LARGEST_DENSE = 2500
 
 
-def normal_solver(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
+def normal_solver(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
     """Return a function that solves the system for any right-hand side."""
-    if len(axes) == 1 and isinstance(axes[0], UniformOperator):
-        return woodbury(axes[0], w, ridge=ridge)
+    one = axes[0] if len(axes) == 1 else None
+    if isinstance(one, UniformOperator) and one.has_closed_inverse:
+        return woodbury(one, w, ridge=ridge)
     if math.prod(category_shape(axes)) <= LARGEST_DENSE:
         return cholesky(axes, w, ridge=ridge)
     return conjugate_gradients(axes, w, ridge=ridge)
@@ -48,13 +55,13 @@ def woodbury(axis: UniformOperator, w: Floats, *, ridge: Floats) -> Solve:
 
     def solve(r: Floats) -> Floats:
         x = once(r)
-        residual = np.where(free, r - axis.adjoint(w * axis.forward(x)) - held * x, 0.0)
+        residual = np.where(free, r - axis.adjoint(w * axis.apply(x)) - held * x, 0.0)
         return x + once(residual)
 
     return solve
 
 
-def cholesky(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
+def cholesky(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
     """Solve with a dense factor on the free coordinates."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -73,18 +80,18 @@ def cholesky(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
     return solve
 
 
-def gram(axes: Sequence[Operator], w: Floats) -> Floats:
+def gram(axes: Axes, w: Floats) -> Floats:
     r"""Return :math:`M W M^\top`, contracted one axis at a time.
 
     On axis j the contraction is with :math:`K_j[(x, x'), z] = M_j[x,z]\,M_j[x',z]`, so the cost is
     that of the result times one axis, and the Kronecker product is never built.
     """
     if len(axes) == 1:
-        M = axes[0].matrix
+        M = axes[0].dense()
         return np.asarray((M * w) @ M.T)
     K = w
     for axis in axes:
-        M = axis.matrix
+        M = axis.dense()
         pairs = (M[:, None, :] * M[None, :, :]).reshape(-1, M.shape[1])
         K = np.tensordot(K, pairs, axes=(0, 1))
     S = category_shape(axes)
@@ -94,11 +101,11 @@ def gram(axes: Sequence[Operator], w: Floats) -> Floats:
     return np.ascontiguousarray(K.transpose([*rows, *columns]).reshape(cells, cells))
 
 
-def conjugate_gradients(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -> Solve:
+def conjugate_gradients(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
     """Solve without a matrix, preconditioned by the diagonal."""
     free = np.isfinite(ridge)
     held = np.where(free, ridge, 0.0)
-    squares = [lambda v, M=axis.matrix: v @ (M**2).T for axis in axes]
+    squares = [axis.entrywise(np.square).adjoint for axis in axes]
     diagonal = np.where(free, along_axes(squares, w) + held, np.inf)
 
     def solve(r: Floats) -> Floats:
@@ -110,7 +117,7 @@ def conjugate_gradients(axes: Sequence[Operator], w: Floats, *, ridge: Floats) -
         for _ in range(500):
             if not product > target:
                 break
-            image = adjoint(axes, w * forward(axes, direction)) + held * direction
+            image = adjoint_axes(axes, w * apply_axes(axes, direction)) + held * direction
             image = np.where(free, image, 0.0)
             step = product / float((direction * image).sum())
             x = x + step * direction

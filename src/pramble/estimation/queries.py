@@ -16,15 +16,15 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.axes import adjoint, along_axes
 from pramble.estimation.fit import Fit, fit
 from pramble.estimation.intervals import unified_interval
-from pramble.estimation.operators import Operator
 from pramble.estimation.result import Estimate
 from pramble.estimation.settings import Settings
 from pramble.estimation.source import Source
 from pramble.estimation.spread import inner_point, right_inverses
 from pramble.estimation.tables import Layout
+from pramble.mechanisms.operators.axes import Axes, adjoint_axes, along_axes
+from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.values import Floats
 
 RESIDUAL = 1e-9
@@ -114,15 +114,15 @@ def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
     return answer
 
 
-def released_weights(axes: Sequence[Operator], w: Floats, *, law: Floats | None) -> Floats:
+def released_weights(axes: Axes, w: Floats, *, law: Floats | None) -> Floats:
     """Return u with Mu = w, per query; refuse a query for which there is none."""
     try:
         return along_axes([inverse.adjoint for inverse in right_inverses(axes, law)], w)
     except NotIdentifiable as error:
         lost = error
-    pseudo = [np.linalg.pinv(axis.matrix, rcond=1e-12) for axis in axes]
+    pseudo = [np.linalg.pinv(axis.dense(), rcond=1e-12) for axis in axes]
     u = along_axes([lambda v, P=P: v @ P.T for P in pseudo], w)
-    left = np.abs(adjoint(axes, u) - w).reshape(len(w), -1).max(axis=1)
+    left = np.abs(adjoint_axes(axes, u) - w).reshape(len(w), -1).max(axis=1)
     bad = np.flatnonzero(left > RESIDUAL * np.maximum(np.abs(w).reshape(len(w), -1).max(axis=1), 1))
     if bad.size:
         raise NotIdentifiable(f"Query {bad[0]} needs what the release has lost. {lost}") from lost
@@ -195,7 +195,7 @@ class Known:
 class Weighing:
     """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
 
-    axes: tuple[Operator, ...]
+    axes: tuple[MechanismOperator, ...]
     w: Floats
     u: Floats
 
@@ -218,8 +218,8 @@ class Weighing:
         low, high = self.w.min(axis=1, keepdims=True), self.w.max(axis=1, keepdims=True)
         width = np.where(high > low, high - low, 1.0)
         share = (self.w - low) / width
-        shape = (len(self.w), -1, *(axis.mechanism.shape[1] for axis in self.axes))
-        moment = adjoint(self.axes, (((self.u - low) / width) ** 2).reshape(shape))
+        shape = (len(self.w), -1, *(axis.shape[1] for axis in self.axes))
+        moment = adjoint_axes(self.axes, (((self.u - low) / width) ** 2).reshape(shape))
         moment = moment.reshape(share.shape) - (1 - sampling) * share**2
         inside, outside = mean_by(share * true, moment), mean_by((1 - share) * true, moment)
 

@@ -126,7 +126,7 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Source:
 
 def shaped(vector: Floats, layout: Layout) -> Floats:
     """Return a vector over outputs with one axis per randomised factor."""
-    return vector.reshape(1, *(axis.mechanism.shape[1] for axis in layout.axes))
+    return vector.reshape(1, *(axis.shape[1] for axis in layout.axes))
 
 
 def from_frame(

@@ -13,15 +13,14 @@ Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without wei
 and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 
-from pramble.estimation.axes import along_axes, category_shape, forward
 from pramble.estimation.intervals import unified_interval
-from pramble.estimation.operators import Operator, RightInverse
+from pramble.mechanisms.operators.axes import Axes, along_axes, apply_axes, category_shape
+from pramble.mechanisms.operators.base import MechanismOperator, RightInverse
 from pramble.values import Floats
 
 
@@ -43,7 +42,7 @@ class Spread:
         the file is the population.
     """
 
-    axes: tuple[Operator, ...]
+    axes: tuple[MechanismOperator, ...]
     inverses: tuple[RightInverse, ...]
     p: Floats
     law: Floats
@@ -103,7 +102,7 @@ class Spread:
         """
         own = reduce(np.multiply.outer, [inverse.own() for inverse in self.inverses], np.ones(()))
         p = inner_point(self.p, n=1 / float(self.squared_weights.sum()))
-        others = (self.squares(forward(self.axes, p)) - p * own) / (1 - p)
+        others = (self.squares(apply_axes(self.axes, p)) - p * own) / (1 - p)
 
         def moment(mu: Floats) -> Floats:
             return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))
@@ -124,7 +123,7 @@ def inner_point(p: Floats, *, n: float) -> Floats:
     return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
-def right_inverses(axes: Sequence[Operator], law: Floats | None = None) -> tuple[RightInverse, ...]:
+def right_inverses(axes: Axes, law: Floats | None = None) -> tuple[RightInverse, ...]:
     """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
 
     Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.axes import axes_of, category_shape, output_shape
 from pramble.estimation.counts import distinct, encode
-from pramble.estimation.operators import Operator
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.axes import category_shape, output_shape
+from pramble.mechanisms.operators.base import MechanismOperator
+from pramble.mechanisms.operators.product import axes_of
 from pramble.values import Floats
 
 Codes = NDArray[np.int64]
@@ -39,7 +40,7 @@ class Layout:
     groups: Codes
 
     @cached_property
-    def axes(self) -> tuple[Operator, ...]:
+    def axes(self) -> tuple[MechanismOperator, ...]:
         """One operator per randomised column."""
         return tuple(axis for m in self.randomised.values() for axis in axes_of(m))
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pramble.information.excess import log_excess
 from pramble.mechanisms.exponential import check_alpha
+from pramble.mechanisms.operators.excess import log_excess
 
 
 def information_bound(alpha: float) -> float:

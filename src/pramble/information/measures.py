@@ -10,18 +10,14 @@ rows :math:`r = 1/S`, or the row of a category with more than half of the mass, 
 Neither loses digits as α → 0, nor as one category takes all the mass.
 """
 
-from functools import singledispatch
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.errors import InvalidInput
-from pramble.information.excess import entropy_excess
 from pramble.information.priors import as_prior
-from pramble.mechanisms.arcs import Arcs
-from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.uniform import UniformRows
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.base import xlogx
 from pramble.values import Floats
 
 
@@ -48,7 +44,7 @@ def released_distribution(prior: ArrayLike, mechanism: Mechanism) -> Floats:
     >>> pramble.released_distribution([0.5, 0.5], m)
     array([0.375, 0.625])
     """
-    return _released(check(mechanism), as_prior(prior, size=mechanism.shape[0]))
+    return check(mechanism).operator.apply(as_prior(prior, size=mechanism.shape[0]))
 
 
 def conditional_entropy(prior: ArrayLike, mechanism: Mechanism) -> float:
@@ -61,7 +57,8 @@ def conditional_entropy(prior: ArrayLike, mechanism: Mechanism) -> float:
     >>> pramble.conditional_entropy([0.3, 0.7], m) == 0.6931471805599453
     True
     """
-    return _conditional(check(mechanism), as_prior(prior, size=mechanism.shape[0]))
+    p = as_prior(prior, size=check(mechanism).shape[0])
+    return float(p @ mechanism.operator.row_entropies())
 
 
 def mutual_information(prior: ArrayLike, mechanism: Mechanism) -> float:
@@ -90,7 +87,7 @@ def mutual_information(prior: ArrayLike, mechanism: Mechanism) -> float:
     0.110944
     """
     prior = as_prior(prior, size=check(mechanism).shape[0])
-    return max(_information(mechanism, prior), 0.0)
+    return max(mechanism.operator.information(prior), 0.0)
 
 
 def check(mechanism: Any) -> Mechanism:
@@ -98,104 +95,3 @@ def check(mechanism: Any) -> Mechanism:
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(f"A mechanism is needed; found {type(mechanism).__name__}.")
     return mechanism
-
-
-def xlogx(values: Floats) -> Floats:
-    """Return x log x, which is 0 at 0."""
-    return values * np.log(np.where(values > 0, values, 1.0))
-
-
-@singledispatch
-def _released(mechanism: Mechanism, p: Floats) -> Floats:
-    return np.asarray(p @ mechanism.matrix, dtype=np.float64)
-
-
-@_released.register
-def _(mechanism: UniformRows, p: Floats) -> Floats:
-    off = mechanism.off / TOTAL
-    return np.asarray(p @ off + p * (mechanism.keep / TOTAL - off), dtype=np.float64)
-
-
-@_released.register
-def _(mechanism: Arcs, p: Floats) -> Floats:
-    released = np.empty(mechanism.shape[1])
-    released[mechanism.slots] = arc_weights(mechanism, p)[1]
-    return released
-
-
-def arc_weights(arcs: Arcs, p: Floats) -> tuple[list[tuple[float, Floats]], Floats]:
-    """Return the three weights with the prior mass that has each, per slot; and their mean."""
-    top, arc = arcs.within(arcs.raised, p), arcs.within(arcs.width, p)
-    classes = [
-        ((arcs.high + 1) / TOTAL, top),
-        (arcs.high / TOTAL, np.maximum(arc - top, 0.0)),
-        (arcs.low / TOTAL, np.maximum(1 - arc, 0.0)),
-    ]
-    released = sum((weight * mass for weight, mass in classes), start=np.zeros(len(arc)))
-    return classes, released
-
-
-@singledispatch
-def _conditional(mechanism: Mechanism, p: Floats) -> float:
-    return float(-(p @ xlogx(mechanism.matrix).sum(axis=1)))
-
-
-@_conditional.register
-def _(mechanism: UniformRows, p: Floats) -> float:
-    rows = xlogx(mechanism.keep / TOTAL) + (len(p) - 1) * xlogx(mechanism.off / TOTAL)
-    return float(-(p @ rows))
-
-
-@_conditional.register
-def _(mechanism: Arcs, p: Floats) -> float:  # noqa: ARG001  # all rows have the same entropy
-    return float(-xlogx(mechanism.pattern / TOTAL).sum())
-
-
-@singledispatch
-def _information(mechanism: Mechanism, p: Floats) -> float:
-    matrix = mechanism.matrix[p > 0]
-    prior = p[p > 0]
-    released = prior @ matrix
-    matrix, released = matrix[:, released > 0], released[released > 0]
-    excess = entropy_excess((matrix - released) / released)
-    return float(prior @ excess @ released)
-
-
-@_information.register
-def _(mechanism: UniformRows, p: Floats) -> float:
-    star = int(p.argmax())
-    if p[star] > 0.5 and mechanism.off[star] and mechanism.keep[star]:
-        return _information_from_row(mechanism, p, star)
-    S = len(p)
-    off = (S * mechanism.off - TOTAL) / TOTAL
-    keep = -(S - 1) * off
-    rows = entropy_excess(keep) + (S - 1) * entropy_excess(off)
-    released = p @ off - S * p * off
-    return float(p @ rows - entropy_excess(released).sum()) / S
-
-
-@_information.register
-def _(mechanism: Arcs, p: Floats) -> float:
-    """In O(S + T): every column holds three weights."""
-    classes, released = arc_weights(mechanism, p)
-    return float(
-        sum(
-            released @ (mass * entropy_excess((weight - released) / released))
-            for weight, mass in classes
-        )
-    )
-
-
-def _information_from_row(mechanism: UniformRows, p: Floats, star: int) -> float:
-    """Take the row of a dominant category for r: nothing cancels as its probability nears 1."""
-    rest = np.arange(len(p)) != star
-    off, keep, q = mechanism.off[rest], mechanism.keep[rest], p[rest]
-    off_star, keep_star = int(mechanism.off[star]), int(mechanism.keep[star])
-    rows = off_star * entropy_excess((keep - off_star) / off_star)
-    rows += keep_star * entropy_excess((off - keep_star) / keep_star)
-    rows += (len(p) - 2) * off_star * entropy_excess((off - off_star) / off_star)
-    shift = q @ (off - off_star)
-    released = off_star * float(entropy_excess((shift + q * (keep - off)) / off_star).sum())
-    own = np.asarray((shift - q.sum() * (keep_star - off_star)) / keep_star)
-    released += keep_star * float(entropy_excess(own))
-    return float((q @ rows - released) / TOTAL)

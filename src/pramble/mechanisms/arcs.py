@@ -13,15 +13,17 @@ per category describe the matrix.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.data.labels import Labels
 from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import exp_below, ratio_within
 from pramble.mechanisms.extremes import Ratio, largest
+from pramble.mechanisms.json_parts import both_labels, integers, labels_pair, one_integer
+from pramble.mechanisms.operators.arcs import ArcsOperator
 from pramble.values import Integers, read_only
 
 
@@ -103,12 +105,36 @@ class Arcs(Mechanism):
         weights[:, self.slots] = self.pattern[(self.positions[:, None] - np.arange(T)) % T]
         return read_only(weights)
 
-    def within(self, reach: int, mass: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return, per slot, the mass of the categories whose distance is below ``reach``."""
-        T = len(self.slots)
-        on_slot = np.bincount(self.positions, weights=mass, minlength=T)
-        sums = np.concatenate([[0.0], np.cumsum(np.concatenate([on_slot, on_slot]))])
-        return np.asarray(sums[np.arange(T) + reach] - sums[:T], dtype=np.float64)
+    @cached_property
+    def operator(self) -> ArcsOperator:
+        """The mechanism as a linear map, by sums around the circle."""
+        return ArcsOperator(self)
+
+    def to_body(self) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
+        return {
+            **both_labels(self),
+            "positions": self.positions.tolist(),
+            "slots": self.slots.tolist(),
+            "width": self.width,
+            "low": self.low,
+        }
+
+    @classmethod
+    def from_body(
+        cls,
+        *,
+        categories: Any,
+        positions: Any,
+        slots: Any,
+        width: Any,
+        low: Any,
+        outputs: Any = None,
+    ) -> "Arcs":
+        """Return the mechanism of a JSON form."""
+        labels, output_labels = labels_pair(categories, outputs)
+        circle = integers(positions), integers(slots)
+        return cls(labels, output_labels, *circle, one_integer(width), one_integer(low))
 
     def largest_ratio(self) -> Ratio:
         """Return the largest ratio of two weights of one column, in O(S + T)."""
@@ -117,8 +143,8 @@ class Arcs(Mechanism):
     def _ratios(self) -> Iterator[Ratio]:
         """Yield one ratio for each pair of extreme weights that some column has."""
         S, ones = len(self.positions), np.ones(len(self.positions))
-        top = self.within(self.raised, ones).round().astype(np.int64)
-        arc = self.within(self.width, ones).round().astype(np.int64)
+        top = self.operator.within(self.raised, ones).round().astype(np.int64)
+        arc = self.operator.within(self.width, ones).round().astype(np.int64)
         high = np.where(top > 0, self.high + 1, np.where(arc > 0, self.high, self.low))
         low = np.where(arc < S, self.low, np.where(top < S, self.high, self.high + 1))
         pairs, first = np.unique(np.stack([high, low]), axis=1, return_index=True)

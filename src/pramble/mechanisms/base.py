@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from pramble.data.labels import Label, Labels
+    from pramble.mechanisms.operators.base import MechanismOperator
 
 BITS = 53
 TOTAL = 2**BITS
@@ -174,6 +175,17 @@ class Mechanism(ABC):
     def matrix(self) -> NDArray[np.float64]:
         """The (S, T) float64 matrix, exactly ``weights / 2**53``."""
         return read_only(np.asarray(self.weights / 2**self.bits, dtype=np.float64))
+
+    @cached_property
+    def operator(self) -> MechanismOperator:
+        """The mechanism as a linear map, with the fastest algebra for its kind."""
+        from pramble.mechanisms.operators.dense import DenseOperator
+
+        return DenseOperator(self)
+
+    @abstractmethod
+    def to_body(self) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
 
     def largest_ratio(self) -> Ratio:
         """Return the largest ratio of two weights of one column, and where it stands."""

@@ -11,9 +11,8 @@ import numpy as np
 
 from pramble.data.labels import Label
 from pramble.errors import InvalidMechanism
+from pramble.limits import MOST_CELLS_IN_CSV
 from pramble.mechanisms.base import TOTAL, Mechanism
-
-MOST_CELLS = 10**8
 
 
 def write_csv(mechanism: Mechanism, path: str | Path) -> None:
@@ -23,7 +22,7 @@ def write_csv(mechanism: Mechanism, path: str | Path) -> None:
     sdcMicro's ``pram(pd = ...)`` takes when the labels are the levels of the factor, in order.
     """
     S, T = mechanism.shape
-    if S * T > MOST_CELLS:
+    if S * T > MOST_CELLS_IN_CSV:
         raise InvalidMechanism(
             f"A table of {S} x {T} entries is too large for CSV; write the JSON form, which "
             "holds the structure alone."

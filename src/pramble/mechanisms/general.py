@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import check_alpha, exp_below
+from pramble.mechanisms.json_parts import both_labels, integers, labels_pair
 from pramble.mechanisms.rounding import round_matrix
 from pramble.values import read_only
 
@@ -50,6 +52,15 @@ class General(Mechanism):
     def row(self, x: int) -> NDArray[np.int64]:
         """Return the weights of one row."""
         return np.asarray(self.weights[x])
+
+    def to_body(self) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
+        return {**both_labels(self), "weights": self.weights.tolist()}
+
+    @classmethod
+    def from_body(cls, *, categories: Any, weights: Any, outputs: Any = None) -> "General":
+        """Return the mechanism of a JSON form."""
+        return cls(*labels_pair(categories, outputs), integers(weights))
 
 
 def from_matrix(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pramble.data.labels import Label, Labels
 from pramble.errors import InvalidMechanism
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.product import ProductOperator
 from pramble.values import read_only
 
 
@@ -66,6 +67,26 @@ class Product(Mechanism):
         indices = np.unravel_index(x, [factor.shape[0] for factor in self.factors])
         rows = (f.row(int(i)).astype(object) for f, i in zip(self.factors, indices, strict=True))
         return reduce(np.kron, rows)
+
+    @cached_property
+    def operator(self) -> ProductOperator:
+        """The mechanism as a linear map, factor by factor."""
+        return ProductOperator(self)
+
+    def to_body(self) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
+        from pramble.mechanisms.json_form import body
+
+        return {"factors": [body(factor) for factor in self.factors]}
+
+    @classmethod
+    def from_body(cls, *, factors: Any) -> "Product":
+        """Return the mechanism of a JSON form."""
+        from pramble.mechanisms.json_form import from_body
+
+        if not isinstance(factors, list):
+            raise InvalidMechanism("The factors of a product are a list.")
+        return cls(tuple(from_body(factor) for factor in factors))
 
     def same_weights(self, other: Mechanism) -> bool:
         """Whether both matrices have the same integer weights."""

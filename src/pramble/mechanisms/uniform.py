@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,8 @@ from pramble.mechanisms.extremes import (
     ratio_at_extremes,
     two_smallest,
 )
+from pramble.mechanisms.json_parts import integers, labels_from_json, labels_to_json
+from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.rounding import least_mixing
 from pramble.values import read_only
 
@@ -77,6 +80,23 @@ class UniformRows(Mechanism):
         row = np.full(len(self.off), self.off[x])
         row[x] = self.keep[x]
         return row
+
+    @cached_property
+    def operator(self) -> UniformOperator:
+        """The mechanism as a linear map, in O(S)."""
+        return UniformOperator(self)
+
+    def to_body(self) -> dict[str, Any]:
+        """Return the fields of the JSON form; one number where all rows are alike."""
+        constant = bool((self.off == self.off[0]).all())
+        off = int(self.off[0]) if constant else self.off.tolist()
+        return {"categories": labels_to_json(self.labels), "off": off}
+
+    @classmethod
+    def from_body(cls, *, categories: Any, off: Any) -> "UniformRows":
+        """Return the mechanism of a JSON form."""
+        labels, values = labels_from_json(categories), integers(off)
+        return cls(labels, np.full(len(labels), values) if values.ndim == 0 else values)
 
     def same_weights(self, other: Mechanism) -> bool:
         """Whether both matrices have the same integer weights."""

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.exponential import ratio_within, smallest_alpha
+from pramble.privacy.guarantee import RecordPrivacy
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,13 @@ class Certificate:
         if math.isinf(level):
             return True
         return ratio_within(self.numerator, self.denominator, level)
+
+    @property
+    def guarantee(self) -> RecordPrivacy:
+        """The promise that this certificate bears; refused where there is no finite α."""
+        if not self.denominator:
+            raise PrivacyError(f"There is {self}.")
+        return RecordPrivacy(Fraction(self.alpha))
 
     def __str__(self) -> str:
         x, x_prime, z = self.witness

@@ -1,11 +1,12 @@
-"""Composition over the columns of a record: ratios multiply, so α adds up."""
+"""Composition over the blocks and branches of a record: ratios multiply, so α adds up."""
 
 import math
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from functools import cmp_to_key
 from typing import Any
 
-from pramble.mechanisms.product import Product, product
+from pramble.mechanisms.plan import as_plan
+from pramble.mechanisms.product import Product
 from pramble.privacy.certificate import Certificate, certify
 
 
@@ -42,14 +43,17 @@ def _(mechanism: Product) -> Certificate:
 
 @certify.register(Mapping)
 def _(plan: Mapping[Any, Any]) -> Certificate:
-    return certify(product(plan))
+    """Certify a record: blocks of a branch multiply, and the worst branch counts."""
+    branches = (
+        compose(certify(mechanism) for mechanism in branch.blocks.values())
+        for branch in as_plan(plan).branches
+    )
+    return max(branches, key=cmp_to_key(by_ratio))
 
 
-def float_below(value: Fraction) -> float:
-    """Return the largest float that is not above a rational.
-
-    >>> Fraction(float_below(Fraction(1, 10))) <= Fraction(1, 10)
-    True
-    """
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+def by_ratio(one: Certificate, two: Certificate) -> int:
+    """Compare two certificates by their ratios, in integers; a zero denominator is infinite."""
+    left, right = one.numerator * two.denominator, two.numerator * one.denominator
+    if not one.denominator or not two.denominator:
+        return bool(two.denominator) - bool(one.denominator)
+    return (left > right) - (left < right)

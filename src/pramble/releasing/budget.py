@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
-from pramble.privacy.composition import float_below
+from pramble.privacy.guarantee import float_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,12 +154,3 @@ def check_spent(parts: Sequence[Fraction | float], total: Fraction | float) -> F
     if spent > Fraction(total):
         raise PrivacyError(f"The parts spend {float(spent)!r}, above the total {float(total)!r}.")
     return spent
-
-
-def float_above(value: Fraction) -> float:
-    """Return the smallest float that is not below a rational.
-
-    >>> float_above(Fraction(0))
-    0.0
-    """
-    return -float_below(-value) + 0.0

@@ -13,7 +13,7 @@ from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import randomized_response
-from pramble.privacy.composition import float_below
+from pramble.privacy.guarantee import float_below
 from pramble.releasing.budget import (
     check_spent,
     split_by_weights,

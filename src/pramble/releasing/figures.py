@@ -13,7 +13,7 @@ from pramble.information.bound import information_bound
 from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.privacy.certificate import certify
-from pramble.releasing.budget import float_above
+from pramble.privacy.guarantee import float_above
 from pramble.releasing.outcome import ColumnOutcome, Numbers, RiskOutcome
 from pramble.releasing.rivals import WIDEST, change_expected, rivals_of, variance_of
 

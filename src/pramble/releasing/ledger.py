@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.releasing.budget import float_above
+from pramble.privacy.guarantee import float_above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

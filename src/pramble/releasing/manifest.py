@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData, InvalidMechanism
 from pramble.mechanisms.base import Mechanism
-from pramble.releasing.budget import float_above
+from pramble.privacy.guarantee import float_above
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

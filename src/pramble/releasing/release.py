@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidPlan, PrivacyError
+from pramble.privacy.guarantee import float_above
 from pramble.releasing.accounting import Account, open_account
 from pramble.releasing.binding import bound_key
-from pramble.releasing.budget import float_above
 from pramble.releasing.checking import checks_of, compare
 from pramble.releasing.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.folder import building, check_target, write_key

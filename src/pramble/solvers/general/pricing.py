@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.information.excess import entropy_excess
+from pramble.mechanisms.operators.excess import entropy_excess
 from pramble.values import Floats
 
 Sets = NDArray[np.bool_]

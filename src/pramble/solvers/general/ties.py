@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.information.excess import entropy_excess
+from pramble.mechanisms.operators.excess import entropy_excess
 from pramble.solvers.general.column_generation import Mixture, Watch, polished
 from pramble.solvers.general.convex import Variance, optimal_mixture
 from pramble.solvers.general.pricing import Gain

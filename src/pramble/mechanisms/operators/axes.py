@@ -1,31 +1,19 @@
 r"""Several operators on the axes of one array: :math:`M_1 \otimes \dots \otimes M_k`, never built.
 
 An array has a leading axis of groups (observed combinations of untouched columns) and one axis per
-randomised column. Untouched columns are identity axes, so groups never mix.
+randomised block. Untouched columns are identity axes, so groups never mix.
 """
 
 from collections.abc import Callable, Sequence
-from functools import singledispatch
 
 import numpy as np
 
-from pramble.estimation.operators import Operator, operator_of
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.product import Product
+from pramble.mechanisms.operators.base import MechanismOperator, Operator
 from pramble.values import Floats
 
-Maps = Sequence[Callable[..., "Floats"]]
-
-
-@singledispatch
-def axes_of(mechanism: Mechanism) -> tuple[Operator, ...]:
-    """Return the operators, one per axis, that a mechanism acts by."""
-    return (operator_of(mechanism),)
-
-
-@axes_of.register
-def _(mechanism: Product) -> tuple[Operator, ...]:
-    return tuple(axis for factor in mechanism.factors for axis in axes_of(factor))
+Maps = Sequence[Callable[..., Floats]]
+Axes = Sequence[MechanismOperator]
+"""One operator per randomised block."""
 
 
 def along_axes(maps: Maps, array: Floats) -> Floats:
@@ -36,21 +24,21 @@ def along_axes(maps: Maps, array: Floats) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def forward(axes: Sequence[Operator], p: Floats) -> Floats:
+def apply_axes(axes: Sequence[Operator], p: Floats) -> Floats:
     """Return pM along every axis."""
-    return along_axes([axis.forward for axis in axes], p)
+    return along_axes([axis.apply for axis in axes], p)
 
 
-def adjoint(axes: Sequence[Operator], v: Floats) -> Floats:
+def adjoint_axes(axes: Sequence[Operator], v: Floats) -> Floats:
     """Return Mv along every axis."""
     return along_axes([axis.adjoint for axis in axes], v)
 
 
 def category_shape(axes: Sequence[Operator]) -> tuple[int, ...]:
     """Return the number of categories on every axis."""
-    return tuple(axis.mechanism.shape[0] for axis in axes)
+    return tuple(axis.shape[0] for axis in axes)
 
 
 def output_shape(axes: Sequence[Operator]) -> tuple[int, ...]:
     """Return the number of outputs on every axis."""
-    return tuple(axis.mechanism.shape[1] for axis in axes)
+    return tuple(axis.shape[1] for axis in axes)

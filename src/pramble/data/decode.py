@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramble.data.encode import Codes
 from pramble.data.labels import Label
-from pramble.engine.sampling import Codes
 
 
 def numpy_values(codes: Codes, outputs: Sequence[Label], *, like: NDArray[Any]) -> NDArray[Any]:

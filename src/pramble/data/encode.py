@@ -6,7 +6,6 @@ from the data: the categories and their order are the mechanism's.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.labels import Label, label_key
-from pramble.engine.keystream import Rows, picked
-from pramble.engine.sampling import Codes, code_type
+from pramble.data.labels import Label, Labels, label_key
+from pramble.data.order import texts_of
+from pramble.data.rows import Rows, picked
 from pramble.errors import InvalidData, InvalidPlan
-from pramble.mechanisms.base import Mechanism
+from pramble.values import value
+
+Codes = NDArray[Any]
 
 UNDECLARED = -1
 SHOWN = 5
@@ -27,39 +28,37 @@ DIRECT_SPAN = 1 << 20
 """Integer labels that span less than this are looked up in a table rather than by hashing."""
 
 
-@dataclass(frozen=True)
+@value
 class Encoder:
     """The declared categories of one column, ready to look values up.
 
-    Parameters
+    Attributes
     ----------
-    mechanism : Mechanism
-        Its categories are the declared values.
+    labels : Labels
+        The declared values; codes are their places.
     column : str
         The name that an error message gives.
     from_text : bool
-        Whether every value comes as text, as in a CSV file; see :func:`texts_of`.
+        Whether every value comes as text, as in a CSV file; see `pramble.data.order.texts_of`.
+    dtype : type
+        The dtype of the codes.
     """
 
-    mechanism: Mechanism
-    column: str
+    labels: Labels
+    column: str = ""
     from_text: bool = False
-
-    @cached_property
-    def dtype(self) -> Any:
-        """The dtype of the codes."""
-        return code_type(self.mechanism)
+    dtype: Any = np.int64
 
     @cached_property
     def is_range(self) -> bool:
         """Whether the categories are the integers 0, 1, …, S−1 in order."""
-        return counts_up(self.mechanism.labels.values) and not self.from_text
+        return counts_up(self.labels.values) and not self.from_text
 
     @cached_property
     def by_type(self) -> dict[type, dict[Label, int]]:
         """The code of every label, apart for text, integers, booleans and null."""
         codes: dict[type, dict[Label, int]] = {kind: {} for kind in (str, int, bool, type(None))}
-        for code, label in enumerate(self.mechanism.labels.values):
+        for code, label in enumerate(self.labels.values):
             for form in texts_of(label) if self.from_text else (label,):
                 known = codes.setdefault(type(form), {})
                 if form in known:
@@ -77,6 +76,27 @@ class Encoder:
         """The code of null, if it was declared."""
         return self.by_type[type(None)].get(None, UNDECLARED)
 
+    def codes(self, values: Any, rows: Rows | None = None) -> Codes:
+        """Return the codes of an Arrow array, a NumPy array or a list; rows count from 0."""
+        numbers = range(len(values)) if rows is None else rows
+        if isinstance(values, pa.Array | pa.ChunkedArray):
+            return self.arrow(values, numbers)
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+            return self.integers(values, numbers)
+        if isinstance(values, np.ndarray) and values.dtype.kind not in "OT":
+            return self.arrow(as_arrow(values, self.column), numbers)
+        return self.python(values.tolist() if isinstance(values, np.ndarray) else values, numbers)
+
+    def python(self, values: Sequence[Any], rows: Rows) -> Codes:
+        """Return the codes of Python values: through Arrow if of one type, else one by one."""
+        try:
+            array = pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            return self.objects(values, rows)
+        if pa.types.is_primitive(array.type) or pa.types.is_string(array.type):
+            return self.arrow(array, rows)
+        return self.objects(values, rows)
+
     def arrow(self, values: Any, rows: Rows) -> Codes:
         """Return the codes of an Arrow array or chunked array."""
         codes = self._arrow(values)
@@ -89,7 +109,7 @@ class Encoder:
 
     def objects(self, values: Sequence[Any], rows: Rows) -> Codes:
         """Return the codes of any Python values, one at a time."""
-        codes_of = {label_key(label): i for i, label in enumerate(self.mechanism.categories)}
+        codes_of = {label_key(label): i for i, label in enumerate(self.labels.values)}
         found = (codes_of.get(object_key(value), UNDECLARED) for value in values)
         codes = np.fromiter(found, dtype=np.int32, count=len(values))
         return self.checked(codes, lambda at: [values[i] for i in at], rows)
@@ -103,7 +123,7 @@ class Encoder:
                 picked(rows, bad[:SHOWN]).tolist(),
                 values=values_at(bad[:SHOWN]),
                 count=len(bad),
-                categories=self.mechanism.labels.values,
+                categories=self.labels.values,
             )
         return codes.astype(self.dtype, copy=False)
 
@@ -111,7 +131,7 @@ class Encoder:
         if not len(values):
             return np.empty(0, dtype=self.dtype)
         low, high = int(values.min()), int(values.max())
-        if self.is_range and low >= 0 and high < self.mechanism.shape[0]:
+        if self.is_range and low >= 0 and high < len(self.labels):
             return values.astype(self.dtype, copy=False)
         least, table = self.direct
         if low < least or high >= least + len(table):
@@ -172,13 +192,6 @@ def counts_up(labels: Sequence[Label]) -> bool:
     return all(type(label) is int and label == i for i, label in enumerate(labels))
 
 
-def texts_of(label: Label) -> tuple[str | None, ...]:
-    """Return the texts that stand for a label in a file without types; null stays null."""
-    if isinstance(label, bool):
-        return str(label), str(label).lower(), str(label).upper()
-    return (None if label is None else str(label),)
-
-
 def join_empty(texts: dict[Label, int], nulls: dict[Label, int]) -> None:
     """Let an empty text and null stand for each other where only one of them is declared."""
     if "" in texts:
@@ -236,6 +249,16 @@ def object_key(value: Any) -> tuple[Any, ...]:
     except TypeError:
         return (object,)
     return label_key(plain)
+
+
+def as_arrow(values: NDArray[Any], column: str) -> Any:
+    """Return a NumPy array as an Arrow array."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidData(
+            f"{named(column)} must hold text, integers or booleans; found dtype {values.dtype}."
+        ) from error
 
 
 def named(column: str) -> str:

@@ -1,0 +1,343 @@
+"""Cross-tabulation: how many records have each combination of values, counted where they live."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pramble.data.encode import Encoder
+from pramble.data.labels import Label, Labels
+from pramble.data.levels import Levels
+from pramble.data.numbers import as_numbers
+from pramble.data.records import LazyRecords, Records, Watch
+from pramble.errors import InvalidData
+from pramble.values import Floats, Integers, value
+
+LARGEST_INDEX = 2**62
+DENSE = 1 << 20
+NO_COLUMNS = np.zeros((1, 0), dtype=np.int64)
+Powers = tuple[int, int]
+"""The powers of the weight and of the measure whose product is summed."""
+
+
+@value(eq=False)
+class Crosstab:
+    r"""Counts of records by the combination of their values in some columns.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    levels : tuple of tuples
+        The labels of each column: as declared, else those that occur in natural order, missing
+        last.
+    cells : (C, d) array of int64
+        The codes of every combination that occurs, in lexicographic order.
+    counts : (C,) array of int64
+        Records in each cell.
+    sums : mapping from (a, b) to (C,) arrays
+        :math:`\sum_i w_i^a y_i^b` over the records of each cell, for the powers asked for.
+    cell_of : (n,) array of int64 or None
+        The cell of each record, if asked for.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[tuple[Label, ...], ...]
+    cells: Integers
+    counts: Integers
+    sums: Mapping[Powers, Floats] = field(default_factory=dict)
+    cell_of: Integers | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.counts.sum())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each column."""
+        return tuple(map(len, self.levels))
+
+    def array(self, values: Any = None, axes: Sequence[int] | None = None) -> Floats:
+        """Return counts, or other values of the cells, as an array with one axis per column.
+
+        With ``axes``, over these columns alone: a margin.
+        """
+        wanted = range(len(self.columns)) if axes is None else axes
+        shape = tuple(self.shape[axis] for axis in wanted)
+        weights = self.counts if values is None else values
+        if not shape:
+            return np.asarray(weights.sum(), dtype=np.float64)
+        index = np.ravel_multi_index([self.cells[:, axis] for axis in wanted], shape)
+        flat = np.bincount(index, weights=weights, minlength=math.prod(shape))
+        return np.asarray(flat, dtype=np.float64).reshape(shape)
+
+    def labels_of(self, cell: int) -> tuple[Label, ...]:
+        """Return the values of a cell."""
+        codes = self.cells[cell]
+        return tuple(labels[code] for labels, code in zip(self.levels, codes, strict=True))
+
+
+def crosstab(
+    records: Records,
+    columns: Sequence[str],
+    *,
+    labels: Mapping[str, Labels] | None = None,
+    weights: str | Floats | None = None,
+    measure: str | None = None,
+    powers: Sequence[Powers] = (),
+    keep_rows: bool = False,
+    watch: Watch | None = None,
+) -> Crosstab:
+    """Count records by combinations of values, in one pass and the memory of what it returns.
+
+    A lazy frame is grouped by its own engine, and only the groups are collected.
+
+    Parameters
+    ----------
+    records : Records
+    columns : sequence of str
+    labels : mapping from column to Labels, optional
+        Declared categories; a value that is none of them is refused. Other columns have the values
+        that occur.
+    weights : str or array, optional
+        A column of weights, or one for each record.
+    measure : str, optional
+        A numeric column to sum.
+    powers : sequence of pairs
+        Which sums of powers of weight and measure to return.
+    keep_rows : bool
+        Whether to return the cell of each record.
+    watch : callable, optional
+        Told how far the reading has come.
+    """
+    names = tuple(columns)
+    extra = [name for name in (weights, measure) if isinstance(name, str)]
+    records.refuse_missing([*names, *extra])
+    job = Tabulation(
+        records,
+        names,
+        labels=labels or {},
+        weights=weights,
+        measure=measure,
+        powers=tuple(powers),
+        keep_rows=keep_rows,
+    )
+    if job.can_be_pushed_down:
+        return job.grouped()
+    wanted = list(dict.fromkeys([*names, *extra]))
+    for batch in records.batches(wanted, coded=names, watch=watch):
+        job.add(batch)
+    return job.result()
+
+
+class Part(NamedTuple):
+    """The cells of one batch, with their counts and sums."""
+
+    cells: Integers
+    counts: Integers
+    sums: list[Floats]
+
+
+class Tabulation:
+    """Counts batch by batch."""
+
+    def __init__(
+        self,
+        records: Records,
+        names: tuple[str, ...],
+        *,
+        labels: Mapping[str, Labels],
+        weights: str | Floats | None,
+        measure: str | None,
+        powers: tuple[Powers, ...],
+        keep_rows: bool,
+    ) -> None:
+        self.records, self.names, self.powers = records, names, powers
+        self.weights, self.measure, self.keep_rows = weights, measure, keep_rows
+        self.encoders = {
+            name: Encoder(labels[name], name, from_text=not records.typed)
+            for name in names
+            if name in labels
+        }
+        self.levels = {
+            name: Levels(name, typed=records.typed, known=records.declared(name))
+            for name in names
+            if name not in labels
+        }
+        self.rows = 0
+        self.parts: list[Part] = []
+        self.members: list[Integers] = []
+
+    @property
+    def can_be_pushed_down(self) -> bool:
+        """Whether the engine that holds the records can group them."""
+        plain = isinstance(self.records, LazyRecords) and not self.records.reading.recode
+        return plain and not self.keep_rows and not isinstance(self.weights, np.ndarray)
+
+    def add(
+        self, batch: Any, times: Floats | None = None, sums: list[Floats] | None = None
+    ) -> None:
+        """Add a batch; or groups, each of which stands for so many records with such sums."""
+        rows = range(self.rows, self.rows + batch.num_rows)
+        codes = [self._codes(name, batch, rows) for name in self.names]
+        sizes = [int(column.max(initial=0)) + 1 for column in codes]
+        member, first = group(codes, sizes, rows=len(rows))
+        cells = np.stack([column[first] for column in codes], axis=1) if codes else NO_COLUMNS
+        terms = self._terms(batch, rows) if sums is None else sums
+        self.parts.append(
+            Part(
+                cells[: len(first)],
+                totals(member, times, len(first)).astype(np.int64),
+                [totals(member, term, len(first)) for term in terms],
+            )
+        )
+        if self.keep_rows:
+            self.members.append(member)
+        self.rows = rows.stop
+
+    def _codes(self, name: str, batch: Any, rows: range) -> Integers:
+        if name in self.encoders:
+            return np.asarray(self.encoders[name].codes(batch[name], rows), dtype=np.int64)
+        return np.asarray(self.levels[name].codes(batch[name]), dtype=np.int64)
+
+    def _terms(self, batch: Any, rows: range) -> list[Floats]:
+        if not self.powers:
+            return []
+        w, y = (self._numbers(what, batch, rows) for what in (self.weights, self.measure))
+        return [w**a * y**b for a, b in self.powers]
+
+    def _numbers(self, what: str | Floats | None, batch: Any, rows: range) -> Floats:
+        if what is None:
+            return np.ones(len(rows))
+        if isinstance(what, str):
+            decimal = self.records.reading.decimal
+            return as_numbers(batch[what], what, rows=rows, decimal=decimal)
+        return what[rows.start : rows.stop]
+
+    def grouped(self) -> Crosstab:
+        """Count by the engine that holds the records; only the groups come here."""
+        import narwhals as nw
+
+        records = self.records
+        assert isinstance(records, LazyRecords), "only lazy frames have an engine"
+        w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
+        y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
+        count = unused("count", self.names)
+        terms = {
+            unused(f"sum {i}", self.names): product(w, a, y, b)
+            for i, (a, b) in enumerate(self.powers)
+        }
+        frame = records.frame.with_columns(**terms) if terms else records.frame
+        sums = [nw.col(name).sum().alias(name) for name in terms]
+        groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums)
+        for batch in records.collect(groups).to_batches():
+            given = [as_numbers(batch[name], name) for name in terms]
+            self.add(batch, times=as_numbers(batch[count], count), sums=given)
+        return self.result()
+
+    def result(self) -> Crosstab:
+        """Return the counts of all batches together."""
+        none = np.zeros((0, len(self.names)), np.int64)
+        parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
+        cells = np.concatenate([part.cells for part in parts])
+        levels: list[tuple[Label, ...]] = []
+        for axis, name in enumerate(self.names):
+            if name in self.encoders:
+                levels.append(self.encoders[name].labels.as_tuple())
+                continue
+            labels, place = self.levels[name].settled()
+            levels.append(labels)
+            cells[:, axis] = place[cells[:, axis]]
+        sizes = [len(labels) or 1 for labels in levels]
+        member, first = group(list(cells.T), sizes, rows=len(cells))
+        counts = np.concatenate([part.counts for part in parts])
+        terms = [np.concatenate(each) for each in zip(*(p.sums for p in parts), strict=True)]
+        return Crosstab(
+            self.names,
+            tuple(levels),
+            cells[first],
+            totals(member, counts, len(first)).astype(np.int64),
+            {
+                p: totals(member, term, len(first))
+                for p, term in zip(self.powers, terms, strict=True)
+            },
+            self._rows(member),
+        )
+
+    def _rows(self, member: Integers) -> Integers | None:
+        if not self.keep_rows:
+            return None
+        starts = np.cumsum([0, *(len(part.cells) for part in self.parts)])
+        parts = [member[start + own] for start, own in zip(starts, self.members, strict=False)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def totals(member: Integers, values: Any, size: int) -> Floats:
+    """Return the sum of values (1 each by default) in every group."""
+    return np.asarray(np.bincount(member, values, size), dtype=np.float64)
+
+
+def group(
+    columns: Sequence[Integers], sizes: Sequence[int], *, rows: int
+) -> tuple[Integers, Integers]:
+    """Return the group of each row, numbered in lexicographic order, and a row of each group."""
+    index, radix = np.zeros(rows, dtype=np.int64), 1
+    for codes, size in zip(columns, sizes, strict=True):
+        if radix * size > LARGEST_INDEX:
+            distinct, index = np.unique(index, return_inverse=True)
+            radix = len(distinct)
+        index = index * size + codes
+        radix *= size
+    if radix > DENSE:
+        _, first, member = np.unique(index, return_index=True, return_inverse=True)
+        return member.astype(np.int64), first.astype(np.int64)
+    where = np.full(radix, -1, dtype=np.int64)
+    where[index[::-1]] = np.arange(rows - 1, -1, -1)
+    used = np.flatnonzero(where >= 0)
+    place = np.zeros(radix, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return place[index], where[used]
+
+
+def product(w: Any, a: int, y: Any, b: int) -> Any:
+    """Return the expression w^a y^b for small whole powers."""
+    factors = [w] * a + [y] * b
+    answer = factors[0] if factors else w * 0 + 1
+    for one in factors[1:]:
+        answer = answer * one
+    return answer
+
+
+def unused(name: str, names: Sequence[str]) -> str:
+    """Return a name that no column has."""
+    while name in names:
+        name += "_"
+    return name
+
+
+def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
+    """Return the table with its columns in another order, or fewer of them."""
+    axes = [table.columns.index(name) for name in columns]
+    cells = table.cells[:, axes]
+    sizes = [table.shape[axis] for axis in axes]
+    member, first = group(list(cells.T), sizes, rows=len(cells))
+    counts = totals(member, table.counts, len(first)).astype(np.int64)
+    sums = {p: totals(member, s, len(first)) for p, s in table.sums.items()}
+    cell_of = None if table.cell_of is None else member[table.cell_of]
+    return replace(
+        table,
+        columns=tuple(columns),
+        levels=tuple(table.levels[axis] for axis in axes),
+        cells=cells[first],
+        counts=counts,
+        sums=sums,
+        cell_of=cell_of,
+    )
+
+
+def refuse_empty(table: Crosstab, name: str) -> None:
+    """Raise when there is no record."""
+    if not table.n:
+        raise InvalidData(f"{name} must have at least one row; it has none.")

@@ -1,0 +1,80 @@
+"""Arrow files (Feather) and streams of batches in a file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Wanted, Writer, plain, sliced
+
+
+@contextmanager
+def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
+    """Open an Arrow IPC file, or a stream of batches in a file."""
+    import pyarrow as pa
+
+    size = path.stat().st_size
+    with pa.memory_map(str(path)) as mapped:
+        try:
+            file = pa.ipc.open_file(mapped)
+        except pa.ArrowInvalid:
+            mapped.seek(0)
+            stream = pa.ipc.open_stream(mapped)
+            columns = wanted.among(stream.schema.names)
+            narrow = (batch.select(columns) for batch in sliced(stream))
+            schema = stream.schema.empty_table().select(columns).schema
+            yield Opened(schema, narrow, lambda: mapped.tell() / size)
+            return
+        columns = wanted.among(file.schema.names)
+        done = [0]
+
+        def batches() -> Iterator[Any]:
+            for i in range(file.num_record_batches):
+                done[0] = i + 1
+                yield file.get_batch(i).select(columns)
+
+        schema = file.schema.empty_table().select(columns).schema
+        count = max(file.num_record_batches, 1)
+        yield Opened(schema, sliced(batches()), lambda: done[0] / count)
+
+
+class ArrowWriter:
+    """Writes batches of one size."""
+
+    def __init__(self, sink: Any, schema: Any) -> None:
+        self.sink, self.schema, self.waiting, self.held = sink, schema, list[Any](), 0
+
+    def write(self, batch: Any) -> None:
+        """Write one batch, or keep it until there are enough rows."""
+        self.waiting.append(plain(batch, self.schema))
+        self.held += batch.num_rows
+        while self.held >= BATCH_ROWS:
+            self.flush(BATCH_ROWS)
+
+    def flush(self, rows: int) -> None:
+        """Write the first rows that wait."""
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(self.waiting).combine_chunks()
+        for batch in table.slice(0, rows).to_batches():
+            self.sink.write_batch(batch)
+        self.waiting, self.held = table.slice(rows).to_batches(), max(self.held - rows, 0)
+
+
+@contextmanager
+def write(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
+    """Open an Arrow file for writing; dictionaries are written out as their values."""
+    import pyarrow as pa
+
+    fields = [
+        f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema
+    ]
+    own = pa.schema(fields)
+    with pa.ipc.new_file(sink, own) as ipc:
+        writer = ArrowWriter(ipc, own)
+        yield writer
+        if writer.held:
+            writer.flush(writer.held)
+
+
+ARROW = Format("arrow", (".arrow", ".ipc", ".feather"), read, write)

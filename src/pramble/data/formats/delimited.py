@@ -1,0 +1,248 @@
+"""CSV and other text files with a separator: every value is text, and an empty cell is missing."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from pramble.data.formats.base import Format, Opened, Wanted, Writer
+from pramble.data.formats.dialect import SAMPLE, find_dialect, lines_of
+from pramble.data.formats.packing import unpacked
+from pramble.data.reading import Reading
+from pramble.data.recode import is_text
+from pramble.errors import InvalidData
+
+BLOCK = 1 << 22
+
+
+def settle(path: Path, reading: Reading, *, separator: str | None) -> Reading:
+    """Return the reading with everything about the text settled."""
+    return find_dialect(beginning(path), reading, separator=separator)
+
+
+def beginning(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked."""
+    with unpacked(path) as (stream, _):
+        found: bytes = stream.read(SAMPLE)
+        while len(found) < SAMPLE and (more := stream.read(SAMPLE - len(found))):
+            found += more
+        return found
+
+
+def header(path: Path, reading: Reading) -> list[str]:
+    """Return the names in the first line; refuse one that stands twice."""
+    text = (
+        beginning(path).decode(reading.encoding or "utf-8", errors="replace").removeprefix("\ufeff")
+    )
+    lines = lines_of(text, reading.separator or ",", reading.quote or '"', whole=True)
+    names = [field.text for field in lines[0]] if lines else []
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidData(
+            f"{path.name} must name each column once; {twice!r} stands more than once."
+        )
+    return names
+
+
+@contextmanager
+def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
+    """Open a text file with every column as text."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    reading = wanted.reading
+    if reading.quoted_missing is None:
+        reading = settle(path, reading, separator=separator)
+    given = header(path, reading)
+    names = [name.strip() for name in given] if reading.trim else given
+    columns = wanted.among(names)
+    as_given = dict(zip(names, given, strict=True))
+    missing = ["", *(reading.missing or ())]
+    with unpacked(path) as (stream, raw):
+        size = raw.size()
+        with named_lines(path, reading):
+            reader = pc.open_csv(
+                stream,
+                read_options=pc.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
+                parse_options=pc.ParseOptions(
+                    delimiter=reading.separator,
+                    quote_char=reading.quote,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(names) > 1,  # of a single column an empty line is a row
+                ),
+                convert_options=pc.ConvertOptions(
+                    column_types=dict.fromkeys(given, pa.string()),
+                    include_columns=[as_given[name] for name in columns],
+                    null_values=[] if reading.trim else missing,
+                    strings_can_be_null=not reading.trim,
+                    quoted_strings_can_be_null=bool(reading.quoted_missing),
+                ),
+            )
+        schema = pa.schema([pa.field(name, pa.string()) for name in columns])
+        clean = partial(trimmed, missing=missing, schema=schema) if reading.trim else None
+        batches = map(clean, reader) if clean else reader
+        yield Opened(schema, told(batches, path, reading), lambda: raw.tell() / max(size, 1))
+
+
+def told(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
+    """Yield batches; what is wrong with a line is told by `named_lines`."""
+    with named_lines(path, reading):
+        yield from batches
+
+
+@contextmanager
+def named_lines(path: Path, reading: Reading) -> Iterator[None]:
+    """Tell which line does not fit by its number, never by what it holds."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowInvalid:
+        wrong = first_uneven_line(path, reading)
+        if wrong is None:
+            raise
+        number, fields, expected = wrong
+        raise InvalidData(
+            f"{path.name}: line {number} has {fields} fields, the header {expected}. Mend the "
+            "line, or say which separator and quotes the file has."
+        ) from None
+
+
+def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | None:
+    """Return the number of the first line with too many or too few fields, these, and the right."""
+    with unpacked(path) as (stream, _):
+        text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
+        rows = csv.reader(text, delimiter=reading.separator or ",", quotechar=reading.quote)
+        expected = len(next(rows, []))
+        for row in rows:
+            if row and len(row) != expected:
+                return rows.line_num, len(row), expected
+    return None
+
+
+def trimmed(batch: Any, *, missing: list[str], schema: Any) -> Any:
+    """Return a batch with blanks taken off its texts, and then missing values found."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gone = pa.array(missing, pa.string())
+
+    def clean(column: Any) -> Any:
+        texts = pc.utf8_trim_whitespace(column)
+        return pc.if_else(pc.is_in(texts, gone), pa.scalar(None, pa.string()), texts)
+
+    return pa.RecordBatch.from_arrays([clean(column) for column in batch.columns], schema=schema)
+
+
+class DelimitedWriter:
+    """Writes each cell with quotes exactly if it needs them: what is written tells nothing more.
+
+    A text needs quotes if it is empty (to be told from null) or holds a quote, the separator or a
+    line break. Arrow writes none or all; so a batch where no cell needs any is left to Arrow, and
+    others are joined from cells here, to the same bytes.
+    """
+
+    def __init__(self, sink: IO[bytes], schema: Any, *, separator: str) -> None:
+        self.sink, self.separator = sink, separator
+        self.special = f'["\r\n{re.escape(separator)}]'
+        self.single = len(schema) == 1
+        line = io.StringIO()
+        csv.writer(line, delimiter=separator, lineterminator="\n").writerow(schema.names)
+        sink.write(line.getvalue().encode())
+
+    def write(self, batch: Any) -> None:
+        """Write one batch."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.csv
+
+        texts = pa.RecordBatch.from_arrays([as_text(c) for c in batch.columns], batch.schema.names)
+        lengths = (pc.min(pc.binary_length(column)).as_py() for column in texts.columns)
+        if not self.single and 0 not in lengths:
+            block = pa.BufferOutputStream()
+            options = pyarrow.csv.WriteOptions(
+                include_header=False, quoting_style="none", delimiter=self.separator
+            )
+            try:
+                pyarrow.csv.write_csv(texts, block, options)
+            except pa.ArrowInvalid:
+                pass
+            else:
+                self.sink.write(block.getvalue())
+                return
+        cells = [self.quoted(column) for column in texts.columns]
+        lines = pc.binary_join_element_wise(
+            *cells, pa.scalar(self.separator, pa.large_string()), null_handling="replace"
+        )
+        whole = pc.binary_join_element_wise(
+            lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
+        )
+        self.sink.write(b"".join(memoryview(part) for part in content(whole)))
+
+    def quoted(self, texts: Any) -> Any:
+        """Return texts with quotes around those that need them; null is nothing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = texts.cast(pa.large_string())
+        needs = pc.or_(pc.equal(texts, ""), pc.match_substring_regex(texts, self.special))
+        if self.single:  # an empty line would be no row
+            texts, needs = texts.fill_null(""), pc.or_kleene(needs, pc.is_null(texts))
+        if not pc.any(needs).as_py():
+            return texts
+        mark = pa.scalar('"', pa.large_string())
+        doubled = pc.replace_substring(texts, '"', '""')
+        around = pc.binary_join_element_wise(mark, doubled, mark, pa.scalar("", pa.large_string()))
+        return pc.if_else(needs, around, texts)
+
+
+def content(texts: Any) -> Iterator[Any]:
+    """Yield the bytes of an array of texts, one after the other."""
+    start, offsets = texts.offset, memoryview(texts.buffers()[1]).cast("q")
+    data = texts.buffers()[2]
+    if data is not None:
+        yield data[offsets[start] : offsets[start + len(texts)]]
+
+
+def as_text(column: Any) -> Any:
+    """Return a column as the texts of its values."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        labels = as_text(column.dictionary)
+        return labels.take(column.indices)
+    if is_text(column):
+        return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowNotImplementedError:
+        raise InvalidData(
+            f"A column of type {column.type} cannot be written as text; drop it, or write Parquet."
+        ) from None
+
+
+@contextmanager
+def write(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
+    """Open a text file for writing."""
+    yield DelimitedWriter(sink, schema, separator=separator)
+
+
+def delimited(name: str, endings: tuple[str, ...], separator: str | None) -> Format:
+    """Return a format of text files; without a separator it is found out."""
+    return Format(
+        name,
+        endings,
+        partial(read, separator=separator),
+        partial(write, separator=separator or ","),
+        partial(settle, separator=separator),
+        typed=False,
+        packed=True,
+    )
+
+
+CSV = delimited("csv", (".csv", ".txt"), None)
+TSV = delimited("tsv", (".tsv", ".tab"), "\t")

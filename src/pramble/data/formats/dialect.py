@@ -1,0 +1,177 @@
+"""How a text file is written, found out from its beginning."""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from pramble.data.reading import Reading
+
+SAMPLE = 1 << 16
+SEPARATORS = (",", ";", "\t", "|")
+MARKERS = (
+    "NA",
+    "N/A",
+    "n/a",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "None",
+    ".",
+    "?",
+    "-",
+    "#N/A",
+    "missing",
+)
+NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
+COMMA = re.compile(r"[-+]?\d+,\d+")
+POINT = re.compile(r"[-+]?\d*\.\d+")
+MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+class Field(NamedTuple):
+    """One field of a line: its text, and whether it stood in quotes."""
+
+    text: str
+    quoted: bool
+
+
+Lines = list[list[Field]]
+
+
+def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None) -> Reading:
+    """Return the reading with everything about the text settled.
+
+    Parameters
+    ----------
+    start : bytes
+        The beginning of the file, unpacked.
+    reading : Reading
+        What was said stays; the rest is found out.
+    separator : str, optional
+        The separator that the file's ending tells.
+    """
+    encoding = reading.encoding or encoding_of(start)
+    text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
+    whole = len(start) < SAMPLE
+    mark = reading.separator or separator
+    quote = reading.quote or quote_of(text)
+    tried = {
+        one: lines_of(text, one, quote, whole=whole) for one in ([mark] if mark else SEPARATORS)
+    }
+    mark = max(
+        tried,
+        key=lambda one: (evenness(tried[one]), -SEPARATORS.index(one) if one in SEPARATORS else 0),
+    )
+    lines = tried[mark]
+    trim = blanks_follow(lines) if reading.trim is None else reading.trim
+    columns = columns_of(lines[1:], trim=trim)
+    missing = markers_in(columns) if reading.missing is None else reading.missing
+    return replace(
+        reading,
+        separator=mark,
+        quote=quote,
+        encoding=encoding,
+        decimal=reading.decimal or decimal_of(columns, mark),
+        missing=missing,
+        quoted_missing=all_quoted(lines)
+        if reading.quoted_missing is None
+        else reading.quoted_missing,
+        trim=trim,
+    )
+
+
+def encoding_of(start: bytes) -> str:
+    """Return UTF-8 if the bytes are that, else Windows-1252; a byte order mark decides."""
+    for mark, name in MARKS.items():
+        if start.startswith(mark):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def quote_of(text: str) -> str:
+    """Return the quotation mark: double, unless only single ones stand around fields."""
+    single = re.search(r"(^|[,;\t|])'[^'\n]*'([,;\t|\r\n]|$)", text, re.MULTILINE)
+    return "'" if single and '"' not in text else '"'
+
+
+def lines_of(text: str, separator: str, quote: str, *, whole: bool) -> Lines:
+    """Return the fields of each line; a line that the sample cuts off is left out."""
+    q, s = re.escape(quote), re.escape(separator)
+    field = re.compile(rf"(?:{q}((?:[^{q}]|{q}{q})*){q}|([^{s}\r\n]*))({s}|\r\n|\n|\r|$)")
+    lines: Lines = []
+    line: list[Field] = []
+    place = 0
+    while place < len(text) and (found := field.match(text, place)):
+        inner, bare, end = found.groups()
+        line.append(
+            Field(
+                (bare or "") if inner is None else inner.replace(quote * 2, quote),
+                inner is not None,
+            )
+        )
+        place = found.end()
+        if end != separator:
+            lines.append(line)
+            line = []
+            if end == "" and not whole:
+                lines.pop()
+    return [one for one in lines if one != [Field("", quoted=False)]]
+
+
+def evenness(lines: Lines) -> tuple[float, int]:
+    """Return how well a separator fits: share of lines as long as most, then how long these are."""
+    if not lines:
+        return 0.0, 0
+    ((fields, count),) = Counter(map(len, lines)).most_common(1)
+    return (count / len(lines) if fields > 1 else 0.0), fields
+
+
+def blanks_follow(lines: Lines) -> bool:
+    """Whether nearly every field but the first of a line begins with a blank."""
+    later = [field.text for line in lines for field in line[1:] if not field.quoted and field.text]
+    return bool(later) and sum(text.startswith(" ") for text in later) > 0.9 * len(later)
+
+
+def columns_of(lines: Lines, *, trim: bool) -> list[list[str]]:
+    """Return the texts of each column that stood without quotes."""
+    width = max(map(len, lines), default=0)
+    columns: list[list[str]] = [[] for _ in range(width)]
+    for line in lines:
+        for place, field in enumerate(line):
+            if not field.quoted:
+                columns[place].append(field.text.strip() if trim else field.text)
+    return columns
+
+
+def markers_in(columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the markers of missing values that stand among numbers, and the empty cell."""
+    found = set()
+    for column in columns:
+        others = [text for text in column if text and text not in MARKERS]
+        if others and all(NUMBER.fullmatch(text) for text in others):
+            found |= set(column) & set(MARKERS)
+    return ("", *(marker for marker in MARKERS if marker in found))
+
+
+def decimal_of(columns: Sequence[Sequence[str]], separator: str) -> str:
+    """Return the decimal mark: a comma where numbers are written so and none with a point."""
+    if separator == ",":
+        return "."
+    texts = [text.strip() for column in columns for text in column]
+    commas = any(COMMA.fullmatch(text) for text in texts)
+    return "," if commas and not any(POINT.fullmatch(text) for text in texts) else "."
+
+
+def all_quoted(lines: Lines) -> bool:
+    """Whether every text that is no number stands in quotes, and some do."""
+    fields = [field for line in lines[1:] for field in line]
+    bare = (f.text for f in fields if not f.quoted and f.text and f.text not in MARKERS)
+    return any(field.quoted for field in fields) and all(NUMBER.fullmatch(text) for text in bare)

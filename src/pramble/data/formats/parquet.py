@@ -1,0 +1,102 @@
+"""Parquet."""
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Self
+
+from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted
+from pramble.data.recode import is_text
+
+GROUP_ROWS = 1 << 20
+GROUP_COLUMNS = 16
+"""Row groups of so many columns or fewer have ``GROUP_ROWS`` rows; wider ones fewer."""
+
+
+@contextmanager
+def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
+    """Open a file; coded columns of text are left in the file's own dictionaries."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        columns = wanted.among(schema.names)
+        texts = [f.name for f in schema if f.name in wanted.coded and is_text(f)]
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        tally = Tally(file.metadata.num_rows)
+        batches = file.iter_batches(BATCH_ROWS, columns=columns)
+        narrow = schema.empty_table().select(columns).schema
+        yield Opened(narrow, tally(in_order(batches, columns)), tally.share, tally.total)
+
+
+def in_order(batches: Iterator[Any], columns: list[str]) -> Iterator[Any]:
+    """Yield batches with their columns as asked for; Parquet gives them in the file's order."""
+    for batch in batches:
+        yield batch if batch.schema.names == columns else batch.select(columns)
+
+
+def group_rows(columns: int) -> int:
+    """Return the rows of a row group: by the number of columns alone, never by what they hold."""
+    return GROUP_ROWS >> max(0, (-(-columns // GROUP_COLUMNS) - 1).bit_length())
+
+
+class ParquetWriter:
+    """Gathers batches into row groups of one size and writes dictionaries as dictionaries.
+
+    Arrow would note in the file that such columns are dictionaries; the note is written here
+    instead, with the types that the schema names.
+    """
+
+    def __init__(self, sink: IO[bytes], schema: Any) -> None:
+        self.sink, self.schema = sink, schema
+        self.rows = group_rows(len(schema))
+        self.file: Any = None
+        self.waiting: list[Any] = []
+        self.held = 0
+
+    def write(self, batch: Any) -> None:
+        """Write one batch, or keep it until a row group is full."""
+        while self.held + batch.num_rows >= self.rows:
+            room = self.rows - self.held
+            self.waiting.append(batch.slice(0, room))
+            self.flush()
+            batch = batch.slice(room)
+        if batch.num_rows:
+            self.waiting.append(batch)
+            self.held += batch.num_rows
+
+    def flush(self) -> None:
+        """Write what is waiting as one row group."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_batches(self.waiting, None if self.waiting else self.schema)
+        if self.file is None:
+            self.file = pq.ParquetWriter(
+                self.sink, table.schema, compression="zstd", store_schema=False
+            )
+        if len(table):
+            self.file.write_table(table, row_group_size=len(table))
+        self.waiting, self.held = [], 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.complete()
+        elif self.file is not None:
+            with suppress(OSError, ValueError):  # the file is given up; its first error is told
+                self.file.close()
+
+    def complete(self) -> None:
+        """Write what is left, and the note of the types."""
+        if self.waiting or self.file is None:
+            self.flush()
+        note = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
+        self.file.add_key_value_metadata({"ARROW:schema": note})
+        self.file.close()
+
+
+PARQUET = Format("parquet", (".parquet", ".pq"), read, ParquetWriter)

@@ -1,0 +1,83 @@
+"""Every format, and which file is of which. A new format is one file and one line here."""
+
+from pathlib import Path
+
+from pramble.data.formats.arrow import ARROW
+from pramble.data.formats.base import Format
+from pramble.data.formats.delimited import CSV, TSV
+from pramble.data.formats.excel import EXCEL
+from pramble.data.formats.packing import PACKINGS
+from pramble.data.formats.parquet import PARQUET
+from pramble.data.formats.statistics import SAS, SAS_TRANSPORT, SPSS, SPSS_PORTABLE, STATA
+from pramble.errors import InvalidData
+
+FORMATS: tuple[Format, ...] = (
+    PARQUET,
+    CSV,
+    TSV,
+    ARROW,
+    STATA,
+    SPSS,
+    SPSS_PORTABLE,
+    SAS,
+    SAS_TRANSPORT,
+    EXCEL,
+)
+
+
+def endings(*, written: bool = False) -> list[str]:
+    """Return the endings of all formats, or of those that can be written."""
+    return [end for form in FORMATS if form.write or not written for end in form.endings]
+
+
+def split_ending(path: Path) -> tuple[str, str]:
+    """Return the ending that tells the format, and the one of a packed file, both may be empty.
+
+    >>> split_ending(Path("people.CSV.gz")), split_ending(Path("readme"))
+    (('.csv', '.gz'), ('', ''))
+    """
+    name = path.name.lower()
+    packing = next((end for end in PACKINGS if name.endswith(end)), "")
+    bare = name.removesuffix(packing)
+    return next((end for end in endings() if bare.endswith(end)), ""), packing
+
+
+def format_of(path: Path, name: str | None = None) -> Format:
+    """Return the format of a file to read: by its name, or by the file's ending."""
+    if name is not None:
+        for form in FORMATS:
+            if form.name == name:
+                return form
+        known = ", ".join(form.name for form in FORMATS)
+        raise InvalidData(f"A format is one of {known}; found {name!r}.")
+    ending, packing = split_ending(path)
+    for form in FORMATS:
+        if ending in form.endings:
+            if packing and not form.packed:
+                raise InvalidData(
+                    f"A {form.name} file is not packed whole; unpack {path.name!r} first."
+                )
+            return form
+    raise InvalidData(
+        f"{str(path)!r} has no known ending; a data file ends in {', '.join(endings())}, "
+        f"text files also in {', '.join(PACKINGS)} after that. Else say which format it is."
+    )
+
+
+def target_format(path: Path) -> Format:
+    """Return the format of a file to write."""
+    form = format_of(path)
+    if form.write is None:
+        raise InvalidData(
+            f"{str(path)!r} cannot be written; an output ends in "
+            f"{', '.join(endings(written=True))}."
+        )
+    return form
+
+
+def target_name(source: Path) -> Path:
+    """Return the name of the outcome within a folder: the same, or Parquet's if never written."""
+    if format_of(source).write is not None:
+        return source
+    ending, packing = split_ending(source)
+    return source.with_name(source.name[: -len(ending + packing)] + PARQUET.endings[0])

@@ -1,0 +1,84 @@
+"""The values that occur in a column, where no categories were declared."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.encode import Codes, object_key
+from pramble.data.labels import Label
+from pramble.data.order import in_order, typed_texts
+from pramble.errors import InvalidData
+from pramble.values import Integers
+
+
+class Levels:
+    """Gathers the values of a column batch by batch, and then puts them in order.
+
+    Whole floats are integers, NaN is missing, and texts of a file without types are what they stand
+    for (`pramble.data.order.typed_texts`). Known categories come first, in their order.
+
+    Examples
+    --------
+    >>> levels = Levels("age", typed=False)
+    >>> codes = levels.codes(pa.array(["10", "9", None]))
+    >>> labels, place = levels.settled()
+    >>> labels, place[codes]
+    ((9, 10, None), array([1, 0, 2]))
+    """
+
+    def __init__(
+        self, column: str, *, typed: bool = True, known: Sequence[Label] | None = None
+    ) -> None:
+        self.column, self.typed = column, typed
+        self.known = tuple(known or ())
+        self.found: dict[tuple[Any, ...], int] = {}
+        self.labels: list[Label] = []
+        for label in self.known:
+            self._code(label)
+
+    def _code(self, label: Label) -> int:
+        key = object_key(label)
+        code = self.found.setdefault(key, len(self.labels))
+        if code == len(self.labels):
+            self.labels.append(key[1] if len(key) > 1 and key[0] is not tuple else label)
+        return code
+
+    def codes(self, values: Any) -> Codes:
+        """Return a code for each value: the place of its first appearance."""
+        if not isinstance(values, pa.Array | pa.ChunkedArray):
+            return np.fromiter((self._code(one) for one in values), np.int64, len(values))
+        if pa.types.is_nested(values.type):
+            raise InvalidData(
+                f"Column {self.column!r} must hold labels; its type is {values.type}."
+            )
+        if isinstance(values, pa.ChunkedArray):
+            parts = [self.codes(chunk) for chunk in values.chunks]
+            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        if pa.types.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        used = coded.dictionary.to_pylist()
+        indices = coded.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(len(used))
+        place = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        occurs = np.flatnonzero(np.bincount(place, minlength=len(used) + 1))
+        table = np.zeros(len(used) + 1, dtype=np.int64)
+        for i in occurs.tolist():
+            table[i] = self._code(used[i] if i < len(used) else None)
+        return np.asarray(table[place])
+
+    def settled(self) -> tuple[tuple[Label, ...], Integers]:
+        """Return the labels in order, and the place of each code among them."""
+        labels = self.labels if self.typed else typed_texts(self.labels)
+        first = len(self.known)
+        rest = range(first, len(labels))
+        by_key = {object_key(labels[i]): i for i in rest}
+        later = [by_key[object_key(label)] for label in in_order(labels[i] for i in rest)]
+        order = [*range(first), *later]
+        place = np.empty(len(labels), dtype=np.int64)
+        place[order] = np.arange(len(labels))
+        return tuple(labels[i] for i in order), place

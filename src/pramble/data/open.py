@@ -1,0 +1,200 @@
+"""One door for data: a path, any frame, a reader, a stream or a mapping becomes `Records`."""
+
+import glob
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pramble.data.formats.base import Format, Wanted
+from pramble.data.formats.registry import format_of, split_ending
+from pramble.data.reading import Reading, as_reading
+from pramble.data.records import (
+    READ_ERRORS,
+    FileRecords,
+    LazyRecords,
+    MixedRecords,
+    Records,
+    TableRecords,
+    mixed,
+    unreadable,
+)
+from pramble.errors import InvalidData
+
+
+def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) -> Records:
+    """Return the records of whatever holds them.
+
+    Parameters
+    ----------
+    data : path, frame, reader, stream or mapping
+        A file of any known format, a folder of files of one format, or a pattern such as
+        ``"part-*.csv"``; a frame of pandas, polars (eager or lazy), pyarrow, DuckDB or Spark; an
+        Arrow reader, or anything with ``__arrow_c_stream__``; a mapping from names to columns.
+    reading : Reading or mapping, optional
+        How to read it; what is not said is found out.
+
+    Examples
+    --------
+    >>> open_records({"sex": ["f", "m"], "age": [30, 41]}).names
+    ('sex', 'age')
+    """
+    settled = as_reading(reading)
+    if isinstance(data, Records):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return open_files(Path(data), settled)
+    if isinstance(data, Mapping):
+        return open_columns(data, settled)
+    return open_frame(data, settled)
+
+
+def open_files(path: Path, reading: Reading) -> FileRecords:
+    """Return the records of a file, a folder or a pattern."""
+    paths = files_of(path)
+    form = one_format(paths, reading, path)
+    try:
+        if form.settle is not None:
+            reading = form.settle(paths[0], reading)
+        schema, rows = peek(paths, form, reading)
+    except InvalidData:
+        raise
+    except READ_ERRORS as error:
+        raise unreadable(path.name, form.name, error) from None
+    repeated = [name for name in schema.names if schema.names.count(name) > 1]
+    if not schema.names or repeated:
+        what = f"{repeated[0]!r} stands twice" if repeated else "there is none"
+        raise InvalidData(f"{path.name} must have columns with distinct names; {what}.")
+    return FileRecords(paths, form, schema, reading, path.name, path, rows)
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the data files that a path stands for, in the order of their names."""
+    if path.is_file():
+        if not path.stat().st_size:
+            raise InvalidData(f"{str(path)!r} must hold data; it is empty.")
+        return (path,)
+    if path.is_dir():
+        found = sorted(
+            member
+            for member in path.rglob("*")
+            if member.is_file() and split_ending(member)[0] and not is_hidden(member, path)
+        )
+        if not found:
+            raise InvalidData(f"{str(path)!r} must hold data files; none has a known ending.")
+        return tuple(found)
+    found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
+    if not found:
+        raise InvalidData(f"There is no file {str(path)!r}.")
+    return tuple(found)
+
+
+def is_hidden(path: Path, folder: Path) -> bool:
+    """Whether a file or a folder above it is hidden or private to another program."""
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:
+    """Return the format of all files; refuse several."""
+    found = {form.name: form for form in (format_of(one, reading.format) for one in paths)}
+    if len(found) > 1:
+        raise InvalidData(
+            f"{str(path)!r} must hold files of one format; found {', '.join(sorted(found))}."
+        )
+    return next(iter(found.values()))
+
+
+def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, int | None]:
+    """Return the schema of the first file, and the number of rows where every file tells it."""
+    import pyarrow as pa
+
+    first: Any = None
+    rows: int | None = 0
+    for path in paths:
+        with ExitStack() as stack:
+            try:
+                opened = stack.enter_context(form.read(path, Wanted(reading)))
+            except (*READ_ERRORS, pa.ArrowException) as error:
+                raise unreadable(path.name, form.name, error) from None
+            first = first or opened.schema.remove_metadata()
+            if set(opened.schema.names) != set(first.names):
+                raise InvalidData(
+                    f"Every file must have the columns {list(first.names)}; {path.name} has "
+                    f"{list(opened.schema.names)}."
+                )
+            rows = None if rows is None or opened.rows is None else rows + opened.rows
+        if rows is None and not form.typed:
+            break
+    return first, rows
+
+
+def open_columns(data: Mapping[str, Any], reading: Reading) -> Records:
+    """Return the records of a mapping from names to columns."""
+    import pyarrow as pa
+
+    if any(mixed(values) for values in data.values()):
+        return MixedRecords(dict(data), reading)
+    try:
+        table = pa.table({name: as_arrow(values) for name, values in data.items()})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        lines = str(error).splitlines()
+        raise InvalidData(f"The columns do not make a table: {lines[0]}.") from None
+    return TableRecords(table, "pyarrow", reading)
+
+
+def as_arrow(values: Any) -> Any:
+    """Return a column of any library as Arrow; NaN of pandas is missing."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if hasattr(values, "__arrow_c_stream__"):
+        return pa.chunked_array(values)
+    return pa.array(values, from_pandas=True)
+
+
+def open_frame(data: Any, reading: Reading) -> Records:
+    """Return the records of a frame, a reader or a stream."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    if isinstance(data, pa.RecordBatch):
+        return TableRecords(pa.table(data), "pyarrow", reading)
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        known = "polars" if frame.implementation.is_polars() else "pyarrow"
+        return LazyRecords(frame, known, reading)
+    if isinstance(frame, nw.DataFrame):
+        return from_eager(frame, reading)
+    if hasattr(data, "__arrow_c_stream__"):
+        return TableRecords(pa.table(data), "pyarrow", reading)
+    raise InvalidData(
+        "Data is a path, a frame of pandas, polars, pyarrow, DuckDB or Spark, an Arrow stream, or "
+        f"a mapping from names to columns; found {type(data).__name__}."
+    )
+
+
+def from_eager(frame: Any, reading: Reading) -> Records:
+    """Return the records of an eager frame; columns of mixed pandas objects stay Python's."""
+    import pyarrow as pa
+
+    backend = frame.implementation.name.lower()
+    known = backend if backend in {"pandas", "polars"} else "pyarrow"
+    if known == "pandas":
+        native = frame.to_native()
+        objects = [name for name in native.columns if native[name].dtype == object]
+        if any(mixed(native[name].dropna().tolist()) for name in objects):
+            return MixedRecords({str(n): native[n].tolist() for n in native.columns}, reading)
+    try:
+        return TableRecords(frame.to_arrow(), known, reading)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidData(f"The frame cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data has named columns (a path does), rather than being one column."""
+    named = ("columns", "column_names", "collect_schema")
+    return isinstance(data, Mapping | str | os.PathLike | Records) or any(
+        hasattr(data, name) for name in named
+    )

@@ -1,0 +1,78 @@
+"""How data is to be read: everything that can be found out, and can be said instead."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from pramble.data.recode import Recoding, as_recodings
+from pramble.errors import InvalidInput
+from pramble.values import value
+
+
+@value
+class Reading:
+    """How to read a file; whatever is None is found out from the file itself.
+
+    Attributes
+    ----------
+    format : str, optional
+        The format, such as "csv"; by default the file's ending tells it.
+    separator, quote, encoding, decimal : str, optional
+        Of a text file. Found out: "," ";" tab or "|"; double or single quotes; UTF-8, UTF-16 by its
+        mark, else Windows-1252; "." or ",".
+    missing : sequence of str, optional
+        Texts that mean a missing value. An empty cell always does. Found out: markers such as NA
+        that stand in a column of numbers, where they can mean nothing else.
+    quoted_missing : bool, optional
+        Whether they mean so in quotes too. Found out: where the file quotes every text.
+    trim : bool, optional
+        Whether blanks around a value are taken off. Found out: where blanks follow separators.
+    sheet : str or int, optional
+        Of an Excel file; the first by default.
+    recode : mapping from column to recodings
+        Steps applied to a column before anything else sees it: see `pramble.data.recode`.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.Reading(separator=";", missing=["NA", "-9"]).missing
+    ('NA', '-9')
+    """
+
+    format: str | None = None
+    separator: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    missing: tuple[str, ...] | None = None
+    quoted_missing: bool | None = None
+    trim: bool | None = None
+    sheet: str | int | None = None
+    recode: Mapping[str, tuple[Recoding, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("separator", "quote", "decimal"):
+            mark = getattr(self, name)
+            if mark is not None and (not isinstance(mark, str) or len(mark) != 1):
+                raise InvalidInput(f"{name} must be one character; found {mark!r}.")
+        if isinstance(self.missing, str):
+            raise InvalidInput(f"missing must be a list of texts; found {self.missing!r}.")
+        if self.missing is not None:
+            object.__setattr__(self, "missing", tuple(map(str, self.missing)))
+        recode = {name: as_recodings(steps) for name, steps in self.recode.items()}
+        object.__setattr__(self, "recode", recode)
+
+
+def as_reading(given: Reading | Mapping[str, Any] | None) -> Reading:
+    """Return a `Reading` from one, from a mapping with its fields, or from nothing."""
+    if given is None:
+        return Reading()
+    if isinstance(given, Reading):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"reading must be a Reading or a mapping; found {type(given).__name__}.")
+    known = Reading.__dataclass_fields__
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise InvalidInput(f"reading has no {unknown[0]!r}; it has {', '.join(known)}.")
+    return Reading(**given)

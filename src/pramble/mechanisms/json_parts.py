@@ -1,0 +1,69 @@
+"""Integers and labels in JSON, strict on the way in: what all documents are made of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pramble.data.labels import Labels, as_labels
+from pramble.errors import InvalidMechanism
+from pramble.limits import MOST_LABELS
+from pramble.values import Integers
+
+
+def integers(value: Any) -> Integers:
+    """Return an integer array from nested lists; refuse floats, booleans and ragged lists."""
+    flat = [value]
+    while flat and isinstance(flat[0], list):
+        flat = [item for part in flat for item in (part if isinstance(part, list) else [None])]
+    if not all(type(item) is int for item in flat):
+        raise InvalidMechanism("Weights are integers, in rows of equal length.")
+    try:
+        return np.array(value, dtype=np.int64)
+    except (OverflowError, ValueError):
+        raise InvalidMechanism(
+            "Weights are integers below 2**63, in rows of equal length."
+        ) from None
+
+
+def one_integer(value: Any) -> int:
+    """Return an integer; refuse floats, booleans and lists."""
+    if type(value) is not int:
+        raise InvalidMechanism(f"An integer is needed; found a {type(value).__name__}.")
+    return value
+
+
+def labels_to_json(labels: Labels) -> Any:
+    """Return labels as a list, or a range as ``{"range": S}``."""
+    if isinstance(labels.values, range):
+        return {"range": len(labels)}
+    return list(labels.values)
+
+
+def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
+    """Return labels from their JSON form."""
+    if isinstance(value, Mapping):
+        count = value.get("range")
+        if set(value) != {"range"} or type(count) is not int or count > MOST_LABELS:
+            raise InvalidMechanism(
+                f"{what} are a list of labels or {{'range': S}} with S up to {MOST_LABELS:,}; "
+                f"found {value!r}."
+            )
+        return as_labels(count, what=what)
+    if not isinstance(value, list):
+        raise InvalidMechanism(f"{what} are a list of labels; found {type(value).__name__}.")
+    return as_labels(value, what=what)
+
+
+def both_labels(mechanism: Any) -> dict[str, Any]:
+    """Return the labels of rows and columns; the latter where they differ."""
+    written = {"categories": labels_to_json(mechanism.labels)}
+    if mechanism.output_labels != mechanism.labels:
+        written["outputs"] = labels_to_json(mechanism.output_labels)
+    return written
+
+
+def labels_pair(categories: Any, outputs: Any) -> tuple[Labels, Labels]:
+    """Return the labels of rows and columns from their JSON forms."""
+    labels = labels_from_json(categories)
+    return labels, labels if outputs is None else labels_from_json(outputs, what="outputs")

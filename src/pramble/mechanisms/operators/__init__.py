@@ -1,0 +1,1 @@
+"""A mechanism as a linear map: one operator for each kind, used by every area."""

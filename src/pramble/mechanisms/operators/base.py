@@ -1,0 +1,125 @@
+r"""What an operator is: the action of a matrix M on shares and on functions of released values.
+
+Maps act on the last axis of an array, so that one call serves a vector of shares and a whole table.
+Nothing of the size of M is built unless ``dense`` is called.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pramble.mechanisms.base import Mechanism
+    from pramble.values import Floats, Integers
+
+
+class RightInverse(ABC):
+    r"""A matrix G with :math:`MG = I`, so that :math:`\hat c\,G` is unbiased for p."""
+
+    @abstractmethod
+    def apply(self, c: Floats) -> Floats:
+        """Return cG."""
+
+    @abstractmethod
+    def adjoint(self, w: Floats) -> Floats:
+        """Return Gw: how much each released value counts for the query w."""
+
+    @abstractmethod
+    def squares(self, m: Floats) -> Floats:
+        r"""Return :math:`\sum_z m_z G_{zx}^2`, the second moment of the estimator under m."""
+
+    @abstractmethod
+    def own(self) -> Floats:
+        r"""Return :math:`\sum_z M_{xz} G_{zx}^2`, the second moment when the truth is x."""
+
+
+class Operator(ABC):
+    """The linear algebra of a matrix of shape (S, T)."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of rows (categories) and of columns (outputs)."""
+
+    @abstractmethod
+    def apply(self, p: Floats) -> Floats:
+        """Return pM along the last axis."""
+
+    @abstractmethod
+    def adjoint(self, v: Floats) -> Floats:
+        """Return Mv along the last axis."""
+
+    @abstractmethod
+    def dense(self) -> Floats:
+        """Return the matrix."""
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """The entries M[x, x] of a square matrix."""
+
+    @abstractmethod
+    def entrywise(
+        self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
+    ) -> Operator:
+        """Return the operator of the matrix with a function applied to every entry.
+
+        With ``diagonal``, the entries on the diagonal become that number instead.
+        """
+
+    @abstractmethod
+    def between(self, rows: Integers, columns: Integers) -> Operator:
+        """Return the operator of some rows and columns; a column of −1 is all zero."""
+
+
+class MechanismOperator(Operator):
+    """The operator of a whole mechanism, which also has measures of information.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    """
+
+    mechanism: Mechanism
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of categories and of outputs."""
+        return self.mechanism.shape
+
+    def dense(self) -> Floats:
+        """Return the matrix."""
+        return self.mechanism.matrix
+
+    @abstractmethod
+    def right_inverse(self, law: Floats | None = None) -> RightInverse:
+        """Return a right inverse that is efficient when ``law`` is the released law.
+
+        Raises NotIdentifiable if there is none.
+        """
+
+    @abstractmethod
+    def stay(self) -> Floats:
+        """Return the probability of each category being released under its own label."""
+
+    @abstractmethod
+    def row_entropies(self) -> Floats:
+        r"""Return :math:`-\sum_z M_{xz}\log M_{xz}` of every row."""
+
+    @abstractmethod
+    def information(self, p: Floats) -> float:
+        r"""Return :math:`I(X;Z)` in nats, without cancellation as α → 0."""
+
+    @abstractmethod
+    def estimation_variance(self, p: Floats) -> float:
+        """Return n × the summed asymptotic variance of the best estimate of p; may be infinite."""
+
+
+def xlogx(values: Any) -> Floats:
+    """Return x log x, which is 0 at 0."""
+    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)), dtype=np.float64)

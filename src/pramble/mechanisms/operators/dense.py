@@ -1,0 +1,183 @@
+"""Any matrix, held as an array."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.mechanisms.operators.base import MechanismOperator, Operator, RightInverse, xlogx
+from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.mechanisms.operators.identifiability import refuse_unless_full_rank
+from pramble.values import Floats, Integers, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from pramble.mechanisms.base import Mechanism
+
+LARGEST_INVERSE = 1e6
+"""Norm of an inverse above which the rank is looked at."""
+
+
+class ArrayAlgebra(Operator):
+    """What follows from the array alone."""
+
+    def apply(self, p: Floats) -> Floats:
+        """Return pM."""
+        return np.asarray(p @ self.dense())
+
+    def adjoint(self, v: Floats) -> Floats:
+        """Return Mv."""
+        return np.asarray(v @ self.dense().T)
+
+    @property
+    def diagonal(self) -> Floats:
+        """The entries M[x, x]."""
+        return np.asarray(np.diagonal(self.dense()), dtype=np.float64)
+
+    def entrywise(
+        self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
+    ) -> ArrayOperator:
+        """Return the operator with a function applied to every entry."""
+        with np.errstate(divide="ignore"):
+            matrix = np.array(function(self.dense()), dtype=np.float64)
+        if diagonal is not None:
+            np.fill_diagonal(matrix, diagonal)
+        return ArrayOperator(matrix)
+
+    def between(self, rows: Integers, columns: Integers) -> ArrayOperator:
+        """Return the operator of some rows and columns."""
+        part = self.dense()[np.asarray(rows)[:, None], columns]
+        return ArrayOperator(np.where(np.asarray(columns) >= 0, part, 0.0))
+
+
+@value(eq=False)
+class ArrayOperator(ArrayAlgebra):
+    """A matrix given by its entries, stochastic or not."""
+
+    matrix: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def dense(self) -> Floats:
+        """Return the matrix."""
+        return self.matrix
+
+
+@value(eq=False)
+class DenseRightInverse(RightInverse):
+    """A right inverse held as a (T, S) array."""
+
+    G: Floats
+    M: Floats
+
+    def apply(self, c: Floats) -> Floats:
+        """Return cG."""
+        return np.asarray(c @ self.G)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """Return Gw."""
+        return np.asarray(w @ self.G.T)
+
+    def squares(self, m: Floats) -> Floats:
+        """Return m G²."""
+        return np.asarray(m @ self.G**2)
+
+    def own(self) -> Floats:
+        """Return the diagonal of M G²."""
+        return np.asarray(np.einsum("xz,zx->x", self.M, self.G**2))
+
+
+@value(eq=False)
+class DenseOperator(ArrayAlgebra, MechanismOperator):
+    """Any mechanism."""
+
+    mechanism: Mechanism
+
+    def dense(self) -> Floats:
+        """Return the matrix."""
+        return self.mechanism.matrix
+
+    def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:
+        r"""Return :math:`G = R^{-1}M^\top (M R^{-1} M^\top)^{-1}` with R = diag(law).
+
+        For a square matrix this is :math:`M^{-1}` whatever the law. Otherwise it is the
+        generalised least squares inverse; with the law of the flat prior (the default)
+        :math:`G1 = 1`, so estimates sum to one.
+        """
+        M = self.dense()
+        S, T = M.shape
+        if T < S:
+            refuse_unless_full_rank(M, self.mechanism.labels)
+        try:
+            G = np.linalg.inv(M) if S == T else weighted_inverse(M, law)
+        except np.linalg.LinAlgError:
+            G = np.full((T, S), np.inf)
+        if not (np.abs(G).sum(axis=1).max() < LARGEST_INVERSE and inverts(M, G)):
+            refuse_unless_full_rank(M, self.mechanism.labels)
+        return DenseRightInverse(np.asarray(G, dtype=np.float64), M)
+
+    @cached_property
+    def _stay(self) -> Floats:
+        mechanism = self.mechanism
+        if mechanism.labels == mechanism.output_labels:
+            return np.array(self.diagonal)
+        place = {label: z for z, label in enumerate(mechanism.outputs)}
+        S, T = mechanism.shape
+        found = [place.get(label, T) for label in mechanism.categories]
+        padded = np.column_stack([self.dense(), np.zeros(S)])
+        return np.asarray(padded[np.arange(S), found])
+
+    def stay(self) -> Floats:
+        """Return the probability of each category being released under its own label."""
+        return self._stay
+
+    def row_entropies(self) -> Floats:
+        """Return the entropy of every row."""
+        return np.asarray(-xlogx(self.dense()).sum(axis=1))
+
+    def information(self, p: Floats) -> float:
+        """Return the mutual information, from divergences to the released law."""
+        matrix, prior = self.dense()[p > 0], p[p > 0]
+        released = prior @ matrix
+        matrix, released = matrix[:, released > 0], released[released > 0]
+        excess = entropy_excess((matrix - released) / released)
+        return float(prior @ excess @ released)
+
+    def estimation_variance(self, p: Floats) -> float:
+        """Return the trace of the inverse Fisher information on directions that sum to zero."""
+        matrix = self.dense()
+        matrix = matrix[:, matrix.any(axis=0)]
+        if matrix.shape[1] < len(p) or np.linalg.matrix_rank(matrix) < len(p):
+            return math.inf
+        released = p @ matrix
+        known = np.column_stack([np.ones(len(p)), matrix[:, released == 0]])
+        left, values, _ = np.linalg.svd(known, full_matrices=True)
+        basis = left[:, int((values > values[0] * 1e-12).sum()) :]
+        if not basis.shape[1]:
+            return 0.0
+        scores = (basis.T @ matrix[:, released > 0]) / np.sqrt(released[released > 0])
+        return float((1 / np.linalg.svd(scores, compute_uv=False) ** 2).sum())
+
+
+def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:
+    """Whether MG is the identity up to rounding, which a singular matrix need not show in G."""
+    return bool(np.abs(M @ G - np.eye(len(M))).max() < 1e-6)
+
+
+def weighted_inverse(M: Floats, law: Floats | None) -> Floats:
+    """Return the generalised least squares right inverse of a wide matrix."""
+    flat = M.mean(axis=0)
+    used = flat > 0
+    weights = flat if law is None else law + flat * 1e-9
+    scaled = np.zeros_like(M)
+    scaled[:, used] = M[:, used] / weights[used]
+    return np.asarray(np.linalg.solve(M @ scaled.T, scaled).T, dtype=np.float64)

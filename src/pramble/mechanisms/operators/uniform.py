@@ -1,0 +1,223 @@
+r"""Uniform rows, :math:`M = \operatorname{diag}(d) + \mathrm{off}\,1^\top`: everything in O(S)."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pramble.mechanisms.operators.base import MechanismOperator, Operator, RightInverse, xlogx
+from pramble.mechanisms.operators.dense import ArrayOperator, DenseOperator
+from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.values import Floats, Integers, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pramble.mechanisms.uniform import UniformRows
+
+SMALLEST_DIFFERENCE = 1e-6
+"""Relative to the largest, the least |keep − off| for which the closed inverse keeps its digits."""
+
+
+class UniformAlgebra(Operator):
+    """What follows from ``off``, the entries beside the diagonal of each row, and ``d``."""
+
+    off: Floats
+    d: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.off), len(self.off)
+
+    def apply(self, p: Floats) -> Floats:
+        """Return pM in O(S)."""
+        return np.asarray(p * self.d + (p @ self.off)[..., None])
+
+    def adjoint(self, v: Floats) -> Floats:
+        """Return Mv in O(S)."""
+        return np.asarray(v * self.d + v.sum(axis=-1, keepdims=True) * self.off)
+
+    @property
+    def diagonal(self) -> Floats:
+        """The probabilities of staying."""
+        return self.off + self.d
+
+    def dense(self) -> Floats:
+        """Return the matrix."""
+        matrix = np.repeat(self.off[:, None], len(self.off), axis=1)
+        np.fill_diagonal(matrix, self.diagonal)
+        return matrix
+
+    def entrywise(
+        self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
+    ) -> Operator:
+        """Return the operator with a function applied to every entry."""
+        with np.errstate(divide="ignore"):
+            off = np.asarray(function(self.off))
+        if diagonal is not None:
+            keep = np.full_like(off, diagonal)
+        else:
+            with np.errstate(divide="ignore"):
+                keep = np.asarray(function(self.diagonal))
+        return BesideDiagonal(off, keep - off)
+
+    def between(self, rows: Integers, columns: Integers) -> Operator:
+        """Return the operator of some rows and columns; uniform if they are the same."""
+        if np.array_equal(rows, columns):
+            return BesideDiagonal(self.off[rows], self.d[rows])
+        own = np.equal.outer(rows, columns) * self.d[rows, None]
+        return ArrayOperator(np.where(columns >= 0, self.off[rows, None] + own, 0.0))
+
+
+@value(eq=False)
+class BesideDiagonal(UniformAlgebra):
+    """Rows that are constant beside the diagonal, stochastic or not."""
+
+    off: Floats
+    d: Floats
+
+
+@value(eq=False)
+class UniformRightInverse(RightInverse):
+    r"""The inverse for uniform rows, :math:`G = \operatorname{diag}(i) - h i^\top`.
+
+    With :math:`d = \mathrm{keep} - \mathrm{off}`, :math:`i = 1/d` and
+    :math:`h_z = (i_z - 1)/\sum i`.
+    """
+
+    i: Floats
+    h: Floats
+    keep: Floats
+    off: Floats
+
+    def apply(self, c: Floats) -> Floats:
+        """Return cG in O(S)."""
+        return np.asarray(self.i * (c - (c @ self.h)[..., None]))
+
+    def adjoint(self, w: Floats) -> Floats:
+        """Return Gw in O(S)."""
+        return np.asarray(self.i * w - (w @ self.i)[..., None] * self.h)
+
+    def squares(self, m: Floats) -> Floats:
+        """Return m G² in O(S)."""
+        return np.asarray(self.i**2 * ((1 - 2 * self.h) * m + (m @ self.h**2)[..., None]))
+
+    def own(self) -> Floats:
+        """Return the diagonal of M G² in O(S)."""
+        moved = self.off * (self.h @ self.h) + (self.keep - self.off) * self.h**2
+        return np.asarray(self.i**2 * (self.keep * (1 - 2 * self.h) + moved))
+
+
+@value(eq=False)
+class UniformOperator(UniformAlgebra, MechanismOperator):
+    """The operator of a mechanism with uniform rows."""
+
+    mechanism: UniformRows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of categories, twice."""
+        return self.mechanism.shape
+
+    def dense(self) -> Floats:
+        """Return the matrix."""
+        return self.mechanism.matrix
+
+    @cached_property
+    def off(self) -> Floats:  # type: ignore[override]
+        """Probability of each other value."""
+        return np.asarray(self.mechanism.off / self.total)
+
+    @cached_property
+    def d(self) -> Floats:  # type: ignore[override]
+        """Keep minus off, from the integers."""
+        return np.asarray((self.mechanism.keep - self.mechanism.off) / self.total)
+
+    @property
+    def total(self) -> int:
+        """What the weights of a row sum to."""
+        return int(2**self.mechanism.bits)
+
+    @property
+    def diagonal(self) -> Floats:
+        """The probabilities of staying."""
+        return np.asarray(self.mechanism.keep / self.total)
+
+    def stay(self) -> Floats:
+        """Return the probability of each category being released under its own label."""
+        return self.diagonal
+
+    @cached_property
+    def has_closed_inverse(self) -> bool:
+        """Whether the closed inverse keeps its digits."""
+        difference = np.abs(self.mechanism.keep - self.mechanism.off)
+        if difference.min() <= SMALLEST_DIFFERENCE * difference.max():
+            return False
+        i = 1 / self.d
+        return bool(abs(i.sum()) >= 1e-9 * np.abs(i).sum())
+
+    def right_inverse(self, law: Floats | None = None) -> RightInverse:
+        """Return the inverse; it does not depend on the law."""
+        if not self.has_closed_inverse:
+            return DenseOperator(self.mechanism).right_inverse(law)
+        i = 1 / self.d
+        return UniformRightInverse(i, (i - 1) / i.sum(), self.off + self.d, self.off)
+
+    def row_entropies(self) -> Floats:
+        """Return the entropy of every row."""
+        return np.asarray(-xlogx(self.diagonal) - (len(self.off) - 1) * xlogx(self.off))
+
+    def information(self, p: Floats) -> float:
+        r"""Return the mutual information by divergences to a law r that makes it O(S).
+
+        r is uniform, or the row of a category with more than half of the mass: nothing cancels as
+        α → 0, nor as one category takes all the mass.
+        """
+        mechanism, S = self.mechanism, len(p)
+        star = int(p.argmax())
+        if p[star] > 0.5 and mechanism.off[star] and mechanism.keep[star]:
+            return information_from_row(mechanism, p, star, total=self.total)
+        off = (S * mechanism.off - self.total) / self.total
+        keep = -(S - 1) * off
+        rows = entropy_excess(keep) + (S - 1) * entropy_excess(off)
+        released = p @ off - S * p * off
+        return float(p @ rows - entropy_excess(released).sum()) / S
+
+    def estimation_variance(self, p: Floats) -> float:
+        r"""In O(S): :math:`\hat p_z = (c_z - t)/d_z`, t a mean of the shares c.
+
+        A row whose keep and off weights differ by less than S units is flat but for its rounding.
+        """
+        stuck = int((np.abs(self.mechanism.keep - self.mechanism.off) < len(p)).sum())
+        if stuck > 1:
+            return math.inf
+        if stuck == 1:
+            return DenseOperator(self.mechanism).estimation_variance(p)
+        inverse = 1 / self.d
+        if abs(inverse.sum()) < 1e-12 * np.abs(inverse).sum():
+            return math.inf
+        share = inverse / inverse.sum()
+        released = self.apply(p)
+        centre = released @ share
+        spread = released @ share**2 - centre**2
+        variance = released * (1 - released) - 2 * released * (share - centre) + spread
+        return float((variance * inverse**2).sum())
+
+
+def information_from_row(mechanism: UniformRows, p: Floats, star: int, *, total: int) -> float:
+    """Take the row of a dominant category for r: nothing cancels as its probability nears 1."""
+    rest = np.arange(len(p)) != star
+    off, keep, q = mechanism.off[rest], mechanism.keep[rest], p[rest]
+    off_star, keep_star = int(mechanism.off[star]), int(mechanism.keep[star])
+    rows = off_star * entropy_excess((keep - off_star) / off_star)
+    rows += keep_star * entropy_excess((off - keep_star) / keep_star)
+    rows += (len(p) - 2) * off_star * entropy_excess((off - off_star) / off_star)
+    shift = q @ (off - off_star)
+    released = off_star * float(entropy_excess((shift + q * (keep - off)) / off_star).sum())
+    own = np.asarray((shift - q.sum() * (keep_star - off_star)) / keep_star)
+    released += keep_star * float(entropy_excess(own))
+    return float((q @ rows - released) / total)

@@ -1,0 +1,188 @@
+r"""What is promised: one value that says which notion of privacy, how much, and in plain words.
+
+Everything that decides is rational: a guarantee holds exact fractions, comparing and adding never
+rounds, and floats are shown rounded to the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from pramble.errors import InvalidData, PrivacyError
+from pramble.values import value
+
+
+class Guarantee(ABC):
+    """A promise about every person in a file.
+
+    Guarantees of one notion compare and add up exactly; those of different notions do neither.
+    """
+
+    notion: str
+
+    @abstractmethod
+    def allows(self, spent: Guarantee) -> bool:
+        """Whether what was spent stays within this promise, decided exactly."""
+
+    @abstractmethod
+    def __add__(self, other: Guarantee) -> Guarantee:
+        """Return the promise that is left when both were released of the same people."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """Return the promise in plain words, computed from its numbers."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return a document; `guarantee_from_json` reads it back."""
+
+    def of_the_same_notion(self, other: Guarantee) -> None:
+        """Refuse to compare or add different notions."""
+        if self.notion != other.notion:
+            raise PrivacyError(
+                f"Promises of different notions do not add up or compare: {self.notion} and "
+                f"{other.notion}."
+            )
+
+
+@value
+class RecordPrivacy(Guarantee):
+    r"""α-differential privacy of each record.
+
+    No released record is more than :math:`e^\alpha` times likelier under one true record than under
+    another.
+
+    Attributes
+    ----------
+    alpha : Fraction
+        α, exactly (the ε of most of the literature; this form is *local*).
+
+    Examples
+    --------
+    >>> spent = RecordPrivacy(Fraction(1, 2)) + RecordPrivacy(Fraction(1, 4))
+    >>> spent.alpha, RecordPrivacy(Fraction(1)).allows(spent)
+    (Fraction(3, 4), True)
+    """
+
+    alpha: Fraction
+    notion = "record"
+
+    def __post_init__(self) -> None:
+        if self.alpha < 0:
+            raise PrivacyError(f"α must not be negative; found {self.alpha}.")
+        object.__setattr__(self, "alpha", Fraction(self.alpha))
+
+    def allows(self, spent: Guarantee) -> bool:
+        """Whether the α that was spent is at most this one."""
+        self.of_the_same_notion(spent)
+        assert isinstance(spent, RecordPrivacy), "the notion says so"
+        return spent.alpha <= self.alpha
+
+    def __add__(self, other: Guarantee) -> RecordPrivacy:
+        """Add up: ratios of probabilities multiply, so α adds."""
+        self.of_the_same_notion(other)
+        assert isinstance(other, RecordPrivacy), "the notion says so"
+        return RecordPrivacy(self.alpha + other.alpha)
+
+    @property
+    def shown(self) -> float:
+        """α as a float, rounded up."""
+        return float_above(self.alpha)
+
+    def belief(self, before: float = 0.5) -> float:
+        r"""Return how sure an intruder can become of a true value of which he was this sure.
+
+        At most :math:`a b/(1 + (a-1) b)` with :math:`a = e^\alpha`, whatever is released.
+
+        >>> [round(RecordPrivacy(Fraction(alpha)).belief(), 4) for alpha in (1, 6)]
+        [0.7311, 0.9975]
+        """
+        odds = math.log(before) - math.log1p(-before) + float(self.alpha)
+        return 1 / (1 + math.exp(-odds))
+
+    def sentence(self) -> str:
+        """Say what an intruder who was half sure can be sure of at most."""
+        sure = self.belief()
+        verdict = (
+            "almost no protection by α alone"
+            if sure > 0.99
+            else "weak protection by α alone"
+            if sure > 0.9
+            else "he stays in doubt"
+        )
+        return (
+            f"An intruder who was 50 % sure of a person's true values can be at most "
+            f"{percent_above(sure)} sure after seeing the record (α = {self.shown:.6g}): {verdict}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a document: the notion, α exactly, and rounded up."""
+        return {"notion": self.notion, "alpha": self.shown, "alpha_exact": str(self.alpha)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> RecordPrivacy:
+        """Return the guarantee of a document whose two numbers agree."""
+        if set(document) != {"notion", "alpha", "alpha_exact"}:
+            raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
+        exact = rational(document["alpha_exact"])
+        if exact < 0 or float_above(exact) != document["alpha"]:
+            raise InvalidData(
+                f"A guarantee must state one α; found {document['alpha']!r} and {str(exact)[:40]}."
+            )
+        return cls(exact)
+
+
+NOTIONS: dict[str, Any] = {"record": RecordPrivacy}
+"""Every notion of privacy by its name; a new one is a class in its own file and a line here."""
+
+
+def guarantee_from_json(document: Any) -> Guarantee:
+    """Return the guarantee of a document; refuse a notion that is not known."""
+    notion = document.get("notion") if isinstance(document, Mapping) else None
+    if notion not in NOTIONS:
+        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
+    found: Guarantee = NOTIONS[notion].from_json(document)
+    return found
+
+
+def rational(number: Any) -> Fraction:
+    """Return a number of a document exactly."""
+    try:
+        return Fraction(number)
+    except (ValueError, ArithmeticError, TypeError):
+        raise InvalidData(f"{str(number)[:20]!r} is no number.") from None
+
+
+def float_below(number: Fraction) -> float:
+    """Return the largest float that is not above a rational.
+
+    >>> Fraction(float_below(Fraction(1, 10))) <= Fraction(1, 10)
+    True
+    """
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+def float_above(number: Fraction) -> float:
+    """Return the smallest float that is not below a rational."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def percent_above(share: float) -> str:
+    """Return a share as a percentage, rounded up to a figure that tells it from certainty.
+
+    >>> percent_above(0.73106), percent_above(0.997527), percent_above(0.9999999)
+    ('74 %', '99.8 %', '99.99999 %')
+    """
+    digits = 0
+    while digits < 12:
+        shown = math.ceil(share * 100 * 10**digits - 1e-9) / 10**digits
+        if shown < 100 and (100 - shown) >= 0.8 * (100 - 100 * share):
+            return f"{shown:.{digits}f} %"
+        digits += 1
+    return "100 %"
