@@ -45,7 +45,7 @@ from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.membership import Membership
 from pramble.solvers.design import design
-from pramble.solvers.paper import (
+from pramble.solvers.uniform.feasible_set import (
     keep_levels,
     privacy_constraints,
     privacy_vertices,
