@@ -13,9 +13,9 @@ PACKAGE = ROOT / "src" / "pramble"
 LAYERS = [
     {"cli", "app"},
     {"studies", "report"},
-    {"releasing"},
-    {"calibration"},
-    {"solvers", "engine", "estimation", "risk", "datasets"},
+    {"releasing", "datasets"},
+    {"calibration", "paper"},
+    {"solvers", "engine", "estimation", "risk"},
     {"privacy", "information"},
     {"mechanisms"},
     {"drawing"},

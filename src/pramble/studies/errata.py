@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pramble.mechanisms.uniform import keep_probabilities
+from pramble.paper import SEX_ALPHA, SEX_KEEP
 from pramble.privacy.certificate import certify
-from pramble.studies.printed import SEX_ALPHA, SEX_KEEP
 from pramble.studies.study import Column, Result, Spread, Table, in_turn
 from pramble.studies.vertices import (
     Point,

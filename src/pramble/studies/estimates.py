@@ -14,9 +14,7 @@ from pramble.estimation.estimate import estimate
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.solvers.design import design
-from pramble.studies.family import best_placement
-from pramble.studies.printed import (
+from pramble.paper import (
     ALPHAS,
     REPETITIONS,
     SAMPLE_SIZE,
@@ -24,6 +22,8 @@ from pramble.studies.printed import (
     printed_counts,
     priors,
 )
+from pramble.solvers.design import design
+from pramble.studies.family import best_placement
 from pramble.studies.study import Column, Result, Spread, Table, in_turn
 
 if TYPE_CHECKING:

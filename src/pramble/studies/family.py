@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.studies.printed import Counts
+from pramble.paper import Counts, keep_levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,21 +30,15 @@ def information(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.fl
     return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
 
 
-def four_values(S: int, alpha: float) -> tuple[float, float, float, float]:
-    """Return v_α, v_−α, v_min and v_max."""
-    a, n = np.exp(alpha), S - 1
-    return a / (a + n), 1 / (1 + n * a), 1 / (a * (a + n)), a * a / (1 + n * a)
-
-
 def placements(counts: Counts, alpha: float) -> NDArray[np.float64]:
     """Return every vector q with these counts, one a row; at most two of the counts are positive.
 
     The rarer of the two values is placed on every possible set of categories.
     """
-    S = sum(counts.as_tuple())
+    S = sum(counts)
     present = [
         (number, value)
-        for number, value in zip(counts.as_tuple(), four_values(S, alpha), strict=True)
+        for number, value in zip(counts, keep_levels(S, alpha), strict=True)
         if number
     ]
     rare, common = min(present), max(present)
@@ -68,7 +62,7 @@ def best_placement(
 
 def count_values(q: NDArray[np.float64], alpha: float) -> Counts | None:
     """Return how often each of the four values occurs in q; None if another value does."""
-    distance = np.abs(q[:, None] - np.array(four_values(len(q), alpha)))
+    distance = np.abs(q[:, None] - np.array(keep_levels(len(q), alpha)))
     if (distance.min(axis=1) > 1e-9).any():
         return None
     counts = np.bincount(distance.argmin(axis=1), minlength=4)

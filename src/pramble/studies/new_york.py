@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.datasets import new_york_2000_margins
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
+from pramble.paper import new_york_2000_margins
 from pramble.solvers.design import design
 from pramble.studies.study import Column, Result, Spread, Table, in_turn
 

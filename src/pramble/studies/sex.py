@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.datasets import new_york_2000_margins
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
+from pramble.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, new_york_2000_margins
 from pramble.privacy.certificate import certify
-from pramble.studies.printed import REPETITIONS, SEX_ALPHA, SEX_KEEP
 from pramble.studies.study import Column, Result, Spread, Table, in_turn
 
 if TYPE_CHECKING:

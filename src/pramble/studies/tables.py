@@ -9,15 +9,15 @@ import numpy as np
 
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy
+from pramble.paper import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
 from pramble.solvers.design import design
 from pramble.studies.family import best_placement, count_values
-from pramble.studies.printed import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
 from pramble.studies.study import Column, Result, Spread, Table, in_turn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pramble.studies.printed import Counts
+    from pramble.paper import Counts
 
     Floats = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ def in_words(keep: Floats, alpha: float) -> str:
     counts = count_values(keep, alpha)
     if counts is None:
         return "another vertex"
-    names = zip(counts.as_tuple(), ("v_α", "v_−α", "v_min", "v_max"), strict=True)
+    names = zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
     return " + ".join(f"{number} {name}" for number, name in names if number)
 
 
@@ -186,7 +186,7 @@ def scenario_table(name: str, rows: tuple[Row, ...]) -> Table:
         tuple(
             (
                 row.alpha,
-                *row.counts.as_tuple(),
+                *row.counts,
                 row.printed,
                 row.optimum,
                 row.family,

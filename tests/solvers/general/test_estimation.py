@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.datasets import scenario
+from pramble.paper import scenario
 from pramble.solvers.general.columns.interior_point import optimal_mixture
 from pramble.solvers.general.columns.variance_bounds import spread_bound
 from pramble.solvers.general.patterns import all_sets

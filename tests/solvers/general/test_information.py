@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.datasets import scenario
+from pramble.paper import scenario
 
 SCENARIO_I, SCENARIO_II = scenario("I"), scenario("II")
 

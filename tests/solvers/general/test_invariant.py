@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.datasets import scenario
 from pramble.mechanisms.base import TOTAL
+from pramble.paper import scenario
 from pramble.solvers.general.invariant import closed_form
 from pramble.solvers.general.invariant_rounding import settle
 from pramble.solvers.general.patterns import matrix_information

@@ -16,7 +16,7 @@ def test_a_local_search_finds_nothing_better(seed, alpha):
     assert d.certificate.satisfies(alpha)
     assert d.value == pytest.approx(pramble.estimation_variance(prior, d.mechanism))
     assert d.bound <= d.value
-    C, b = pramble.privacy_constraints(len(prior), alpha)
+    C, b = pramble.paper.privacy_constraints(len(prior), alpha)
     best = d.mechanism.matrix.diagonal()
     for share in (0.0, 0.02, 0.2):
         start = (1 - share) * best + share * rng.dirichlet(np.ones(len(prior)))
@@ -48,7 +48,7 @@ def test_a_workload_is_heeded():
 
 
 def test_the_bound_of_all_matrices_is_that_of_the_general_family():
-    prior = [0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09]
+    prior = pramble.paper.scenario("I")
     d = pramble.design(prior, 1.0, objective="estimation")
     assert d.value == pytest.approx(41.788, abs=1e-3)
     assert d.bound == pytest.approx(29.43, abs=0.01)

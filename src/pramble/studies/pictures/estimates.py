@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.drawing.style import BLACK, BLUE, VERMILION, WIDTH, YELLOW, house_style, new_figure
+from pramble.paper import SCENARIOS
 from pramble.studies.estimates import DRAWN, TITLES
-from pramble.studies.printed import SCENARIOS
 from pramble.studies.study import Picture
 
 if TYPE_CHECKING:

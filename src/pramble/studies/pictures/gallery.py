@@ -126,7 +126,7 @@ def best_name(body: Body) -> str:
         return "another value"
     return ", ".join(
         f"{'all' if number == S else number} {name}"
-        for number, name in zip(counts.as_tuple(), ("v_α", "v_−α", "v_min", "v_max"), strict=True)
+        for number, name in zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
         if number
     )
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 import pramble
-from pramble.datasets import scenario
+from pramble.paper import scenario
 from pramble.solvers.general.columns.generation import generate
 from pramble.solvers.general.columns.mixtures import best_mixture, first_sets, proven_bound
 from pramble.solvers.general.patterns import Gain, all_sets

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.datasets import scenario
+from pramble.paper import scenario
 from pramble.solvers.general.circulants import circulant
 from pramble.solvers.general.square.search import SquareSearch
 
