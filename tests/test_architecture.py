@@ -16,9 +16,8 @@ LAYERS = [
     {"releasing", "datasets"},
     {"calibration", "paper"},
     {"solvers", "engine", "estimation", "risk"},
-    {"privacy", "information"},
+    {"privacy", "information", "plots"},
     {"mechanisms"},
-    {"drawing"},
     {"data"},
     {"errors", "values", "limits"},
 ]

@@ -40,6 +40,7 @@ from pramble.information.measures import (
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
+from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.releasing.opening import Release, open_release
@@ -50,7 +51,6 @@ from pramble.risk.membership import Membership
 from pramble.solvers.design import design
 from pramble.solvers.result import Design
 from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
-from pramble.solvers.tradeoff_plot import plot_tradeoff
 
 __version__ = "0.1.0"
 

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
+from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
 from pramble.releasing.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 from pramble.report import numbers
-from pramble.report.charts import budget_chart, frequency_chart, matrix_chart
 
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:

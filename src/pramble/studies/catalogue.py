@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pramble.errors import InvalidInput
+from pramble.plots.study import estimates as estimates_pictures
+from pramble.plots.study import gallery as gallery_pictures
+from pramble.plots.study import new_york as new_york_pictures
+from pramble.plots.study import ratios as ratios_pictures
+from pramble.plots.study import sex as sex_pictures
+from pramble.plots.study import tables as tables_pictures
 from pramble.studies import errata, estimates, gallery, new_york, ratios, sex, tables
-from pramble.studies.pictures import estimates as estimates_pictures
-from pramble.studies.pictures import gallery as gallery_pictures
-from pramble.studies.pictures import new_york as new_york_pictures
-from pramble.studies.pictures import ratios as ratios_pictures
-from pramble.studies.pictures import sex as sex_pictures
-from pramble.studies.pictures import tables as tables_pictures
 from pramble.studies.study import Study
 
 STUDIES = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.paper import SEX_ALPHA, SEX_KEEP
 from pramble.privacy.certificate import certify
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.study import Column, Spread, Table, in_turn
 from pramble.studies.vertices import (
     Point,
     exact_vertices,
@@ -21,6 +21,7 @@ from pramble.studies.vertices import (
     privacy_rows,
     special_values,
 )
+from pramble.values import value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +35,8 @@ class Config:
     step: Fraction = Fraction(1, 1000)
 
 
-@dataclass(frozen=True)
-class Enumeration(Result):
+@value
+class Enumeration:
     """The vertices for one S and one e^α, beside those of Proposition 2."""
 
     S: int
@@ -55,8 +56,8 @@ class Enumeration(Result):
         return self.missing == 0 and self.infeasible == 0
 
 
-@dataclass(frozen=True)
-class Refutation(Result):
+@value
+class Refutation:
     """A printed inequality, and the left side minus the right side at a private point."""
 
     place: str
@@ -67,8 +68,8 @@ class Refutation(Result):
     corrected_excess: Fraction
 
 
-@dataclass(frozen=True)
-class Outside(Result):
+@value
+class Outside:
     """A keep probability of the New York example, and whether it is private as claimed."""
 
     q: float
@@ -78,8 +79,8 @@ class Outside(Result):
     end: float
 
 
-@dataclass(frozen=True)
-class Errata(Result):
+@value
+class Errata:
     """All that the study found."""
 
     refutations: tuple[Refutation, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -24,17 +24,16 @@ from pramble.paper import (
 )
 from pramble.solvers.design import design
 from pramble.studies.family import best_placement
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from pramble.estimation.result import Estimate
     from pramble.mechanisms.base import Mechanism
+    from pramble.values import Floats
 
-    Floats = NDArray[np.float64]
-
-DRAWN = ("printed", "family", "estimation")
 TITLES = {
     "printed": "the paper’s printed vertex",
     "family": "best in the paper’s family",
@@ -57,8 +56,8 @@ class Config:
     tolerance: float = 1e-4
 
 
-@dataclass(frozen=True)
-class Cell(Result):
+@value
+class Cell:
     """One panel: the estimates (repetitions × categories) under one design."""
 
     scenario: str
@@ -72,13 +71,18 @@ class Cell(Result):
     information: float
 
 
-@dataclass(frozen=True)
-class Estimates(Result):
+@value
+class Estimates:
     """All panels, the priors, and the sample size."""
 
     cells: tuple[Cell, ...]
-    priors: dict[str, Floats]
+    priors: Mapping[str, Floats]
     sample_size: int
+    drawn: ClassVar = {kind: TITLES[kind] for kind in ("printed", "family", "estimation")}
+
+    def number(self, scenario: str) -> int:
+        """Return the number of a scenario's figure in the paper."""
+        return SCENARIOS.index(scenario) + 1
 
     def cell(self, scenario: str, alpha: float, *, design: str) -> Cell:
         """Return one panel."""

@@ -30,6 +30,10 @@ def information(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.fl
     return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
 
 
+VALUE_NAMES = ("v_α", "v_−α", "v_min", "v_max")
+"""The four values of Proposition 2, in the order of :class:`~pramble.paper.KeepLevels`."""
+
+
 def placements(counts: Counts, alpha: float) -> NDArray[np.float64]:
     """Return every vector q with these counts, one a row; at most two of the counts are positive.
 

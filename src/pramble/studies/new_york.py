@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.paper import new_york_2000_margins
 from pramble.solvers.design import design
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from pramble.mechanisms.base import Mechanism
-
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 DESIGNS = {
     "family": ("uniform", "information"),
@@ -53,8 +53,8 @@ class Config:
     tolerance: float = 1e-5
 
 
-@dataclass(frozen=True)
-class Best(Result):
+@value
+class Best:
     """One design for one variable: its matrix, its information, and the error it leaves."""
 
     variable: str
@@ -72,12 +72,13 @@ class Best(Result):
         return self.information / self.ceiling
 
 
-@dataclass(frozen=True)
-class NewYork(Result):
+@value
+class NewYork:
     """Every design, and the margins they were made for."""
 
     designs: tuple[Best, ...]
-    margins: dict[str, dict[str, int]]
+    margins: Mapping[str, dict[str, int]]
+    words: ClassVar = WORDS
 
     def best(self, variable: str, alpha: float, *, design: str) -> Best:
         """Return one design."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pramble.drawing.images import to_png, to_svg
+from pramble.plots.images import to_png, to_svg
 from pramble.studies.catalogue import chosen
 from pramble.studies.page import render
 from pramble.studies.parallel import Pooled, Watched, new_pool, unwatched
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pramble.studies.study import Picture, Study, Table
+    from pramble.plots.images import Picture
+    from pramble.studies.study import Study, Table
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, new_york_2000_margins
 from pramble.privacy.certificate import certify
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pramble.mechanisms.base import Mechanism
-
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Config:
     share: float = 1.0
 
 
-@dataclass(frozen=True)
-class Panel(Result):
+@value
+class Panel:
     """Releases at one keep probability: estimates and estimated information of each."""
 
     q: float
@@ -52,8 +52,8 @@ class Panel(Result):
     from_pairs: Floats
 
 
-@dataclass(frozen=True)
-class Sex(Result):
+@value
+class Sex:
     """All panels in order of q, and the theoretical curve over the whole interval."""
 
     alpha: float

@@ -11,15 +11,13 @@ from pramble.information.bound import information_bound
 from pramble.information.measures import entropy
 from pramble.paper import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
 from pramble.solvers.design import design
-from pramble.studies.family import best_placement, count_values
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.family import VALUE_NAMES, best_placement, count_values
+from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from pramble.paper import Counts
-
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 CHUNK = 25
 SAME = 1e-10
@@ -36,8 +34,8 @@ class Config:
     tolerance: float = 1e-7
 
 
-@dataclass(frozen=True)
-class Row(Result):
+@value
+class Row:
     """One row of a table: information in nats, with the bound that proves each optimum."""
 
     scenario: str
@@ -62,8 +60,8 @@ class Row(Result):
         return self.loss < SAME
 
 
-@dataclass(frozen=True)
-class Redraws(Result):
+@value
+class Redraws:
     """Scenario III over many priors drawn as described: what the printed vertex loses."""
 
     alpha: float
@@ -75,8 +73,8 @@ class Redraws(Result):
         return int((self.losses < SAME).sum())
 
 
-@dataclass(frozen=True)
-class Tables(Result):
+@value
+class Tables:
     """All rows, and the redraws of scenario III."""
 
     rows: tuple[Row, ...]
@@ -149,8 +147,8 @@ def in_words(keep: Floats, alpha: float) -> str:
     counts = count_values(keep, alpha)
     if counts is None:
         return "another vertex"
-    names = zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
-    return " + ".join(f"{number} {name}" for number, name in names if number)
+    named = zip(counts, VALUE_NAMES, strict=True)
+    return " + ".join(f"{number} {name}" for number, name in named if number)
 
 
 def tables(data: Tables) -> tuple[Table, ...]:

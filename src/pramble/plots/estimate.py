@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.images import to_png, to_svg
-from pramble.drawing.style import SERIES, house_style, new_figure
 from pramble.errors import InvalidInput
+from pramble.limits import MOST_CELLS_DRAWN
+from pramble.plots.images import save
+from pramble.plots.style import SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
-    from pramble.estimation.result import Estimate
-
-MOST_CELLS = 80
 HEIGHT_PER_CELL = 0.24
 
 
-def estimate_figure(estimate: Estimate) -> Figure:
+def estimate_figure(estimate: Any) -> Figure:
     """Return the estimates of all cells with their intervals, first cell on top."""
     cells = len(estimate.values)
-    if cells > MOST_CELLS:
+    if cells > MOST_CELLS_DRAWN:
         raise InvalidInput(
-            f"A plot must have at most {MOST_CELLS} cells; this table has {cells}. "
+            f"A plot must have at most {MOST_CELLS_DRAWN} cells; this table has {cells}. "
             "Take fewer columns, or a query."
         )
     labels = [", ".join(map(str, cell)) for cell in zip(*estimate.cells.values(), strict=True)]
@@ -46,14 +44,7 @@ def estimate_figure(estimate: Estimate) -> Figure:
     return figure
 
 
-def save_estimate_plot(estimate: Estimate, path: Path) -> None:
+def save_estimate_plot(estimate: Any, path: Path) -> None:
     """Write the figure as PNG or SVG, by the ending of the file's name."""
-    kind = path.suffix.lower()
-    if kind not in {".png", ".svg"}:
-        raise InvalidInput(f"A plot must be a .png or .svg file; found {path.name!r}.")
-    figure = estimate_figure(estimate)
-    if kind == ".png":
-        path.write_bytes(to_png(figure))
-        return
     words = f"Estimates by {', '.join(estimate.cells)} with intervals"
-    path.write_text(to_svg(figure, name="estimate", description=words), encoding="utf-8")
+    save(estimate_figure(estimate), path, name="estimate", description=words)

@@ -41,6 +41,11 @@ class Series:
     marker: str
     line: str | tuple[int, tuple[int, ...]]
 
+    @property
+    def look(self) -> dict[str, Any]:
+        """What ``axes.plot`` is told to draw it so."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.line}
+
 
 SERIES = (
     Series(BLUE, "o", "-"),
@@ -119,3 +124,14 @@ def without_frame(axes: Axes) -> None:
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def in_percent(axis: Any) -> None:
+    """Write the shares along an axis as whole percentages."""
+    axis.set_major_formatter(lambda value, _: f"{value:.0%}")
+
+
+def shared_legend(figure: Figure, axes: Axes, place: str = "lower", **more: Any) -> None:
+    """Put the legend of one panel below or above all of them."""
+    handles = axes.get_legend_handles_labels()
+    figure.legend(*handles, loc=f"outside {place} center", ncols=3, **more)

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from pramble.drawing.style import house_style
+from pramble.errors import InvalidInput
+from pramble.plots.style import house_style
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
 FONTS = "'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif"
 """Fonts of SVG text: the one that was measured, then the ones that are as wide or narrower."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A named figure with its caption, and its content in words for those who cannot see it."""
+
+    name: str
+    caption: str
+    description: str
+    figure: Figure
 
 
 def to_svg(figure: Figure, *, name: str, description: str) -> str:
@@ -59,3 +73,14 @@ def to_png(figure: Figure, *, dpi: int = 160) -> bytes:
     with house_style():
         figure.savefig(stream, format="png", dpi=dpi, metadata={"Software": None})
     return stream.getvalue()
+
+
+def save(figure: Figure, path: Path, *, name: str, description: str) -> None:
+    """Write a figure as PNG or SVG, by the ending of the file's name."""
+    kind = path.suffix.lower()
+    if kind == ".png":
+        path.write_bytes(to_png(figure))
+    elif kind == ".svg":
+        path.write_text(to_svg(figure, name=name, description=description), encoding="utf-8")
+    else:
+        raise InvalidInput(f"A plot must be a .png or .svg file; found {path.name!r}.")

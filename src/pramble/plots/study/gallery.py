@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.style import (
+from pramble.plots.images import Picture
+from pramble.plots.style import (
     BLACK,
     BLUE,
     GREY,
@@ -15,17 +16,17 @@ from pramble.drawing.style import (
     WIDTH,
     house_style,
     new_figure,
+    shared_legend,
     without_frame,
 )
-from pramble.studies.family import count_values
-from pramble.studies.study import Picture
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from pramble.studies.gallery import Body, Gallery, Pair
 
 COLOURS = "cividis"
 """A colour map that grows lighter all the way and that colour-blind readers see alike."""
@@ -44,7 +45,7 @@ def screen(towards: NDArray[np.float64]) -> NDArray[np.float64]:
 SCREEN = screen(TOWARDS)
 
 
-def pictures(data: Gallery) -> tuple[Picture, ...]:
+def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw the bodies in space, and the pair of coordinates that explains the threshold."""
     with house_style():
         return (
@@ -71,7 +72,7 @@ def pictures(data: Gallery) -> tuple[Picture, ...]:
         )
 
 
-def draw_bodies(bodies: tuple[Body, ...]) -> Figure:
+def draw_bodies(bodies: Sequence[Any]) -> Figure:
     """Draw each body as a solid with its vertices."""
     rows = math.ceil(len(bodies) / 2)
     figure = new_figure(WIDTH, 3.35 * rows)
@@ -80,7 +81,7 @@ def draw_bodies(bodies: tuple[Body, ...]) -> Figure:
     return figure
 
 
-def draw_body(axes: Axes, body: Body) -> None:
+def draw_body(axes: Axes, body: Any) -> None:
     """Draw one body in parallel projection: hidden edges dotted, vertices by information."""
     from matplotlib.patches import Polygon
 
@@ -101,7 +102,7 @@ def draw_body(axes: Axes, body: Body) -> None:
     shown = draw_vertices(axes, body, visible=visible, flat=flat)
     axes.plot(*flat[body.best], "*", ms=15, color=VERMILION, mec=BLACK, mew=0.7, zorder=6)
     axes.annotate(
-        best_name(body),
+        body.best_name,
         flat[body.best],
         xytext=(-9, -4),
         textcoords="offset points",
@@ -118,21 +119,8 @@ def draw_body(axes: Axes, body: Body) -> None:
     bar.ax.tick_params(labelsize=7.5)
 
 
-def best_name(body: Body) -> str:
-    """Name the best vertex by the values of Proposition 2."""
-    S = len(body.prior)
-    counts = count_values(body.vertices[body.best], math.log(body.a))
-    if counts is None:
-        return "another value"
-    return ", ".join(
-        f"{'all' if number == S else number} {name}"
-        for number, name in zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
-        if number
-    )
-
-
 def draw_vertices(
-    axes: Axes, body: Body, *, visible: NDArray[np.bool_], flat: NDArray[np.float64]
+    axes: Axes, body: Any, *, visible: NDArray[np.bool_], flat: NDArray[np.float64]
 ) -> Any:
     """Draw the vertices: discs where Proposition 2 lists them, squares where not; hidden small."""
     shown = None
@@ -173,7 +161,7 @@ def draw_tripod(axes: Axes, flat: NDArray[np.float64]) -> None:
         axes.text(x, y, name, ha="center", va="center", fontsize=8)
 
 
-def finish_axes(axes: Axes, body: Body) -> None:
+def finish_axes(axes: Axes, body: Any) -> None:
     """Label a body."""
     S, alpha = len(body.prior), math.log(body.a)
     side = "≤" if body.below else ">"
@@ -212,16 +200,16 @@ def faces(points: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     return found
 
 
-def draw_pairs(pairs: tuple[Pair, ...]) -> Figure:
+def draw_pairs(pairs: Sequence[Any]) -> Figure:
     """Draw the polygons of two coordinates."""
     figure = new_figure(WIDTH, 2.9)
     for axes, pair in zip(np.atleast_1d(figure.subplots(1, len(pairs))), pairs, strict=True):
         draw_pair(axes, pair)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    shared_legend(figure, axes)
     return figure
 
 
-def draw_pair(axes: Axes, pair: Pair) -> None:
+def draw_pair(axes: Axes, pair: Any) -> None:
     """Draw one pair of coordinates."""
     axes.fill(
         *pair.without_third.T,

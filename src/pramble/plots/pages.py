@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @cache
 def style_sheet() -> str:
     """Return the style sheet that every page carries inside."""
-    return (files("pramble.drawing") / "templates" / "page.css").read_text(encoding="utf-8")
+    return (files("pramble.plots") / "templates" / "page.css").read_text(encoding="utf-8")
 
 
 def page_environment(package: str) -> Environment:
@@ -26,7 +26,7 @@ def page_environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader("pramble.drawing")]),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("pramble.plots")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

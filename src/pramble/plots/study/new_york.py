@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.style import SERIES, WIDTH, house_style, new_figure
-from pramble.studies.new_york import WORDS
-from pramble.studies.study import Picture
+from pramble.plots.images import Picture
+from pramble.plots.style import SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pramble.studies.new_york import NewYork
 
 LINES = (
     ("information", "best matrix", SERIES[2]),
@@ -23,7 +21,7 @@ LINES = (
 )
 
 
-def pictures(data: NewYork) -> tuple[Picture, ...]:
+def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw information kept, and the matrices themselves at one privacy."""
     middle = min(data.alphas, key=lambda alpha: abs(alpha - 1))
     with house_style():
@@ -46,7 +44,7 @@ def pictures(data: NewYork) -> tuple[Picture, ...]:
         )
 
 
-def draw_shares(data: NewYork) -> Figure:
+def draw_shares(data: Any) -> Figure:
     """Draw one panel for each α."""
     names = list(data.margins)
     figure = new_figure(WIDTH, 0.34 * len(names) + 1.1)
@@ -57,23 +55,21 @@ def draw_shares(data: NewYork) -> Figure:
             axes.plot(
                 shares,
                 np.arange(len(names)) + offset,
-                linestyle="none",
-                marker=series.marker,
-                color=series.colour,
+                **(series.look | {"linestyle": "none"}),
                 label=label,
                 markersize=4.5,
             )
         axes.set_title(f"α = {alpha:g}", loc="center")
         axes.set_xlim(0, 1.06)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        in_percent(axes.xaxis)
         axes.set_xticks([0, 0.5, 1])
-    panels[0].set_yticks(range(len(names)), [f"{WORDS[n]} ({len(data.margins[n])})" for n in names])
+    panels[0].set_yticks(range(len(names)), [f"{data.words[n]} ({len(data.margins[n])})" for n in names])
     panels[0].invert_yaxis()
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    shared_legend(figure, panels[0])
     return figure
 
 
-def draw_matrices(data: NewYork, alpha: float) -> Figure:
+def draw_matrices(data: Any, alpha: float) -> Figure:
     """Draw every matrix at one α, for information above and for estimation below."""
     names = list(data.margins)
     columns = min(5, len(names))
@@ -84,7 +80,7 @@ def draw_matrices(data: NewYork, alpha: float) -> Figure:
     for kind, first in (("information", 0), ("estimation", bands)):
         cells = grid[first : first + bands].ravel()
         for axes, name in zip(cells, names, strict=False):
-            image = draw_matrix(axes, data.best(name, alpha, design=kind).matrix, name=WORDS[name])
+            image = draw_matrix(axes, data.best(name, alpha, design=kind).matrix, name=data.words[name])
         for axes in cells[len(names) :]:
             axes.set_visible(False)
         cells[0].set_ylabel(

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from pramble.drawing.images import to_png, to_svg
-from pramble.drawing.style import BLUE, GREEN, SERIES, VERMILION, house_style, new_figure
+from pramble.plots.images import to_png, to_svg
+from pramble.plots.style import BLUE, GREEN, SERIES, VERMILION, house_style, new_figure
 
 
 def drawn():

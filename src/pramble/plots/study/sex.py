@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    VERMILION,
-    WIDTH,
-    YELLOW,
-    house_style,
-    new_figure,
-)
-from pramble.studies.study import Picture
+from pramble.plots.images import Picture
+from pramble.plots.study.cloud import draw_cloud
+from pramble.plots.style import BLACK, BLUE, GREEN, WIDTH, house_style, new_figure, shared_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pramble.studies.sex import Panel, Sex
 
 
-def pictures(data: Sex) -> tuple[Picture, ...]:
+def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw the estimates at each keep probability, and the information over all of them."""
     repetitions = len(data.panels[0].estimates)
     with house_style():
@@ -51,7 +42,7 @@ def pictures(data: Sex) -> tuple[Picture, ...]:
         )
 
 
-def draw_estimates(data: Sex) -> Figure:
+def draw_estimates(data: Any) -> Figure:
     """Draw one panel for each keep probability."""
     columns = 4
     rows = -(-len(data.panels) // columns)
@@ -61,44 +52,22 @@ def draw_estimates(data: Sex) -> Figure:
         draw_panel(axes, panel, data=data)
     for row in grid:
         row[0].set_ylabel("share")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, markerscale=1.4)
+    shared_legend(figure, grid[0, 0], markerscale=1.4)
     return figure
 
 
-def draw_panel(axes: Axes, panel: Panel, *, data: Sex) -> None:
+def draw_panel(axes: Axes, panel: Any, *, data: Any) -> None:
     """Draw the estimates at one keep probability."""
-    jitter = np.linspace(-0.22, 0.22, len(panel.estimates))
-    for place in (0, 1):
-        axes.plot(
-            place + jitter,
-            panel.estimates[:, place],
-            ".",
-            color=BLUE,
-            alpha=0.5,
-            markersize=3.6,
-            markeredgewidth=0,
-            label="one release" if place == 0 else None,
-        )
-    axes.plot([0, 1], panel.estimates.mean(axis=0), "-", color=VERMILION, label="mean")
-    axes.plot(
-        [0, 1],
-        data.prior,
-        "D",
-        color=YELLOW,
-        markeredgecolor=BLACK,
-        markeredgewidth=0.7,
-        markersize=5,
-        label="truth",
+    draw_cloud(
+        axes, panel.estimates, data.prior, first=0, diamond=5, alpha=0.5, markersize=3.6
     )
     note = " (end point)" if panel.end_point else "" if panel.satisfies else " (not private)"
     axes.set_title(f"q = {panel.q:.7g}{note}", loc="center", fontsize=7.5)
     axes.set_xticks([0, 1], data.labels)
     axes.set_xlim(-0.5, 1.5)
-    axes.grid(visible=False, axis="x")
 
 
-def draw_information(data: Sex) -> Figure:
+def draw_information(data: Any) -> Figure:
     """Draw information against the keep probability."""
     figure = new_figure(WIDTH * 0.8, 3.3)
     axes = figure.subplots()
@@ -116,7 +85,7 @@ def draw_information(data: Sex) -> Figure:
     return figure
 
 
-def draw_plug_ins(axes: Axes, data: Sex) -> None:
+def draw_plug_ins(axes: Axes, data: Any) -> None:
     """Draw what the releases themselves say of the information."""
     for position, panel in enumerate(data.panels):
         values = 1e4 * panel.from_pairs

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.style import GREY, SERIES, house_style, new_figure
+from pramble.plots.style import GREY, SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from pramble.solvers.tradeoff import Comparison, Pareto
 
 NAMES = {
     "general": "best of all matrices",
@@ -21,8 +19,15 @@ NAMES = {
 }
 
 
-def plot_tradeoff(comparison: Comparison, pareto: Pareto | None = None) -> Figure:
+def plot_tradeoff(comparison: Any, pareto: Any = None) -> Figure:
     """Return a figure: information against α, and against estimation variance where given.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`~pramble.compare_designs`.
+    pareto : Pareto, optional
+        From :func:`~pramble.pareto_curve`.
 
     Examples
     --------
@@ -42,17 +47,10 @@ def plot_tradeoff(comparison: Comparison, pareto: Pareto | None = None) -> Figur
     return figure
 
 
-def _information_panel(axes: Axes, comparison: Comparison) -> None:
+def _information_panel(axes: Axes, comparison: Any) -> None:
     axes.plot(comparison.alpha, comparison.ceiling, color=GREY, label="most that α and H(X) allow")
     for style, (field, name) in zip(SERIES, NAMES.items(), strict=False):
-        axes.plot(
-            comparison.alpha,
-            getattr(comparison, field),
-            color=style.colour,
-            marker=style.marker,
-            linestyle=style.line,
-            label=name,
-        )
+        axes.plot(comparison.alpha, getattr(comparison, field), **style.look, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(comparison.alpha, labels=[f"{alpha:g}" for alpha in comparison.alpha])
@@ -64,16 +62,9 @@ def _information_panel(axes: Axes, comparison: Comparison) -> None:
     axes.legend()
 
 
-def _pareto_panel(axes: Axes, pareto: Pareto) -> None:
+def _pareto_panel(axes: Axes, pareto: Any) -> None:
     finite = np.isfinite(pareto.variance)
-    style = SERIES[0]
-    axes.plot(
-        pareto.information[finite],
-        pareto.variance[finite],
-        color=style.colour,
-        marker=style.marker,
-        linestyle=style.line,
-    )
+    axes.plot(pareto.information[finite], pareto.variance[finite], **SERIES[0].look)
     if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

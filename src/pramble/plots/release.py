@@ -1,4 +1,4 @@
-"""The charts of a release report, as SVG text."""
+"""The charts of a release report, as SVG text; outcomes come from ``pramble.releasing``."""
 
 import re
 from collections.abc import Sequence
@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.drawing.images import to_svg
-from pramble.drawing.style import BLUE, PALE, VERMILION, house_style, new_figure
-from pramble.releasing.outcome import ColumnOutcome, ReleaseOutcome
+from pramble.plots.images import to_svg
+from pramble.plots.style import BLUE, PALE, VERMILION, house_style, new_figure
 
 MOST_ROWS = 40
 MOST_ANNOTATED = 12
 
 
-def budget_chart(outcome: ReleaseOutcome) -> str:
+def budget_chart(outcome: Any) -> str:
     """Draw the α of every column, the part on its prior in another colour."""
     names = [column.name for column in outcome.columns]
     own = [column.alpha for column in outcome.columns]
@@ -36,7 +35,7 @@ def budget_chart(outcome: ReleaseOutcome) -> str:
         return to_svg(figure, name="budget", description="α spent on each column and on its prior")
 
 
-def matrix_chart(column: ColumnOutcome) -> str | None:
+def matrix_chart(column: Any) -> str | None:
     """Draw the matrix as a heat map, with percentages when they fit; None when it is too large."""
     rows, columns = column.mechanism.shape
     if max(rows, columns) > MOST_ROWS:
@@ -79,7 +78,7 @@ def annotate(axes: Any, matrix: NDArray[np.float64]) -> None:
         axes.text(z, x, f"{value:.{digits}%}", ha="center", va="center", fontsize=8, color=colour)
 
 
-def frequency_chart(column: ColumnOutcome) -> str | None:
+def frequency_chart(column: Any) -> str | None:
     """Draw frequencies: in the file (if raw figures may be shown), released, and estimated."""
     if column.estimate is None or column.lower is None or column.upper is None:
         return None
@@ -102,7 +101,7 @@ def frequency_chart(column: ColumnOutcome) -> str | None:
         )
 
 
-def draw_frequencies(axes: Any, column: ColumnOutcome, shown: list[int]) -> None:
+def draw_frequencies(axes: Any, column: Any, shown: list[int]) -> None:
     """Draw one mark per category and series, the first category on top."""
     places = np.arange(len(shown))[::-1]
     if column.before is not None:

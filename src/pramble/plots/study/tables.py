@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.style import BLACK, SERIES, WIDTH, house_style, new_figure
-from pramble.studies.study import Picture
+from pramble.plots.images import Picture
+from pramble.plots.style import BLACK, SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pramble.studies.tables import Row, Tables
 
 LINES = (
     ("general", "best of all matrices", SERIES[2]),
@@ -23,7 +24,7 @@ LINES = (
 )
 
 
-def pictures(data: Tables) -> tuple[Picture, ...]:
+def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw the share of the possible information that each matrix carries."""
     with house_style():
         figure = draw(data)
@@ -40,7 +41,7 @@ def pictures(data: Tables) -> tuple[Picture, ...]:
     )
 
 
-def draw(data: Tables) -> Figure:
+def draw(data: Any) -> Figure:
     """Draw one panel a scenario."""
     scenarios = list(dict.fromkeys(row.scenario for row in data.rows))
     rows = math.ceil(len(scenarios) / 2)
@@ -50,12 +51,11 @@ def draw(data: Tables) -> Figure:
         draw_scenario(axes, name, rows=data.of(name))
     for axes in panels[len(scenarios) :]:
         axes.set_visible(False)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    shared_legend(figure, panels[0], "upper")
     return figure
 
 
-def draw_scenario(axes: Axes, name: str, *, rows: tuple[Row, ...]) -> None:
+def draw_scenario(axes: Axes, name: str, *, rows: Sequence[Any]) -> None:
     """Draw one scenario."""
     alphas = [row.alpha for row in rows]
     for field, label, series in LINES:
@@ -63,16 +63,14 @@ def draw_scenario(axes: Axes, name: str, *, rows: tuple[Row, ...]) -> None:
         axes.plot(
             alphas,
             shares,
-            color=series.colour,
-            marker=series.marker,
-            linestyle=series.line,
+            **series.look,
             label=label,
             markersize=6 if field == "printed" else 5,
         )
     axes.axhline(1, color=BLACK, linewidth=0.8)
     axes.set_ylim(0, 1.08)
     axes.set_xticks(alphas)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    in_percent(axes.yaxis)
     axes.set_title(f"Scenario {name}")
     axes.set_xlabel("α")
     axes.label_outer()

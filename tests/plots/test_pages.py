@@ -3,11 +3,11 @@
 import pytest
 from jinja2 import UndefinedError
 
-from pramble.drawing.pages import page_environment, style_sheet
+from pramble.plots.pages import page_environment, style_sheet
 
 
 def test_a_page_is_self_contained_and_escapes():
-    environment = page_environment("pramble.drawing")
+    environment = page_environment("pramble.plots")
     page = environment.from_string(
         '{% extends "page.html" %}{% block content %}<p>{{ words }}</p>{% endblock %}'
     ).render(words="<script>")
@@ -19,6 +19,6 @@ def test_a_page_is_self_contained_and_escapes():
 
 
 def test_a_name_that_is_not_given_is_an_error():
-    template = page_environment("pramble.drawing").from_string("{{ missing }}")
+    template = page_environment("pramble.plots").from_string("{{ missing }}")
     with pytest.raises(UndefinedError):
         template.render()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.drawing.style import BLACK, SERIES, WIDTH, house_style, new_figure
-from pramble.studies.ratios import RIVALS
-from pramble.studies.study import Picture
+from pramble.plots.images import Picture
+from pramble.plots.style import BLACK, SERIES, WIDTH, house_style, in_percent, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pramble.studies.ratios import Ratios
 
 LINES = (SERIES[1], SERIES[3], SERIES[0])
 
 
-def pictures(data: Ratios) -> tuple[Picture, ...]:
+def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw each rival's information relative to the optimum."""
     with house_style():
         figure = draw(data)
@@ -35,28 +33,21 @@ def pictures(data: Ratios) -> tuple[Picture, ...]:
     )
 
 
-def draw(data: Ratios) -> Figure:
+def draw(data: Any) -> Figure:
     """Draw mean and band of every rival against α."""
     figure = new_figure(WIDTH, 3.6)
     axes = figure.subplots()
     axes.axhline(1, color=BLACK, linewidth=0.8)
-    for name, ratios, series in zip(RIVALS, data.ratios, LINES, strict=True):
+    for name, ratios, series in zip(data.rivals, data.ratios, LINES, strict=True):
         low, high = np.quantile(ratios, [0.05, 0.95], axis=1)
         axes.fill_between(data.alphas, low, high, color=series.colour, alpha=0.15, linewidth=0)
-        axes.plot(
-            data.alphas,
-            ratios.mean(axis=1),
-            color=series.colour,
-            marker=series.marker,
-            linestyle=series.line,
-            label=name,
-        )
+        axes.plot(data.alphas, ratios.mean(axis=1), **series.look, label=name)
     axes.set_xscale("log")
     ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10) if tick <= data.alphas.max()]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(0, 1.05)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    in_percent(axes.yaxis)
     axes.set_xlabel("α")
     axes.set_ylabel("share of the optimum")
     axes.legend(loc="lower center")

@@ -1,9 +1,8 @@
 """The curve of risk, information and α."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pramble.calibration.calibration import Calibration
-from pramble.drawing.style import GREY, SERIES, house_style, new_figure
+from pramble.plots.style import GREY, SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +17,7 @@ WORDS = {
 }
 
 
-def plot_calibration(calibration: Calibration) -> "Figure":
+def plot_calibration(calibration: Any) -> "Figure":
     """Return a figure: the measure against α on the left, information against it on the right."""
     with house_style():
         figure = new_figure(height=3.0)
@@ -28,7 +27,7 @@ def plot_calibration(calibration: Calibration) -> "Figure":
     return figure
 
 
-def _measure_panel(axes: "Axes", calibration: Calibration) -> None:
+def _measure_panel(axes: "Axes", calibration: Any) -> None:
     curve, target = calibration.curve, calibration.target
     style = SERIES[0]
     axes.plot(curve["alpha"], curve["value"], color=style.colour, linestyle=style.line)
@@ -42,7 +41,7 @@ def _measure_panel(axes: "Axes", calibration: Calibration) -> None:
         axes.set_title(f"Target {target.at_most:g} is not met")
 
 
-def _exchange_panel(axes: "Axes", calibration: Calibration) -> None:
+def _exchange_panel(axes: "Axes", calibration: Any) -> None:
     curve = calibration.curve
     style = SERIES[2]
     axes.plot(curve["value"], 100 * curve["kept"], color=style.colour, linestyle=style.line)
