@@ -13,8 +13,8 @@ from pramble.paper import ALPHAS, keep_levels, printed_counts, scenario
 from pramble.privacy.certificate import certify
 from pramble.solvers.design import design
 from pramble.studies import errata, ratios, sex
-from pramble.studies.family import information
-from pramble.studies.tables import in_words, table_row
+from pramble.studies.family import in_words, information
+from pramble.studies.tables import table_row
 from pramble.studies.vertices import exact_vertices
 
 # The best in the family, and the best of all matrices, by independent programs.

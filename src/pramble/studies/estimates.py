@@ -24,7 +24,7 @@ from pramble.paper import (
 )
 from pramble.solvers.design import design
 from pramble.studies.family import best_placement
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -131,10 +131,20 @@ def panel(case: Case) -> Cell:
         design=kind,
         estimates=estimates,
         rmse=float(np.sqrt(((estimates - prior) ** 2).mean())),
-        expected=math.sqrt(estimation_variance(prior, mechanism) / config.sample_size / len(prior)),
+        expected=standard_error(prior, mechanism, n=config.sample_size),
         coverage=float(np.mean(covered)),
         information=mutual_information(prior, mechanism),
     )
+
+
+def standard_error(prior: Floats, mechanism: Mechanism, *, n: int, fixed: bool = False) -> float:
+    r"""Return the asymptotic standard error of a share, in root mean square over categories.
+
+    That is for people drawn anew. For ``fixed`` people only Z is random, and the part that sampling
+    them would add, :math:`p_k(1-p_k)/n` a category, is taken off.
+    """
+    sampling = float((prior * (1 - prior)).sum()) if fixed else 0.0
+    return math.sqrt(max(estimation_variance(prior, mechanism) - sampling, 0.0) / n / len(prior))
 
 
 def mechanism_for(name: str, alpha: float, *, kind: str, tolerance: float) -> Mechanism:
@@ -174,7 +184,7 @@ def tables(data: Estimates) -> tuple[Table, ...]:
 
 def error_table(data: Estimates, name: str) -> Table:
     """Show the errors of one scenario, one row for each panel."""
-    number = SCENARIOS.index(name) + 1
+    number = data.number(name)
     rows = tuple(
         (
             cell.alpha,
@@ -193,14 +203,9 @@ def error_table(data: Estimates, name: str) -> Table:
         f"Scenario {name}: root mean squared error of p̂ per category over the repetitions; the "
         "asymptotic error, which knows no boundary; the error relative to the general design for "
         "estimation; how often 95 % intervals hold the truth; and information in nats.",
-        (
-            Column("α", "g"),
-            Column("design", text=True),
-            Column("RMSE", ".4f"),
-            Column("asymptotic", ".4f"),
-            Column("relative RMSE", ".2f"),
-            Column("coverage", ".1%"),
-            Column("information", ".6f"),
+        headings(
+            "α:g | design:text | RMSE:.4f | asymptotic:.4f | relative RMSE:.2f | "
+            "coverage:.1% | information:.6f"
         ),
         rows,
     )

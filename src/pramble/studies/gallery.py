@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.studies.family import VALUE_NAMES, count_values, information
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.family import in_words, information
+from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.studies.vertices import cut, exact_vertices, listed_vertices, privacy_rows, unit_box
 from pramble.values import value
 
@@ -54,14 +54,7 @@ class Body:
     @property
     def best_name(self) -> str:
         """The best vertex by the values of Proposition 2."""
-        counts = count_values(self.vertices[self.best], math.log(self.a))
-        if counts is None:
-            return "another value"
-        return ", ".join(
-            f"{'all' if number == len(self.prior) else number} {name}"
-            for number, name in zip(counts, VALUE_NAMES, strict=True)
-            if number
-        )
+        return in_words(self.vertices[self.best], math.log(self.a), joint=", ", every="all")
 
 
 @value
@@ -143,15 +136,9 @@ def tables(data: Gallery) -> tuple[Table, ...]:
         Table(
             "gallery",
             "The feasible sets drawn above.",
-            (
-                Column("S"),
-                Column("e^α"),
-                Column("α", ".4f"),
-                Column("log(S−2)", ".4f"),
-                Column("vertices"),
-                Column("of them in Proposition 2"),
-                Column("best vertex", text=True),
-                Column("its information", ".6f"),
+            headings(
+                "S | e^α | α:.4f | log(S−2):.4f | vertices | of them in Proposition 2 | "
+                "best vertex:text | its information:.6f"
             ),
             tuple(
                 (

@@ -52,6 +52,20 @@ class Column:
         return format(value, self.form).replace("-", "−")
 
 
+def headings(line: str) -> tuple[Column, ...]:
+    """Return columns from ``heading:form`` apart by bars; with the form ``text`` they hold words.
+
+    Examples
+    --------
+    >>> headings("α:g | design:text | S")[1]
+    Column(heading='design', form='', text=True)
+    """
+    pairs = [part.strip().partition(":")[::2] for part in line.split("|")]
+    return tuple(
+        Column(name, "" if form == "text" else form, form == "text") for name, form in pairs
+    )
+
+
 @dataclass(frozen=True)
 class Table:
     """A named table of raw values, with the way each column is written."""

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy
 from pramble.paper import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
 from pramble.solvers.design import design
-from pramble.studies.family import VALUE_NAMES, best_placement, count_values
-from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.studies.family import best_placement, in_words
+from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -129,7 +127,7 @@ def table_row(case: tuple[str, Floats, float, float]) -> Row:
         family_bound=family.bound,
         general=general.value,
         general_bound=general.bound,
-        ceiling=min(information_bound(alpha), entropy(prior)),
+        ceiling=family.ceiling,
     )
 
 
@@ -140,15 +138,6 @@ def losses_of_third(case: tuple[Floats, float]) -> Floats:
     printed = [best_placement(prior, counts, alpha=alpha)[1] for prior in drawn]
     optima = [design(prior, alpha).value for prior in drawn]
     return np.asarray(np.maximum(0.0, 1 - np.array(printed) / np.array(optima)))
-
-
-def in_words(keep: Floats, alpha: float) -> str:
-    """Name a vector of keep probabilities by the values of Proposition 2."""
-    counts = count_values(keep, alpha)
-    if counts is None:
-        return "another vertex"
-    named = zip(counts, VALUE_NAMES, strict=True)
-    return " + ".join(f"{number} {name}" for number, name in named if number)
 
 
 def tables(data: Tables) -> tuple[Table, ...]:
@@ -166,20 +155,10 @@ def scenario_table(name: str, rows: tuple[Row, ...]) -> Table:
     return Table(
         f"table-{number}",
         f"Table {number}, scenario {name}. Printed: the counts of the paper. Information in nats.",
-        (
-            Column("α", "g"),
-            Column("# v_α"),
-            Column("# v_−α"),
-            Column("# v_min"),
-            Column("# v_max"),
-            Column("I, printed", ".6f"),
-            Column("best in family", text=True),
-            Column("I, best in family", ".6f"),
-            Column("proven ≤", ".6f"),
-            Column("printed loses", ".3%"),
-            Column("I, best of all", ".6f"),
-            Column("proven ≤", ".6f"),
-            Column("universal bound", ".6f"),
+        headings(
+            "α:g | # v_α | # v_−α | # v_min | # v_max | I, printed:.6f | "
+            "best in family:text | I, best in family:.6f | proven ≤:.6f | "
+            "printed loses:.3% | I, best of all:.6f | proven ≤:.6f | universal bound:.6f"
         ),
         tuple(
             (
@@ -205,13 +184,9 @@ def redraw_table(redraws: tuple[Redraws, ...]) -> Table:
         "table-3-redraws",
         "Scenario III over priors drawn as described: what the printed vertex loses against the "
         "best of the family.",
-        (
-            Column("α", "g"),
-            Column("draws"),
-            Column("printed is optimal in"),
-            Column("least loss", ".5%"),
-            Column("median loss", ".3%"),
-            Column("largest loss", ".3%"),
+        headings(
+            "α:g | draws | printed is optimal in | least loss:.5% | median loss:.3% | "
+            "largest loss:.3%"
         ),
         tuple(
             (

@@ -9,9 +9,21 @@ from pramble.information.fisher import estimation_variance
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.problem import Problem
+from pramble.solvers.result import Design
 from pramble.values import Floats
 
 MUCH_WORSE = 10.0
+
+
+def answer(
+    problem: Problem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
+) -> Design:
+    """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
+    found = diagnose(problem.prior, mechanism)
+    notes += warnings(problem.prior, problem.alpha, found)
+    details = {**found, **more.pop("details", {})}
+    return problem.answer(mechanism, notes=notes, details=details, **more)
 
 
 def diagnose(prior: Floats, mechanism: Mechanism) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pramble.solvers.general.circulants import best_random_circulant, random_cir
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.columns.relaxation import Relaxed, relax
 from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED, spread_bound
-from pramble.solvers.general.diagnostics import diagnose, warnings
+from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.information import information_share
 from pramble.solvers.general.invariant import solve_invariant
 from pramble.solvers.general.labelling import name_outputs
@@ -99,16 +99,8 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
     """Return the candidate of least variance."""
     values = [query_variance(problem.prior, one, problem.workload) for one in candidates]
     k = int(np.argmin(values))
-    found = diagnose(problem.prior, candidates[k])
     value = values[k]
     bound = max(bound, observed_variance(problem.prior, problem.workload))
     if value - bound <= problem.tolerance * value:
         stopped = "tolerance"
-    return problem.answer(
-        candidates[k],
-        value=value,
-        bound=min(bound, value),
-        stopped=stopped,
-        notes=warnings(problem.prior, problem.alpha, found),
-        details=found,
-    )
+    return answer(problem, candidates[k], value=value, bound=min(bound, value), stopped=stopped)

@@ -9,7 +9,7 @@ from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.columns.generation import Mixture
 from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.diagnostics import diagnose, warnings
+from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.invariant import solve_invariant
 from pramble.solvers.general.labelling import name_outputs
 from pramble.solvers.general.steadiest import (
@@ -117,14 +117,7 @@ def choose(
         if value >= floor
     ]
     _, negative, k = min(enough)
-    found = diagnose(prior, candidates[k])
     if stopped != "interrupted" and bound + negative <= -negative * problem.tolerance:
         stopped = "tolerance"
-    return problem.answer(
-        candidates[k],
-        value=-negative,
-        bound=max(bound, -negative),
-        stopped=stopped,
-        notes=warnings(prior, problem.alpha, found),
-        details=found,
-    )
+    bound = max(bound, -negative)
+    return answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)

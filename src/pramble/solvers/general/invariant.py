@@ -25,7 +25,7 @@ from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.columns.variance_bounds import spread_bound
-from pramble.solvers.general.diagnostics import diagnose, warnings
+from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.invariant_rounding import round_invariant
 from pramble.solvers.general.patterns import matrix_information, response_matrix
 from pramble.solvers.general.square.transport import best_coupling, first_couplings
@@ -142,18 +142,18 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
         k = int(np.argmin(values))
         value, limit = values[k], min(least_variance(problem), values[k])
     cost = bound - informed[k]
-    found = diagnose(prior, candidates[k])
     note = (
         f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
         f"the {bound:.6g} that a general matrix may carry at most."
     )
-    return problem.answer(
+    return answer(
+        problem,
         candidates[k],
         value=value,
         bound=limit,
         stopped=stopped,
-        notes=(note, *warnings(prior, problem.alpha, found)),
-        details={**found, "information_without_invariance": bound, "invariance_cost": cost},
+        notes=(note,),
+        details={"information_without_invariance": bound, "invariance_cost": cost},
     )
 
 

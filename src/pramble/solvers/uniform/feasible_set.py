@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations, product
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -100,14 +101,8 @@ def privacy_constraints(size: int, alpha: float) -> tuple[Floats, Floats]:
     True
     """
     S, a = check_size(size), exp_below(check_alpha(alpha))
-    rows, limits = [], []
-    for on_k, on_l, limit in pair_constraints(S, a):
-        for k, l in permutations(range(S), 2):  # noqa: E741  # the paper's indices
-            row = np.zeros(S)
-            row[k], row[l] = float(on_k), float(on_l)
-            rows.append(row)
-            limits.append(float(limit))
-    return np.array(rows), np.array(limits)
+    rows, limits = zip(*constraint_rows(S, a), strict=True)
+    return np.array(rows, dtype=np.float64), np.array(limits, dtype=np.float64)
 
 
 def privacy_vertices(size: int, alpha: float) -> Floats:
@@ -176,6 +171,15 @@ def pair_constraints(size: int, a: Fraction) -> list[tuple[Fraction, Fraction, F
     return rows if size > 2 else rows[:2]
 
 
+def constraint_rows(size: int, a: Fraction) -> Iterator[tuple[list[Fraction], Fraction]]:
+    """Yield the coefficients of q and the limit of every constraint."""
+    for on_k, on_l, limit in pair_constraints(size, a):
+        for k, l in permutations(range(size), 2):  # noqa: E741  # the paper's indices
+            row = [Fraction(0)] * size
+            row[k], row[l] = on_k, on_l
+            yield row, limit
+
+
 def arrangements(corner: Corner, size: int) -> Iterator[tuple[Fraction, ...]]:
     """Yield every vector whose largest two and smallest two entries are those of a corner."""
     alone = [corner.top] * (corner.top != corner.high) + [corner.bottom] * (
@@ -196,14 +200,15 @@ def arrangements(corner: Corner, size: int) -> Iterator[tuple[Fraction, ...]]:
 
 def is_vertex(q: tuple[Fraction, ...], a: Fraction) -> bool:
     """Whether the constraints that hold with equality at q determine it."""
-    active = []
-    for on_k, on_l, limit in pair_constraints(len(q), a):
-        for k, l in permutations(range(len(q)), 2):  # noqa: E741  # the paper's indices
-            if on_k * q[k] + on_l * q[l] == limit:
-                row = np.zeros(len(q))
-                row[k], row[l] = float(on_k), float(on_l)
-                active.append(row / np.abs(row).max())
-    return len(active) >= len(q) and int(np.linalg.matrix_rank(np.array(active))) == len(q)
+    active = [
+        np.array(row, dtype=np.float64)
+        for row, limit in constraint_rows(len(q), a)
+        if sum(map(mul, row, q)) == limit
+    ]
+    if len(active) < len(q):
+        return False
+    scaled = [row / np.abs(row).max() for row in active]
+    return int(np.linalg.matrix_rank(np.array(scaled))) == len(q)
 
 
 def check_size(size: int) -> int:

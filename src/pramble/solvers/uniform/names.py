@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from pramble.solvers.uniform.polytope import Corner
+from pramble.solvers.uniform.polytope import Corner, paper_levels
 
 
 def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
@@ -11,13 +11,7 @@ def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
     :math:`v_\alpha`, :math:`v_{-\alpha}`, :math:`v_{\min}`, :math:`v_{\max}` as in its Proposition
     on the feasible set; ``M₁ ≥ M₂ ≥ m₂ ≥ m₁`` are the largest two and the smallest two.
     """
-    n = size - 1
-    names = {
-        a * a / (a * n + 1): "v_max",
-        a / (n + a): "v_α",
-        1 / (a * n + 1): "v_−α",
-        1 / (a * (n + a)): "v_min",
-        Fraction(1, size): "1/S",
-    }
+    names = {level: name for name, level in paper_levels(size, a).items()}
+    names[Fraction(1, size)] = "1/S"
     ranks = dict(zip(reversed(corner), ("m₁", "m₂", "M₂", "M₁"), strict=True))
     return names.get(q, ranks[q])

@@ -75,8 +75,7 @@ def simplex(n: int, a: Fraction) -> tuple[Corner, ...]:
     so the fourth constraint is implied; so is the second, as :math:`a \le n`. Five inequalities in
     four variables are left, which bound a simplex: each vertex drops one of them.
     """
-    top, high = a * a / (a * n + 1), a / (n + a)
-    low, bottom = 1 / (a * n + 1), 1 / (a * (n + a))
+    high, low, bottom, top = paper_levels(n + 1, a).values()
     return (
         Corner(high, high, high, high),
         Corner(low, low, low, low),
@@ -84,6 +83,17 @@ def simplex(n: int, a: Fraction) -> tuple[Corner, ...]:
         Corner(high, high, low, low),
         Corner(top, low, low, low),
     )
+
+
+def paper_levels(size: int, a: Fraction) -> dict[str, Fraction]:
+    """Return the four keep probabilities of the paper's Proposition 2, by its names."""
+    n = size - 1
+    return {
+        "v_α": a / (a + n),
+        "v_−α": 1 / (1 + n * a),
+        "v_min": 1 / (a * (a + n)),
+        "v_max": a * a / (1 + n * a),
+    }
 
 
 def vertices(rows: Sequence[Sequence[Fraction | int]]) -> list[tuple[Fraction, ...]]:

@@ -39,7 +39,7 @@ def branch(
     in :math:`\psi` has an error of a few units of :math:`(1+t)\log(1+t) \le a\alpha`, for which
     :math:`32 \cdot 2^{-53} a\alpha` is added.
     """
-    from pramble.solvers.general.columns.kernel import branch_and_bound
+    from pramble.solvers.general.columns.kernel import Items, branch_and_bound
 
     free = (p == 0) & (w <= 0)
     items = np.flatnonzero(p > 0)
@@ -47,13 +47,17 @@ def branch(
     masses, groups = np.unique(p[items], return_inverse=True)
     found = np.zeros((keep, len(items)), dtype=np.bool_)
     best, bound, count, nodes = branch_and_bound(
-        p[items],
-        w[items],
-        gain.mass_at(w[items] / p[items]),
-        groups.astype(np.int64),
+        Items(
+            p=p[items],
+            w=w[items],
+            target=gain.mass_at(w[items] / p[items]),
+            group=groups.astype(np.int64),
+            sum_p=np.append(0.0, np.cumsum(p[items])),
+            sum_w=np.append(0.0, np.cumsum(w[items])),
+            a1=gain.a1,
+            slope=gain.slope,
+        ),
         len(masses),
-        gain.a1,
-        gain.slope,
         float(w[free].sum()),
         slack,
         most_nodes,

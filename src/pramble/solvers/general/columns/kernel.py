@@ -1,87 +1,73 @@
 """Compiled branch and bound over high sets; imported on first use."""
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.solvers.general.kernels import compiled, gain
+from pramble.solvers.general.patterns import Sets
 from pramble.values import Floats, Integers
 
 
+class Items(NamedTuple):
+    """Items sorted by price w/p, with the mass where the marginal gain meets each price.
+
+    Items of equal mass form a ``group``; ``sum_p`` and ``sum_w`` are sums of the items before.
+    """
+
+    p: Floats
+    w: Floats
+    target: Floats
+    group: Integers
+    sum_p: Floats
+    sum_w: Floats
+    a1: float
+    slope: float
+
+
 @compiled
-def relax(
-    first: int,
-    mass: float,
-    cost: float,
-    p: Floats,
-    w: Floats,
-    target: Floats,
-    group: Integers,
-    closed: Integers,
-    a1: float,
-    slope: float,
-) -> float:
+def relax(items: Items, first: int, mass: float, cost: float, closed: Integers) -> float:
     """Return the fractional maximum over items ``first``, …, in order, closed groups left out.
 
     Item i is taken whole while the mass stays below ``target[i]``, where the marginal gain of mass
     equals the item's price; the first that would pass its target is taken in part, and ends it.
     """
-    for i in range(first, len(p)):
-        if closed[group[i]]:
+    for i in range(first, len(items.p)):
+        if closed[items.group[i]]:
             continue
-        if mass >= target[i]:
+        if mass >= items.target[i]:
             break
-        if mass + p[i] <= target[i]:
-            mass += p[i]
-            cost += w[i]
+        if mass + items.p[i] <= items.target[i]:
+            mass += items.p[i]
+            cost += items.w[i]
             continue
-        cost += w[i] * (target[i] - mass) / p[i]
-        mass = target[i]
+        cost += items.w[i] * (items.target[i] - mass) / items.p[i]
+        mass = items.target[i]
         break
-    return gain(mass, a1, slope) - cost
+    return gain(mass, items.a1, items.slope) - cost
 
 
 @compiled
-def relax_by_sums(
-    first: int,
-    mass: float,
-    cost: float,
-    p: Floats,
-    w: Floats,
-    target: Floats,
-    sum_p: Floats,
-    sum_w: Floats,
-    a1: float,
-    slope: float,
-) -> float:
+def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
     """Return the same when no two items have equal mass, by bisection on prefix sums."""
-    low, high = first, len(p)
+    low, high = first, len(items.p)
     while low < high:
         middle = (low + high) // 2
-        if mass + (sum_p[middle + 1] - sum_p[first]) <= target[middle]:
+        if mass + (items.sum_p[middle + 1] - items.sum_p[first]) <= items.target[middle]:
             low = middle + 1
         else:
             high = middle
-    cost += sum_w[low] - sum_w[first]
-    mass += sum_p[low] - sum_p[first]
-    if low < len(p) and mass < target[low]:
-        cost += w[low] * (target[low] - mass) / p[low]
-        mass = target[low]
-    return gain(mass, a1, slope) - cost
+    cost += items.sum_w[low] - items.sum_w[first]
+    mass += items.sum_p[low] - items.sum_p[first]
+    if low < len(items.p) and mass < items.target[low]:
+        cost += items.w[low] * (items.target[low] - mass) / items.p[low]
+        mass = items.target[low]
+    return gain(mass, items.a1, items.slope) - cost
 
 
 @compiled
 def branch_and_bound(
-    p: Floats,
-    w: Floats,
-    target: Floats,
-    group: Integers,
-    groups: int,
-    a1: float,
-    slope: float,
-    start_cost: float,
-    slack: float,
-    most_nodes: int,
-    found: NDArray[np.bool_],
+    items: Items, groups: int, start_cost: float, slack: float, most_nodes: int, found: Sets
 ) -> tuple[float, float, int, int]:
     """Maximise φ(p(A)) − w(A) over sets A of items sorted by w/p, p > 0.
 
@@ -89,9 +75,7 @@ def branch_and_bound(
     keeps the last improvements), and the nodes visited. Of items with equal p only the cheapest
     can be in a best set, so leaving one out closes the rest of its group.
     """
-    n, keep = len(p), len(found)
-    sum_p, sum_w = np.zeros(n + 1), np.zeros(n + 1)
-    sum_p[1:], sum_w[1:] = np.cumsum(p), np.cumsum(w)
+    n, keep, group = len(items.p), len(found), items.group
     # closed[g]: whether group g is closed; closer[i]: the group that leaving out item i closed
     closed = np.zeros(groups, dtype=np.int64)
     closer = np.full(n, -1, dtype=np.int64)
@@ -110,23 +94,19 @@ def branch_and_bound(
                 continue
             nodes += 1
             if tied:
-                bound = relax(
-                    i, masses[depth], costs[depth], p, w, target, group, closed, a1, slope
-                )
+                bound = relax(items, i, masses[depth], costs[depth], closed)
             else:
-                bound = relax_by_sums(
-                    i, masses[depth], costs[depth], p, w, target, sum_p, sum_w, a1, slope
-                )
+                bound = relax_by_sums(items, i, masses[depth], costs[depth])
             if bound <= best + slack or nodes > most_nodes:
                 # the subtree is left out; its relaxation stays part of the bound
                 passed = max(passed, bound)
                 break
             chosen[depth] = i
-            masses[depth + 1] = masses[depth] + p[i]
-            costs[depth + 1] = costs[depth] + w[i]
+            masses[depth + 1] = masses[depth] + items.p[i]
+            costs[depth + 1] = costs[depth] + items.w[i]
             depth += 1
             i += 1
-            value = gain(masses[depth], a1, slope) - costs[depth]
+            value = gain(masses[depth], items.a1, items.slope) - costs[depth]
             if value > best:
                 best = value
                 row = count % keep

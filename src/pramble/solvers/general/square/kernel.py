@@ -1,6 +1,7 @@
 """Compiled local search over square matrices with two-valued columns; imported on first use."""
 
 import math
+from typing import NamedTuple
 
 from pramble.solvers.general.kernels import compiled, gain
 from pramble.solvers.general.patterns import Sets
@@ -10,114 +11,90 @@ SMALLEST = 1e-9
 PENALTY = 60.0
 
 
+class State(NamedTuple):
+    """A square matrix H and what follows from it, updated in place.
+
+    ``gram`` is H⁻¹ W H⁻ᵀ for the weight W of the queries; columns have weights ``theta``, released
+    ``shares`` per weight and ``gains``.
+    """
+
+    high: Sets
+    inverse: Floats
+    gram: Floats
+    theta: Floats
+    shares: Floats
+    gains: Floats
+    prior: Floats
+    a1: float
+    slope: float
+    floor: float
+
+
 @compiled
-def try_flip(
-    x: int,
-    j: int,
-    high: Sets,
-    inverse: Floats,
-    gram: Floats,
-    theta: Floats,
-    shares: Floats,
-    gains: Floats,
-    p: Floats,
-    a1: float,
-    slope: float,
-    floor: float,
-) -> tuple[float, float]:
+def try_flip(state: State, x: int, j: int) -> tuple[float, float]:
     """Return the variance after flipping category x in column j, and its rank-one factor.
 
     Infinite when the flipped matrix is singular or has a negative column; multiplied by a penalty
     when it carries less information than ``floor``.
     """
     # Sherman and Morrison: the inverse changes by factor · inverse[:, x] inverse[j, :]
-    step = -a1 if high[x, j] else a1
-    pivot = 1 + step * inverse[j, x]
+    step = -state.a1 if state.high[x, j] else state.a1
+    pivot = 1 + step * state.inverse[j, x]
     if abs(pivot) < 1e-10:
         return math.inf, 0.0
     factor = step / pivot
     total, information = 0.0, 0.0
-    for i in range(len(p)):
-        u = inverse[i, x]
-        weight = theta[i] - factor * u * theta[j]
+    gram = state.gram
+    for i in range(len(state.prior)):
+        u = state.inverse[i, x]
+        weight = state.theta[i] - factor * u * state.theta[j]
         if weight < SMALLEST:
             return math.inf, 0.0
         # the diagonal of the Gram matrix of the changed rows of the inverse
         square = gram[i, i] - 2 * factor * u * gram[i, j] + factor * factor * u * u * gram[j, j]
-        share = shares[i]
-        worth = gains[i]
+        share = state.shares[i]
+        worth = state.gains[i]
         if i == j:
-            share += step * p[x]
-            worth = gain((share - 1) / a1, a1, slope)
+            share += step * state.prior[x]
+            worth = gain((share - 1) / state.a1, state.a1, state.slope)
         total += share / weight * square
         information += weight * worth
-    if information < floor:
-        total *= 1 + PENALTY * (floor - information) / floor
+    if information < state.floor:
+        total *= 1 + PENALTY * (state.floor - information) / state.floor
     return total, factor
 
 
 @compiled
-def apply_flip(
-    x: int,
-    j: int,
-    factor: float,
-    high: Sets,
-    inverse: Floats,
-    gram: Floats,
-    theta: Floats,
-    shares: Floats,
-    gains: Floats,
-    p: Floats,
-    a1: float,
-    slope: float,
-) -> None:
+def flip(state: State, x: int, j: int, factor: float) -> None:
     """Flip, and update everything by rank one."""
-    n = len(p)
-    u = inverse[:, x].copy()
-    v = inverse[j, :].copy()
-    g = gram[:, j].copy()
-    corner = gram[j, j]
-    shares[j] += -a1 * p[x] if high[x, j] else a1 * p[x]
-    gains[j] = gain((shares[j] - 1) / a1, a1, slope)
-    high[x, j] = not high[x, j]
-    old = theta[j]
+    n = len(state.prior)
+    u = state.inverse[:, x].copy()
+    v = state.inverse[j, :].copy()
+    g = state.gram[:, j].copy()
+    corner = state.gram[j, j]
+    state.shares[j] += (-state.a1 if state.high[x, j] else state.a1) * state.prior[x]
+    state.gains[j] = gain((state.shares[j] - 1) / state.a1, state.a1, state.slope)
+    state.high[x, j] = not state.high[x, j]
+    old = state.theta[j]
     # row i of the inverse loses factor · u[i] · v, and the Gram matrix follows
     for i in range(n):
-        theta[i] -= factor * u[i] * old
+        state.theta[i] -= factor * u[i] * old
         for k in range(n):
-            inverse[i, k] -= factor * u[i] * v[k]
-            gram[i, k] += factor * (factor * corner * u[i] * u[k] - u[i] * g[k] - g[i] * u[k])
+            change = factor * corner * u[i] * u[k] - u[i] * g[k] - g[i] * u[k]
+            state.inverse[i, k] -= factor * u[i] * v[k]
+            state.gram[i, k] += factor * change
 
 
 @compiled
-def anneal(
-    high: Sets,
-    inverse: Floats,
-    gram: Floats,
-    theta: Floats,
-    shares: Floats,
-    gains: Floats,
-    p: Floats,
-    a1: float,
-    slope: float,
-    floor: float,
-    value: float,
-    rows: Integers,
-    columns: Integers,
-    luck: Floats,
-    heat: Floats,
-) -> float:
-    """Try the proposed flips in turn, accepting by Metropolis on the log of the variance."""
-    for t in range(len(rows)):
-        tried, factor = try_flip(
-            rows[t], columns[t], high, inverse, gram, theta, shares, gains, p, a1, slope, floor
-        )
+def anneal(state: State, value: float, flips: Integers, luck: Floats, heat: float) -> float:
+    """Try flips, pairs (x, j) in the rows of ``flips``; Metropolis on the log of the variance."""
+    for t in range(len(flips)):
+        x, j = flips[t]
+        tried, factor = try_flip(state, x, j)
         # worse flips pass with probability (value / tried)^(1/heat), none at heat 0
         if tried < value or (
-            heat[t] > 0 and tried < math.inf and luck[t] < (value / tried) ** (1 / heat[t])
+            heat > 0 and tried < math.inf and luck[t] < (value / tried) ** (1 / heat)
         ):
-            apply_flip(
-                rows[t], columns[t], factor, high, inverse, gram, theta, shares, gains, p, a1, slope
-            )
+            flip(state, x, j, factor)
             value = tried
     return value

@@ -111,35 +111,28 @@ class SquareSearch:
 
     def _batch(self, sets: Sets, temperature: float, rng: np.random.Generator, steps: int) -> Sets:
         """Run some proposals from exact matrices; all S² flips once when ``steps`` is 0."""
-        from pramble.solvers.general.square.kernel import PENALTY, anneal
+        from pramble.solvers.general.square.kernel import PENALTY, State, anneal
 
         S, gain = len(self.prior), self.gain
         high = sets.T.copy()
         patterns = 1 + gain.a1 * high
         inverse = np.linalg.inv(patterns)
         flat = rng.integers(0, S * S, steps) if steps else rng.permutation(S * S)
-        shares = self.prior @ patterns
-        theta = inverse.sum(axis=1)
-        gram = inverse @ self.weight @ inverse.T
-        gains = gain(sets @ self.prior)
-        value = float((shares / theta * np.diagonal(gram)).sum())
-        if (information := float(theta @ gains)) < self.floor:
-            value *= 1 + PENALTY * (self.floor - information) / self.floor
-        anneal(
-            high,
-            inverse,
-            gram,
-            theta,
-            shares,
-            gains,
-            self.prior,
-            gain.a1,
-            gain.slope,
-            self.floor,
-            value,
-            flat // S,
-            flat % S,
-            rng.random(len(flat)),
-            np.full(len(flat), temperature),
+        state = State(
+            high=high,
+            inverse=inverse,
+            gram=inverse @ self.weight @ inverse.T,
+            theta=inverse.sum(axis=1),
+            shares=self.prior @ patterns,
+            gains=gain(sets @ self.prior),
+            prior=self.prior,
+            a1=gain.a1,
+            slope=gain.slope,
+            floor=self.floor,
         )
+        value = float((state.shares / state.theta * np.diagonal(state.gram)).sum())
+        if (information := float(state.theta @ state.gains)) < self.floor:
+            value *= 1 + PENALTY * (self.floor - information) / self.floor
+        flips = np.column_stack(np.divmod(flat, S))
+        anneal(state, value, flips, rng.random(len(flat)), temperature)
         return np.asarray(high.T)
