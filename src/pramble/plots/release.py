@@ -29,7 +29,7 @@ def budget_chart(outcome: Any) -> str:
             for bar in bars:
                 bar.set(facecolor=VERMILION, edgecolor="white", hatch="////")
             axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
-        axes.set_yticks(places, shortened(names))
+        axes.set_yticks(places, shorten(names))
         axes.set_xlabel("α")
         axes.grid(visible=False, axis="y")
         return to_svg(figure, name="budget", description="α spent on each column and on its prior")
@@ -49,7 +49,7 @@ def matrix_chart(column: Any) -> str | None:
         axes.invert_yaxis()
         if max(rows, columns) <= MOST_ANNOTATED:
             annotate(axes, matrix)
-        outputs = shortened(column.mechanism.outputs, most=16)
+        outputs = shorten(column.mechanism.outputs, most=16)
         turned = sum(map(len, outputs)) > 75
         axes.set_xticks(
             range(columns),
@@ -57,7 +57,7 @@ def matrix_chart(column: Any) -> str | None:
             rotation=45 if turned else 0,
             ha="right" if turned else "center",
         )
-        axes.set_yticks(range(rows), shortened(column.categories))
+        axes.set_yticks(range(rows), shorten(column.categories))
         axes.set_xlabel("released value")
         axes.set_ylabel("true value")
         axes.tick_params(length=0)
@@ -87,9 +87,7 @@ def frequency_chart(column: Any) -> str | None:
         figure = new_figure(height=1.0 + 0.3 * len(shown))
         axes = figure.subplots()
         draw_frequencies(axes, column, shown)
-        axes.set_yticks(
-            np.arange(len(shown))[::-1], shortened([column.categories[i] for i in shown])
-        )
+        axes.set_yticks(np.arange(len(shown))[::-1], shorten([column.categories[i] for i in shown]))
         axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         axes.set_xlim(left=0)
         axes.grid(visible=False, axis="y")
@@ -145,7 +143,7 @@ def positions(values: Sequence[float]) -> list[int]:
     return [int(i) for i in np.argsort(-np.array(values), kind="stable")[:MOST_ROWS]]
 
 
-def shortened(labels: Sequence[Any], most: int = 26) -> list[str]:
+def shorten(labels: Sequence[Any], most: int = 26) -> list[str]:
     """Return labels as text that fits beside a chart; a missing value says so."""
     texts = ["(missing)" if label is None else str(label) for label in labels]
     return [text if len(text) <= most else text[: most - 1] + "…" for text in texts]
