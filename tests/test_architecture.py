@@ -221,5 +221,14 @@ def test_the_comparison_rule_would_catch_a_loose_comparison(tmp_path):
     assert list(comparison_statements(loose)) == [2, 3]
 
 
+def test_what_the_fast_tests_leave_out_exists():
+    lines = (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        path, _, test = line.partition("::")
+        if not line.startswith("#"):
+            assert (ROOT / path).exists(), line
+            assert not test or f"def {test}" in (ROOT / path).read_text(encoding="utf-8"), line
+
+
 def test_the_layer_list_is_ordered_from_top_to_bottom():
     assert all(not upper & lower for upper, lower in pairwise(LAYERS))
