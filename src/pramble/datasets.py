@@ -26,6 +26,7 @@ LEVEL_TOTAL = 2**16
 NOT_APPLICABLE = "Not applicable"
 AGES, EDUCATION = (tuple(NEW_YORK_2000[name]) for name in ("AGE", "EDUC"))
 # Ownership and mortgage are one variable of the model: only owners have a mortgage or none.
+TENURE_COLUMNS = ("OWNERSHP", "MORTGAGE")
 TENURES = (
     (NOT_APPLICABLE, NOT_APPLICABLE),
     ("Owned", "Free and clear"),
@@ -34,7 +35,7 @@ TENURES = (
 )
 VARIABLES: Mapping[str, tuple[Any, ...]] = {
     "TENURE": TENURES,
-    **{name: tuple(levels) for name, levels in list(NEW_YORK_2000.items())[2:]},
+    **{name: tuple(NEW_YORK_2000[name]) for name in NEW_YORK_2000 if name not in TENURE_COLUMNS},
     "MARST": ("Married", "Separated", "Divorced", "Widowed", "Never married"),
 }
 
@@ -174,7 +175,7 @@ def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
     for name, cumulative in levels.items():
         codes = _draw(cumulative, at, rng)
         if name == "TENURE":
-            for place, column in enumerate(("OWNERSHP", "MORTGAGE")):
+            for place, column in enumerate(TENURE_COLUMNS):
                 labels = list(dict.fromkeys(pair[place] for pair in TENURES))
                 recode = np.array([labels.index(p[place]) for p in TENURES], dtype=np.int8)
                 columns[column] = pa.DictionaryArray.from_arrays(recode[codes], labels)

@@ -1,7 +1,6 @@
-"""The objects of the source paper, under clear names and with its errata mended.
+r"""The feasible set of uniform rows: its constraints, its vertices, and the closed forms on it.
 
-The paper is F. Ayed, M. Battiston and F. Camerlenghi, *An information theoretic approach to post
-randomization methods under differential privacy* (Statistics and Computing, 2020).
+:mod:`pramble.paper` offers these to the reader of the paper.
 """
 
 import math

@@ -66,6 +66,25 @@ def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
 
 
 @compiled
+def note_set(row: Sets, members: Integers) -> None:
+    """Write a set into a row."""
+    row[:] = False
+    for j in members:
+        row[j] = True
+
+
+@compiled
+def leave_out(item: int, group: Integers, closed: Integers, closer: Integers) -> None:
+    """Open again what was closed below an item, and close the item's own group."""
+    for j in range(item + 1, len(closer)):
+        if closer[j] >= 0:
+            closed[closer[j]] = 0
+            closer[j] = -1
+    closer[item] = group[item]
+    closed[group[item]] = 1
+
+
+@compiled
 def branch_and_bound(
     items: Items, groups: int, start_cost: float, slack: float, most_nodes: int, found: Sets
 ) -> tuple[float, float, int, int]:
@@ -109,10 +128,7 @@ def branch_and_bound(
             value = gain(masses[depth], items.a1, items.slope) - costs[depth]
             if value > best:
                 best = value
-                row = count % keep
-                found[row, :] = False
-                for j in range(depth):
-                    found[row, chosen[j]] = True
+                note_set(found[count % keep], chosen[:depth])
                 count += 1
         if depth == 0:
             break
@@ -121,11 +137,5 @@ def branch_and_bound(
         last = chosen[depth]
         i = last + 1
         if tied:
-            # what was closed below the item opens again; leaving it out closes its own group
-            for j in range(i, n):
-                if closer[j] >= 0:
-                    closed[closer[j]] = 0
-                    closer[j] = -1
-            closer[last] = group[last]
-            closed[group[last]] = 1
+            leave_out(last, group, closed, closer)
     return best, max(best, passed), count, nodes
