@@ -162,7 +162,9 @@ ledger = Ledger(sys.argv[1])
 print("ready", flush=True)
 for _ in range(int(sys.argv[2])):
     try:
-        ledger.confirm(ledger.enter("x", RecordPrivacy(Fraction(1, 8)), columns=["a"], target="", budget=RecordPrivacy(Fraction(5))))
+        limit = RecordPrivacy(Fraction(5))
+        spent = RecordPrivacy(Fraction(1, 8))
+        ledger.confirm(ledger.enter("x", spent, columns=["a"], target="", budget=limit))
     except PrivacyError:
         pass
 """

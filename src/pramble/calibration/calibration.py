@@ -84,7 +84,7 @@ class Calibration:
 
     def plot(self) -> "Figure":
         """Return a figure of risk and information against α, with the target and the choice."""
-        from pramble.calibration.plot import plot_calibration
+        from pramble.plots.calibration import plot_calibration
 
         return plot_calibration(self)
 

@@ -65,5 +65,4 @@ def write_plot(comparison: "Comparison", pareto: "Pareto", target: Path) -> None
     """Write the figure in the format that the file's name says."""
     import pramble
 
-    figure = pramble.plot_tradeoff(comparison, pareto)
-    figure.savefig(target)
+    pramble.plot_tradeoff(comparison, pareto).savefig(target)
