@@ -9,6 +9,11 @@ import pytest
 import pramble
 
 PINNED = {
+    "Branch",
+    "Guarantee",
+    "Plan",
+    "Progress",
+    "Reading",
     "Assessment",
     "Calibration",
     "Certificate",

@@ -93,6 +93,12 @@ class Progress:
         Rows done so far, where rows are what is worked on.
     figures : mapping
         Figures on the way, such as the ``value`` and ``bound`` of a design.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.Progress("writing", 0.25, seconds=2.0).seconds_left
+    6.0
     """
 
     what: str

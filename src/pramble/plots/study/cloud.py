@@ -26,9 +26,7 @@ def draw_cloud(
     jitter = np.linspace(-0.25, 0.25, repetitions)[:, None]
     cloud = (places + jitter).ravel(), estimates.ravel()
     axes.plot(*cloud, ".", color=BLUE, markeredgewidth=0, label="one release", **dots)
-    axes.plot(
-        places, estimates.mean(axis=0), "-", color=VERMILION, linewidth=1.2, label="mean"
-    )
+    axes.plot(places, estimates.mean(axis=0), "-", color=VERMILION, linewidth=1.2, label="mean")
     axes.plot(
         places,
         truth,

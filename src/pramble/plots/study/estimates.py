@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-
 def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw one figure a scenario."""
     with house_style():

@@ -63,7 +63,9 @@ def draw_shares(data: Any) -> Figure:
         axes.set_xlim(0, 1.06)
         in_percent(axes.xaxis)
         axes.set_xticks([0, 0.5, 1])
-    panels[0].set_yticks(range(len(names)), [f"{data.words[n]} ({len(data.margins[n])})" for n in names])
+    panels[0].set_yticks(
+        range(len(names)), [f"{data.words[n]} ({len(data.margins[n])})" for n in names]
+    )
     panels[0].invert_yaxis()
     shared_legend(figure, panels[0])
     return figure
@@ -80,7 +82,9 @@ def draw_matrices(data: Any, alpha: float) -> Figure:
     for kind, first in (("information", 0), ("estimation", bands)):
         cells = grid[first : first + bands].ravel()
         for axes, name in zip(cells, names, strict=False):
-            image = draw_matrix(axes, data.best(name, alpha, design=kind).matrix, name=data.words[name])
+            image = draw_matrix(
+                axes, data.best(name, alpha, design=kind).matrix, name=data.words[name]
+            )
         for axes in cells[len(names) :]:
             axes.set_visible(False)
         cells[0].set_ylabel(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-
 def pictures(data: Any) -> tuple[Picture, ...]:
     """Draw the estimates at each keep probability, and the information over all of them."""
     repetitions = len(data.panels[0].estimates)
@@ -58,9 +57,7 @@ def draw_estimates(data: Any) -> Figure:
 
 def draw_panel(axes: Axes, panel: Any, *, data: Any) -> None:
     """Draw the estimates at one keep probability."""
-    draw_cloud(
-        axes, panel.estimates, data.prior, first=0, diamond=5, alpha=0.5, markersize=3.6
-    )
+    draw_cloud(axes, panel.estimates, data.prior, first=0, diamond=5, alpha=0.5, markersize=3.6)
     note = " (end point)" if panel.end_point else "" if panel.satisfies else " (not private)"
     axes.set_title(f"q = {panel.q:.7g}{note}", loc="center", fontsize=7.5)
     axes.set_xticks([0, 1], data.labels)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.plots.images import Picture
-from pramble.plots.style import BLACK, SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
+from pramble.plots.style import (
+    BLACK,
+    SERIES,
+    WIDTH,
+    house_style,
+    in_percent,
+    new_figure,
+    shared_legend,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
