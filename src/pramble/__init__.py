@@ -46,7 +46,7 @@ from pramble.releasing.opening import Release, open_release
 from pramble.report.verb import release
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
-from pramble.risk.membership import Membership
+from pramble.risk.models.membership import Membership
 from pramble.solvers.design import design
 from pramble.solvers.paper import (
     keep_levels,

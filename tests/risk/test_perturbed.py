@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.risk.alone import missed_by_pairs, missed_by_series
+from pramble.risk.after.alone import by_pairs, by_series
+from pramble.risk.after.perturbed import match_probability, risk_after
+from pramble.risk.after.readings import key_operators
 from pramble.risk.cells import cross_classify
-from pramble.risk.laws import laws_of
-from pramble.risk.loglinear import SupportFit
 from pramble.risk.measures import match_risk
-from pramble.risk.perturbed import match_probability, risk_after
+from pramble.risk.models.loglinear import ListedMeans
 
 SHAPE = (3, 4)
 CELLS = np.array(list(product(*map(range, SHAPE))), dtype=np.int32)
@@ -39,7 +39,7 @@ def every_cell():
 
 
 def known_model(table):
-    return SupportFit(table.shape, CELLS, FRACTION * RATES, (), 0, 0.0)
+    return ListedMeans(table.shape, CELLS, FRACTION * RATES, (), 0, 0.0)
 
 
 def full_matrix(plan):
@@ -66,12 +66,12 @@ def simulate_attack(plan, *, rounds, rng):
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_record_risks_are_what_the_attack_attains(plan):
-    table = cross_classify(every_cell(), ["a", "b"])
+    table = cross_classify(every_cell(), ["a", "b"]).table
     left = risk_after(
         table,
         known_model(table),
         fraction=np.full(len(RATES), FRACTION),
-        laws=laws_of(plan, table),
+        operators=key_operators(plan, table),
     )
     worth = simulate_attack(plan, rounds=6000, rng=np.random.default_rng(5))
     naive = match_risk((1 - FRACTION) * RATES)
@@ -90,10 +90,12 @@ def test_tau_after_is_the_expected_yield_of_the_attack_given_the_file(plan):
     rng = np.random.default_rng(6)
     f = rng.poisson(FRACTION * RATES) + np.array([1, 0, 2] * 4)
     rows = np.repeat(CELLS, f, axis=0)
-    table = cross_classify({"a": rows[:, 0].tolist(), "b": rows[:, 1].tolist()}, ["a", "b"])
+    table = cross_classify({"a": rows[:, 0].tolist(), "b": rows[:, 1].tolist()}, ["a", "b"]).table
     assert table.shape == SHAPE
     fraction = np.full(len(table.counts), FRACTION)
-    left = risk_after(table, known_model(table), fraction=fraction, laws=laws_of(plan, table))
+    left = risk_after(
+        table, known_model(table), fraction=fraction, operators=key_operators(plan, table)
+    )
     M = full_matrix(plan)
     yields = []
     for _ in range(6000):
@@ -185,7 +187,7 @@ def test_values_the_mechanism_does_not_know_are_refused():
     a = pramble.assess({"a": ["x", "y", "z"]}, ["a"], population_size=9, model="independence")
     with pytest.raises(InvalidPlan, match="does not know 'z'"):
         a.after({"a": pramble.randomized_response(["x", "y"], 1.0)})
-    with pytest.raises(InvalidPlan, match="'a' has float"):
+    with pytest.raises(InvalidPlan, match="'a' has a float"):
         a.after({"a": 0.5})
     none = pramble.assess({"a": ["x", "y", "z"]}, ["a"], model="none")
     with pytest.raises(InvalidInput, match="needs a model"):
@@ -210,23 +212,23 @@ def test_mechanisms_over_more_values_and_other_outputs():
 def test_pairs_series_and_brute_force_agree_on_who_is_left_alone(seed, alpha):
     rng = np.random.default_rng(seed)
     data = {key: rng.integers(0, size, 60) for key, size in zip("abc", (3, 4, 2), strict=True)}
-    table = cross_classify(data, list("abc"))
+    table = cross_classify(data, list("abc")).table
     general = pramble.Mechanism.from_matrix(rng.dirichlet(np.ones(4), 4))
-    laws = laws_of({"a": pramble.randomized_response(3, alpha), "b": general}, table)
-    block = table.classes[:, 2].astype(np.int64)
+    operators = key_operators({"a": pramble.randomized_response(3, alpha), "b": general}, table)
+    block = table.cells[:, 2].astype(np.int64)
     expected = []
     for j in range(len(table.counts)):
         chance = 1.0
         for k in range(len(table.counts)):
             if k != j and block[k] == block[j]:
                 move = math.prod(
-                    law.dense()[table.classes[k, axis], table.classes[j, axis]]
-                    for axis, law in laws.items()
+                    law.dense()[table.cells[k, axis], table.cells[j, axis]]
+                    for axis, law in operators.items()
                 )
                 chance *= (1 - move) ** table.counts[k]
         expected.append(chance)
-    np.testing.assert_allclose(missed_by_pairs(table, laws, block), expected, rtol=1e-12)
-    np.testing.assert_allclose(missed_by_series(table, laws, block), expected, rtol=1e-8)
+    np.testing.assert_allclose(by_pairs(table, operators, block), expected, rtol=1e-12)
+    np.testing.assert_allclose(by_series(table, operators, block), expected, rtol=1e-8)
 
 
 def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
@@ -237,15 +239,15 @@ def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
     plan["c"] = pramble.randomized_response(8, 2.0)
     calls = []
     monkeypatch.setattr(
-        "pramble.risk.alone.missed_by_series",
-        lambda *args: calls.append(1) or missed_by_series(*args),
+        "pramble.risk.after.alone.by_series",
+        lambda *args: calls.append(1) or by_series(*args),
     )
-    by_series = a.after(plan)
+    series = a.after(plan)
     assert calls
-    monkeypatch.setattr("pramble.risk.alone.LARGEST_GRID", 0)
-    by_pairs = a.after(plan)
-    assert by_series.tau2 == pytest.approx(by_pairs.tau2, rel=1e-8)
-    monkeypatch.setattr("pramble.risk.alone.MOST_PAIRS", 1000)
+    monkeypatch.setattr("pramble.risk.after.alone.LARGEST_GRID", 0)
+    pairs = a.after(plan)
+    assert series.tau2 == pytest.approx(pairs.tau2, rel=1e-8)
+    monkeypatch.setattr("pramble.risk.after.alone.MOST_PAIRS", 1000)
     with pytest.raises(InvalidInput, match="randomise fewer keys"):
         a.after(plan)
 

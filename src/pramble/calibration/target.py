@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pramble.errors import InvalidInput
 from pramble.information.fisher import estimation_variance
-from pramble.risk.perturbed import RiskAfter
+from pramble.risk.after.perturbed import RiskAfter
 from pramble.solvers.result import Design
+from pramble.values import value
 
 MEASURES = {
     "tau1": "expected released uniques that are unique in the population and stand on their cell",
@@ -18,7 +18,7 @@ MEASURES = {
 }
 
 
-@dataclass(frozen=True)
+@value
 class Target:
     """A measure that must be at most a given value.
 

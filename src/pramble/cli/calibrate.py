@@ -19,7 +19,7 @@ from pramble.cli.assess import (
     Weights,
 )
 from pramble.cli.console import answers, messages, print_json
-from pramble.cli.fitting_progress import fitting_progress
+from pramble.cli.progress import shown_progress
 from pramble.cli.risk_options import margins, names, rules
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def calibrate(
     """
     import pramble
 
-    with fitting_progress() as progress:
+    with shown_progress() as progress:
         k = pramble.calibrate(
             file,
             names(keys),

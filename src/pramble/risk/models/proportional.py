@@ -1,25 +1,22 @@
 """Iterative proportional fitting over an explicit list of cells."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab
 from pramble.errors import NotConverged
-from pramble.risk.cells import CrossClassification
-from pramble.risk.support import Codes, Margin
-from pramble.values import Floats
+from pramble.risk.models.base import Codes, Margin
+from pramble.values import Clock, Floats, value
 
-Progress = Callable[[str, float], None]
-"""Called with what is being done and the share that is done, from 0 to 1."""
 TOLERANCE = 1e-8
 CLOSE = 0.01
 SWEEPS = 2000
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Fitted means over the cells, with how many sweeps it took and how far margins are off."""
+@value(eq=False)
+class Scaled:
+    """Means that were scaled to margins, in how many sweeps, and how far margins are off."""
 
     means: Floats
     sweeps: int
@@ -27,14 +24,14 @@ class Fitted:
 
 
 def proportional_fit(
-    table: CrossClassification,
+    table: Crosstab,
     cells: Codes,
     *,
     margins: Sequence[Margin],
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
-    progress: Progress | None = None,
-) -> Fitted:
+    clock: Clock | None = None,
+) -> Scaled:
     r"""Return the maximum likelihood means of a log-linear Poisson model over the cells.
 
     .. math:: \max_\mu \sum_k f_k \log\mu_k - \mu_k, \qquad
@@ -47,16 +44,16 @@ def proportional_fit(
 
     Parameters
     ----------
-    table : CrossClassification
+    table : Crosstab
     cells : (K, d) array
         The possible cells; all others are structural zeros.
     margins : sequence of tuples of axes
     start : (K,) array, optional
         Means inside the model to start from; 1 unless given.
     """
-    from pramble.risk.fitting_kernels import sweep
+    from pramble.risk.models.proportional_kernels import sweep
 
-    totals = [table.margin(margin) for margin in margins]
+    totals = [table.array(axes=margin) for margin in margins]
     index = np.stack(
         [
             np.ravel_multi_index(cells[:, list(margin)].T, total.shape).astype(np.int32)
@@ -71,12 +68,12 @@ def proportional_fit(
     for done in range(1, SWEEPS + 1):
         deviation = sweep(means, index, targets, starts)
         if deviation <= allowed:
-            return Fitted(means, done, deviation)
+            return Scaled(means, done, deviation)
         first = first or deviation
-        if progress is not None:
-            progress("fitting", _share(first, deviation, allowed))
+        if clock is not None:
+            clock.tell("fitting", _share(first, deviation, allowed))
     if deviation <= CLOSE:
-        return Fitted(means, SWEEPS, deviation)
+        return Scaled(means, SWEEPS, deviation)
     raise NotConverged(
         f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "
         f"sweeps it is off by {deviation:.3g}. Drop an interaction, or merge rare levels."
