@@ -1,6 +1,8 @@
 """Risk after randomisation, by carrying out the attack: link a release to its population."""
 
 import math
+import time
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidInput, InvalidPlan
+from pramble.mechanisms.operators.uniform import UniformAlgebra, UniformOperator
 from pramble.risk.after.alone import by_pairs, by_series
 from pramble.risk.after.perturbed import match_probability, risk_after
 from pramble.risk.after.readings import key_operators
@@ -266,3 +269,52 @@ def test_renaming_or_permuting_labels_does_not_hide_risk():
     kept = a.after({"b": pramble.keep_probabilities([0.9, 0.9])})
     flipped = a.after({"b": pramble.keep_probabilities([0.1, 0.1])})
     assert flipped.tau2 == pytest.approx(kept.tau2, rel=1e-9)
+
+
+def test_rows_that_rather_leave_are_read_from_where_they_go():
+    """Keep below off: a permuted reading serves an intruder better, with any number of values."""
+    rng = np.random.default_rng(15)
+    table = cross_classify({"a": rng.integers(0, 4, 40)}, ["a"]).table
+    shy = pramble.keep_probabilities([0.1, 0.1, 0.1, 0.1])
+    np.testing.assert_allclose(key_operators({"a": shy}, table)[0].diagonal, 0.3)
+    bold = pramble.keep_probabilities([0.3, 0.3, 0.3, 0.3])
+    np.testing.assert_allclose(key_operators({"a": bold}, table)[0].diagonal, 0.3)
+
+
+def test_plans_of_branches_or_blocks_are_refused():
+    a = pramble.assess({"a": [0, 1], "b": [0, 1]}, ["a", "b"], population_size=9)
+    m = pramble.randomized_response(2, 1.0)
+    half = pramble.Branch(share=Fraction(1, 2), blocks={"a": m})
+    other = pramble.Branch(share=Fraction(1, 2), blocks={"b": m})
+    for plan in (
+        pramble.Plan({("a", "b"): pramble.product([m, m])}),
+        pramble.Plan(branches=[half, other]),
+    ):
+        with pytest.raises(InvalidPlan, match="one branch with single columns"):
+            a.after(plan)
+    assert a.after(pramble.Plan({"a": m})).tau2 == a.after({"a": m}).tau2
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a", "b"], ["a", "b", "c"]])
+def test_uniform_rows_of_very_many_levels_build_nothing_dense(columns, monkeypatch):
+    S = 100_000
+    codes = np.arange(S)
+    data = {"a": codes, "b": codes % 3, "c": np.zeros(S, dtype=int)}
+    keys = ["a", "b", "c"]
+    a = pramble.assess(data, keys, population_size=10 * S, model="independence")
+    sizes = {"a": S, "b": 3, "c": 2}
+    plan = {name: pramble.randomized_response(sizes[name], 5.0) for name in columns}
+
+    def refuse(self):
+        raise AssertionError("a dense matrix was built")
+
+    monkeypatch.setattr(UniformAlgebra, "dense", refuse)
+    monkeypatch.setattr(UniformOperator, "dense", refuse)
+    monkeypatch.setattr("pramble.risk.after.alone.MOST_PAIRS", 10**12)
+    start = time.process_time()
+    if len(columns) > 1:  # two by two, in a sample of the classes
+        few = {name: values[::50] for name, values in data.items()}
+        a = pramble.assess(few, keys, population_size=10 * S, model="independence")
+    left = a.after(plan)
+    assert time.process_time() - start < 60
+    assert 0 < left.tau2 < a.tau2
