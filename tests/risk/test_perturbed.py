@@ -14,11 +14,11 @@ import pramble
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.operators.uniform import UniformAlgebra, UniformOperator
 from pramble.risk.after.alone import by_pairs, by_series
-from pramble.risk.after.perturbed import match_probability, risk_after
+from pramble.risk.after.perturbed import risk_after
 from pramble.risk.after.readings import key_operators
 from pramble.risk.cells import cross_classify
 from pramble.risk.measures import match_risk
-from pramble.risk.models.loglinear import ListedMeans
+from pramble.risk.models.listed import ListedMeans
 
 SHAPE = (3, 4)
 CELLS = np.array(list(product(*map(range, SHAPE))), dtype=np.int32)
@@ -166,24 +166,6 @@ def test_two_columns_one_of_them_still_is_one_column(seed, alpha):
     assert one.tau1 == pytest.approx(two.tau1, rel=1e-9, abs=1e-300)
     assert one.tau2 == pytest.approx(two.tau2, rel=1e-9)
     np.testing.assert_allclose(one.records["r2"], two.records["r2"], rtol=1e-9)
-
-
-def test_the_match_probability_given_the_population_by_simulation():
-    rng = np.random.default_rng(8)
-    F = np.array([1, 2, 5, 10])
-    m = pramble.keep_probabilities([0.5, 0.7, 0.6, 0.8])
-    fraction = 0.4
-    stated = match_probability(F, m, fraction)
-    hits, tries = np.zeros(4), np.zeros(4)
-    for _ in range(20_000):
-        f = rng.binomial(F, fraction)
-        moved = np.stack([rng.multinomial(f[k], m.matrix[k]) for k in range(4)])
-        alone = moved.sum(axis=0) == 1
-        tries += alone
-        hits += alone * np.diagonal(moved) / F
-    error = np.sqrt(stated / tries)
-    assert (np.abs(hits / tries - stated) < 4.5 * error).all()
-    assert (np.abs(hits / tries - np.diagonal(m.matrix) / F) > 4.5 * error)[1:3].all()
 
 
 def test_values_the_mechanism_does_not_know_are_refused():

@@ -18,6 +18,11 @@ MEASURES = {
 }
 
 
+def list_measures() -> str:
+    """Return the measures with what they are, for help pages."""
+    return "; ".join(f"{name}: {words}" for name, words in MEASURES.items())
+
+
 @value
 class Target:
     """A measure that must be at most a given value.

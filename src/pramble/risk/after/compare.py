@@ -76,16 +76,11 @@ class PlanComparison:
         """One sentence on which plan is better by τ2 left and information kept."""
         safest = min(self.plans, key=lambda plan: (plan.tau2, -plan.kept))
         richest = max(self.plans, key=lambda plan: (plan.kept, -plan.tau2))
-        risk = f"τ2 {safest.tau2:.3g} of {self.before_tau2:.3g}"
-        if safest is richest:
-            return (
-                f"{safest.name} leaves the least risk ({risk}) and keeps the most information "
-                f"({safest.kept:.0%})."
-            ).replace("%", " %")
+        link = " and" if safest is richest else f"; {richest.name}"
         return (
-            f"{safest.name} leaves the least risk ({risk}); {richest.name} keeps the most "
-            f"information ({richest.kept:.0%})."
-        ).replace("%", " %")
+            f"{safest.name} leaves the least risk (τ2 {safest.tau2:.3g} of {self.before_tau2:.3g})"
+            f"{link} keeps the most information ({100 * richest.kept:.0f} %)."
+        )
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain data for JSON."""

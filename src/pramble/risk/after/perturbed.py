@@ -7,10 +7,8 @@ keys are the released ones. M is the plan's matrix over the cells: the product o
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pramble.data.crosstab import Crosstab
-from pramble.mechanisms.base import Mechanism
 from pramble.risk.after.alone import expected_alone
 from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
 from pramble.risk.models.base import CellMeans, Operators
@@ -85,23 +83,3 @@ def risk_after(
         float(alone @ match_risk(unsampled, table.counts)),
         record_array(by_record(table, per_class)),
     )
-
-
-def match_probability(population: ArrayLike, mechanism: Mechanism, fraction: float) -> Floats:
-    r"""Return P(a match on j is right) when the population counts F are known.
-
-    .. math:: \frac{M_{jj}/(1-\pi M_{jj})}{\sum_k F_k M_{kj}/(1-\pi M_{kj})}
-
-    (Shlomo and Skinner 2010): the chance that a record which is unique on j in a release of a
-    Bernoulli sample belongs to a given member of cell j. Cells are the mechanism's categories.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> m = pramble.randomized_response(2, 1.0)
-    >>> match_probability([1, 9], m, 0.1).round(4)
-    array([0.2408, 0.1069])
-    """
-    counts = np.asarray(population, dtype=np.float64)
-    odds = mechanism.operator.entrywise(lambda m: m / (1 - fraction * m))
-    return np.asarray(odds.diagonal / odds.apply(counts), dtype=np.float64)

@@ -3,11 +3,9 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput, NotConverged
 from pramble.risk.models.base import Codes, FittedModel, RiskModel, Sample
@@ -109,30 +107,26 @@ class Membership(RiskModel):
         )
 
 
-@dataclass
 class Chain:
-    """The state of one chain."""
+    """The state of one chain: profiles z, the law of memberships, level probabilities."""
 
-    model: Membership
-    codes: Codes
-    shape: tuple[int, ...]
-    rules: Sequence[Forbidden]
-    rng: np.random.Generator
-    possible: float = 1.0
-    z: NDArray[np.int16] = field(init=False)
-    alpha: Floats = field(init=False)
-    levels: Floats = field(init=False)
-    masks: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        K = self.model.profiles
-        self.masks = np.ones((len(self.rules), len(self.shape), max(self.shape)), dtype=bool)
-        for number, rule in enumerate(self.rules):
+    def __init__(
+        self,
+        model: Membership,
+        codes: Codes,
+        shape: tuple[int, ...],
+        rules: Sequence[Forbidden],
+        rng: np.random.Generator,
+    ) -> None:
+        self.model, self.codes, self.rules, self.rng = model, codes, rules, rng
+        K, self.possible = model.profiles, 1.0
+        self.masks = np.ones((len(rules), len(shape), max(shape)), dtype=bool)
+        for number, rule in enumerate(rules):
             for axis, mask in rule.masks.items():
                 self.masks[number, axis, : len(mask)] = mask
-        self.z = self.rng.integers(0, K, self.codes.shape).astype(np.int16)
+        self.z = rng.integers(0, K, codes.shape).astype(np.int16)
         self.alpha = np.full(K, 1 / K)
-        used = np.arange(max(self.shape)) < np.array(self.shape)[:, None]
+        used = np.arange(max(shape)) < np.array(shape)[:, None]
         self.levels = self._dirichlet(np.where(used[:, :, None], 1.0, 0.0) * np.ones(K))
 
     def sweep(self) -> None:

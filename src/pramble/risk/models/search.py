@@ -2,19 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from pramble.data.crosstab import Crosstab
-from pramble.risk.models.base import Codes, FittedModel, Margin, RiskModel, Sample
-from pramble.risk.models.criteria import FitCriteria, fit_criteria
-from pramble.risk.models.loglinear import counts_over, fit_independence, fit_listed, maximal
-from pramble.risk.models.proportional import proportional_fit
+from pramble.risk.models.base import FittedModel, Margin, RiskModel, Sample
+from pramble.risk.models.criteria import FitCriteria
+from pramble.risk.models.listed import ListedMeans, proportional_fit
+from pramble.risk.models.loglinear import fit_independence, maximal
 from pramble.risk.models.support import possible_cells
-from pramble.values import Floats, value
+from pramble.values import value
 
 SMALL = 1.0
 LARGEST_ORDER = 3
@@ -53,10 +52,12 @@ class Search(RiskModel):
                 taken += 1
                 sample.clock.tell("searching", 0.9 * (1 - math.exp(-taken / 20)))
         z1, z2 = best.criteria.standardised
-        last = replace(sample, clock=sample.clock.part(0.9, 0.1))
-        means = fit_listed(last, best.cells, margins=best.margins, start=best.means)
+        means = best.means
+        last = sample.clock.part(0.9, 0.1)
         return FittedModel(
-            means,
+            proportional_fit(
+                sample.table, means.cells, margins=means.margins, start=means.values, clock=last
+            ),
             f"{why}: B1/√v1 = {z1:.2f} and B2/√v2 = {z2:.2f}, after adding {taken} interactions to "
             "independence",
         )
@@ -64,12 +65,9 @@ class Search(RiskModel):
 
 @value(eq=False)
 class Step:
-    """A model on the way: its margins, the cells it spans, their means and counts."""
+    """A model on the way, and how well it fits."""
 
-    margins: tuple[Margin, ...]
-    cells: Codes
-    means: Floats
-    counts: Floats
+    means: ListedMeans
     criteria: FitCriteria
 
     @property
@@ -84,19 +82,19 @@ def first_step(sample: Sample) -> Step:
     margins = maximal([], dimension=len(table.columns))
     cells = possible_cells(table, margins, rules=sample.rules)
     if sample.rules:
-        means = proportional_fit(table, cells, margins=margins, tolerance=LOOSE).means
+        means = proportional_fit(table, cells, margins=margins, tolerance=LOOSE)
     else:
-        means = fit_independence(table).means(cells)
-    counts = counts_over(cells, table)
-    return Step(margins, cells, means, counts, fit_criteria(counts, means, sample.fraction))
+        closed = fit_independence(table).means(cells)
+        means = ListedMeans(table.shape, cells, closed, margins, 0, 0.0)
+    return Step(means, means.criteria(table, sample.fraction))
 
 
 def most_missed(table: Crosstab, step: Step) -> Margin | None:
     """Return the interaction with the largest G² − 2 df; None when none is positive."""
     for order in range(2, LARGEST_ORDER + 1):
         gains = {
-            margin: gain(table, step, margin)
-            for margin in candidates(step.margins, len(table.columns), order)
+            margin: gain(table, step.means, margin)
+            for margin in candidates(step.means.margins, len(table.columns), order)
         }
         if gains:
             margin = max(gains, key=lambda key: gains[key])
@@ -118,11 +116,11 @@ def candidates(margins: Sequence[Margin], dimension: int, order: int) -> list[Ma
     ]
 
 
-def gain(table: Crosstab, step: Step, margin: Margin) -> float:
+def gain(table: Crosstab, means: ListedMeans, margin: Margin) -> float:
     """Return G² − 2 df over a margin."""
     observed = table.array(axes=margin)
-    index = np.ravel_multi_index(step.cells[:, list(margin)].T, observed.shape)
-    fitted = np.bincount(index, weights=step.means, minlength=observed.size)
+    index = np.ravel_multi_index(means.cells[:, list(margin)].T, observed.shape)
+    fitted = np.bincount(index, weights=means.values, minlength=observed.size)
     seen = observed.ravel() > 0
     counts = observed.ravel()[seen]
     deviance = 2 * float((counts * np.log(counts / fitted[seen])).sum())
@@ -132,12 +130,13 @@ def gain(table: Crosstab, step: Step, margin: Margin) -> float:
 
 def add_margin(sample: Sample, step: Step, margin: Margin) -> Step:
     """Return the model with one interaction more."""
-    table = sample.table
-    margins = maximal([*step.margins, margin], dimension=len(table.columns))
-    positive = table.array(axes=margin) > 0
-    keep = positive[tuple(step.cells[:, list(margin)].T)]
-    cells, counts = np.ascontiguousarray(step.cells[keep]), step.counts[keep]
+    table, before = sample.table, step.means
+    keep = (table.array(axes=margin) > 0)[tuple(before.cells[:, list(margin)].T)]
     means = proportional_fit(
-        table, cells, margins=margins, start=step.means[keep], tolerance=LOOSE
-    ).means
-    return Step(margins, cells, means, counts, fit_criteria(counts, means, sample.fraction))
+        table,
+        np.ascontiguousarray(before.cells[keep]),
+        margins=maximal([*before.margins, margin], dimension=len(table.columns)),
+        start=before.values[keep],
+        tolerance=LOOSE,
+    )
+    return Step(means, means.criteria(table, sample.fraction))

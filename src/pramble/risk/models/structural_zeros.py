@@ -21,11 +21,6 @@ class Forbidden:
 
     masks: Mapping[int, NDArray[np.bool_]]
 
-    @property
-    def axes(self) -> frozenset[int]:
-        """The keys that the rule speaks of."""
-        return frozenset(self.masks)
-
     def holds(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row of codes is an impossible cell."""
         held = np.ones(len(codes), dtype=bool)

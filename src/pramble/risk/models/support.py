@@ -48,7 +48,7 @@ def possible_cells(
             if max(margin) == axis:
                 keep &= positive[tuple(cells[:, list(margin)].T)]
         for rule in rules:
-            if max(rule.axes) == axis:
+            if max(rule.masks) == axis:
                 keep &= ~rule.holds(cells)
         cells = cells[keep]
     return np.ascontiguousarray(cells)
