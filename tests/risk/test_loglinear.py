@@ -118,11 +118,11 @@ def test_criteria_scan_all_cells_also_in_pieces(monkeypatch):
     counts[locate(cells, table.cells, table.shape)] = table.counts
     whole = fit_criteria(counts, fit.means(cells), 0.1)
     for piece in (1, 5, 2**18):
-        monkeypatch.setattr("pramble.risk.models.loglinear.PIECE", piece)
+        monkeypatch.setattr(loglinear, "PIECE", piece)
         scanned = fit.criteria(table, 0.1)
         for name in ("B1", "B2", "v1", "v2"):
             assert getattr(scanned, name) == pytest.approx(getattr(whole, name), rel=1e-9)
-    monkeypatch.setattr("pramble.risk.models.loglinear.MOST_CELLS", 3)
+    monkeypatch.setattr(loglinear, "MOST_CELLS", 3)
     assert fit.criteria(table, 0.1) is None
 
 

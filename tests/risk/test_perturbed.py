@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.operators.uniform import UniformAlgebra, UniformOperator
+from pramble.risk.after import alone
 from pramble.risk.after.alone import by_pairs, by_series
 from pramble.risk.after.perturbed import risk_after
 from pramble.risk.after.readings import key_operators
@@ -224,15 +225,16 @@ def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
     plan["c"] = pramble.randomized_response(8, 2.0)
     calls = []
     monkeypatch.setattr(
-        "pramble.risk.after.alone.by_series",
+        alone,
+        "by_series",
         lambda *args: calls.append(1) or by_series(*args),
     )
     series = a.after(plan)
     assert calls
-    monkeypatch.setattr("pramble.risk.after.alone.LARGEST_GRID", 0)
+    monkeypatch.setattr(alone, "LARGEST_GRID", 0)
     pairs = a.after(plan)
     assert series.tau2 == pytest.approx(pairs.tau2, rel=1e-8)
-    monkeypatch.setattr("pramble.risk.after.alone.MOST_PAIRS", 1000)
+    monkeypatch.setattr(alone, "MOST_PAIRS", 1000)
     with pytest.raises(InvalidInput, match="randomise fewer keys"):
         a.after(plan)
 
@@ -292,7 +294,7 @@ def test_uniform_rows_of_very_many_levels_build_nothing_dense(columns, monkeypat
 
     monkeypatch.setattr(UniformAlgebra, "dense", refuse)
     monkeypatch.setattr(UniformOperator, "dense", refuse)
-    monkeypatch.setattr("pramble.risk.after.alone.MOST_PAIRS", 10**12)
+    monkeypatch.setattr(alone, "MOST_PAIRS", 10**12)
     start = time.process_time()
     if len(columns) > 1:  # two by two, in a sample of the classes
         few = {name: values[::50] for name, values in data.items()}

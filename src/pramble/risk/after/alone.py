@@ -93,9 +93,9 @@ def by_pairs(table: Crosstab, operators: Operators, block: Integers) -> Floats:
     order = np.argsort(block, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(np.bincount(block))])
     codes = np.ascontiguousarray(table.cells[order][:, [*uniform, *others]])
-    stays = padded([operators[axis].diagonal for axis in uniform])
-    moves = padded([operators[axis].largest_moves() for axis in uniform])
-    matrices = padded([operators[axis].dense() for axis in others], dimension=2)
+    stays = pad([operators[axis].diagonal for axis in uniform])
+    moves = pad([operators[axis].largest_moves() for axis in uniform])
+    matrices = pad([operators[axis].dense() for axis in others], dimension=2)
     chance = np.empty(len(order))
     found = np.empty(len(order))
     chance_missed(codes, table.counts[order], bounds, (stays, moves, matrices), found)
@@ -103,7 +103,7 @@ def by_pairs(table: Crosstab, operators: Operators, block: Integers) -> Floats:
     return chance
 
 
-def padded(arrays: list[Floats], *, dimension: int = 1) -> Floats:
+def pad(arrays: list[Floats], *, dimension: int = 1) -> Floats:
     """Return arrays of one dimension as one, with zeros beyond the smaller ones."""
     width = max((len(array) for array in arrays), default=0)
     stack = np.zeros((len(arrays), *[width] * dimension))
