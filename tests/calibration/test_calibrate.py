@@ -186,6 +186,7 @@ def test_a_measure_that_is_not_monotone_still_ends_on_the_safe_side():
         ({"column": []}, "At least one column"),
         ({"alphas": (2.0, 1.0)}, "range of positive"),
         ({"population_size": 3}, "at least the file's 400 records"),
+        ({"model": "none"}, "needs a model of the population"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(people, options, message):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pramble.calibration.bisection import search
 from pramble.calibration.calibration import Calibration
-from pramble.calibration.columns import design_columns, given_prior, parts_of_alpha
+from pramble.calibration.columns import design_columns, parts_of_alpha
 from pramble.calibration.target import Target
 from pramble.calibration.trial import Experiment, Trial, curve_of, plan_of
 from pramble.data.reading import Reading
@@ -110,7 +110,9 @@ def calibrate(
     True
     """
     target = Target(measure, float(at_most), level)
-    low, high = positive_range(alphas)
+    low, high = map(float, alphas)
+    if not 0 < low < high < math.inf:
+        raise InvalidInput(f"alphas must be a range of positive numbers; found {alphas!r}.")
     if measure == "error" and population_size is None and weights is None:
         model = "none"
     clock = Clock(progress)
@@ -136,7 +138,8 @@ def calibrate(
     again = None if best.left is None else before.after(plan_of(best.designs))
     found = target.value(again, best.designs, n=before.n)
     met = found <= target.at_most
-    own_prior = any(given_prior(prior, name) is None for name in parts)
+    given = prior if isinstance(prior, Mapping) else dict.fromkeys(parts, prior)
+    own_prior = any(given.get(name) is None for name in parts)
     return Calibration(
         best.alpha,
         found,
@@ -150,26 +153,16 @@ def calibrate(
     )
 
 
-def positive_range(alphas: tuple[float, float]) -> tuple[float, float]:
-    """Return the ends of a range of positive numbers; refuse any other."""
-    low, high = (float(alpha) for alpha in alphas)
-    if not 0 < low < high < math.inf:
-        raise InvalidInput(f"alphas must be a range of positive numbers; found {alphas!r}.")
-    return low, high
-
-
 def notes_on(target: Target, best: Trial, *, met: bool, high: float, own_prior: bool) -> list[str]:
     """Return what the reader must know."""
-    notes = []
+    notes = [CHOICE, PRIOR] if own_prior else [CHOICE]
     if not met:
-        notes.append(
+        first = (
             f"No α tried brings {target.measure} to {target.at_most:g} or less; the nearest is "
             f"{best.value:.6g}, at α = {best.alpha:.6g}. Coarsen or drop a key, or randomise more "
             "columns."
         )
-    elif target.of_risk and best.alpha >= high:
-        notes.append(f"Every α up to {high:g}, the largest tried, meets the target.")
-    notes.append(CHOICE)
-    if own_prior:
-        notes.append(PRIOR)
+        return [first, *notes]
+    if target.of_risk and best.alpha >= high:
+        return [f"Every α up to {high:g}, the largest tried, meets the target.", *notes]
     return notes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.calibration.target import Target
-from pramble.calibration.trial import plan_of
+from pramble.calibration.trial import OF_RISK, plan_of
 from pramble.mechanisms.plan import Plan
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
@@ -99,9 +99,5 @@ class Calibration:
             "curve": {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()},
         }
         if self.after is not None:
-            figures["after"] = {
-                "tau1": self.after.tau1,
-                "tau2": self.after.tau2,
-                "worst": self.after.worst,
-            }
+            figures["after"] = {name: getattr(self.after, name) for name in OF_RISK}
         return figures

@@ -75,12 +75,7 @@ def design_columns(
 
 def prior_of(table: Crosstab, column: str, labels: Sequence[Label], *, prior: Priors) -> Floats:
     """Return the prior of a column over its labels: as given, else the file's distribution."""
-    given = given_prior(prior, column)
+    given = prior.get(column) if isinstance(prior, Mapping) else prior
     if given is not None:
         return as_prior(given, size=len(labels))
     return as_prior(shares_over(table, column, labels))
-
-
-def given_prior(prior: Priors, column: str) -> ArrayLike | None:
-    """Return the prior that the caller gave for a column, or None."""
-    return prior.get(column) if isinstance(prior, Mapping) else prior

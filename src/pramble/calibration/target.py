@@ -54,11 +54,13 @@ class Target:
 
     def value(self, left: RiskAfter | None, designs: Mapping[str, Design], *, n: int) -> float:
         """Return the measure, given the risk left and the designs of the columns."""
-        if self.measure == "error":
+        if not self.of_risk:
             return estimation_error(designs, n=n)
-        assert left is not None
-        if self.measure == "share":
-            assert self.level is not None
+        if left is None:
+            raise InvalidInput(
+                f'measure={self.measure!r} needs a model of the population; model="none" has none.'
+            )
+        if self.level is not None:
             return left.share_above(self.level)
         return float(getattr(left, self.measure))
 
