@@ -50,7 +50,7 @@ from pramble.releasing.folder.opening import Release, open_release
 from pramble.releasing.release import release
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
-from pramble.risk.membership import Membership
+from pramble.risk.models.membership import Membership
 from pramble.solvers.design import design
 from pramble.solvers.result import Design
 from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve

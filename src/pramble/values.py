@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 @overload
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T], /) -> type[T]: ...
 
 
 @overload
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(*, eq: bool = True, repr: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 

@@ -1,21 +1,18 @@
 """The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput, NotConverged
-from pramble.risk.cells import CrossClassification
-from pramble.risk.fitting import Progress
-from pramble.risk.mixture import MixtureFit, cell_probabilities
-from pramble.risk.structural_zeros import Forbidden
-from pramble.risk.support import Codes
-from pramble.values import Floats
+from pramble.risk.models.base import Codes, FittedModel, RiskModel, Sample
+from pramble.risk.models.convergence import chains_of
+from pramble.risk.models.mixture import MixtureMeans, cell_probabilities
+from pramble.risk.models.structural_zeros import Forbidden
+from pramble.values import Floats, value
 
 MOVES = 3
 LARGEST_BATCH = 50_000
@@ -23,8 +20,8 @@ KEPT = 5
 """Draws of each chain that are kept whole, for the risk after randomisation."""
 
 
-@dataclass(frozen=True)
-class Membership:
+@value
+class Membership(RiskModel):
     r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
 
     Every record i has memberships :math:`g_i \sim \mathrm{Dir}(\alpha_0\xi)` in K profiles, and
@@ -61,6 +58,8 @@ class Membership:
     draws: int = 200
     thin: int = 5
     memberships: int = 1000
+    name: ClassVar[str] = "membership"
+    summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -71,47 +70,68 @@ class Membership:
                 found = getattr(self, name)
                 raise InvalidInput(f"{name} must be at least {least}; found {found}.")
 
+    def fit(self, sample: Sample) -> FittedModel:
+        """Run the chains: the risks of the sample uniques, and a mixture for what comes later."""
+        table = sample.table
+        uniques = np.ascontiguousarray(table.cells[table.counts == 1].astype(np.int32))
+        codes = np.ascontiguousarray(table.cells[table.cell_of].astype(np.int32))
+        rest = round(sample.population_size) - table.n
+        generators = (sample.rng or np.random.default_rng()).spawn(self.chains)
+        done = [0] * self.chains
+        total = self.chains * (self.burn_in + self.draws * self.thin)
 
-@dataclass(frozen=True)
-class Posterior:
-    """What the chains gave: risks of the sample uniques, τ draw by draw, and a fit for later."""
+        def run(number: int) -> Draws:
+            def tick() -> None:
+                done[number] += 1
+                sample.clock.tell("sampling", sum(done) / total)
 
-    r1: Floats
-    r2: Floats
-    expected: Floats
-    predicted: Floats
-    fit: MixtureFit
+            chain = Chain(self, codes, table.shape, sample.rules, generators[number])
+            return draw_chain(chain, uniques, rest=rest, tick=tick)
+
+        with ThreadPoolExecutor(min(self.chains, os.cpu_count() or 1)) as pool:
+            results = list(pool.map(run, range(self.chains)))
+        kept = [part for result in results for part in result.kept]
+        chains = chains_of(
+            np.stack([result.expected for result in results]),
+            np.stack([result.predicted for result in results]),
+        )
+        return FittedModel(
+            MixtureMeans(
+                table.n,
+                np.concatenate([tables for tables, _ in kept], axis=2),
+                np.concatenate([weights for _, weights in kept]) / len(kept),
+            ),
+            f"as asked, with {self.profiles} profiles; {chains.verdict}",
+            chains,
+            tuple(np.mean([result.risks for result in results], axis=0)),
+        )
 
 
-@dataclass
 class Chain:
-    """The state of one chain."""
+    """The state of one chain: profiles z, the law of memberships, level probabilities."""
 
-    model: Membership
-    codes: Codes
-    shape: tuple[int, ...]
-    rules: Sequence[Forbidden]
-    rng: np.random.Generator
-    possible: float = 1.0
-    z: NDArray[np.int16] = field(init=False)
-    alpha: Floats = field(init=False)
-    levels: Floats = field(init=False)
-    masks: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        K = self.model.profiles
-        self.masks = np.ones((len(self.rules), len(self.shape), max(self.shape)), dtype=bool)
-        for number, rule in enumerate(self.rules):
+    def __init__(
+        self,
+        model: Membership,
+        codes: Codes,
+        shape: tuple[int, ...],
+        rules: Sequence[Forbidden],
+        rng: np.random.Generator,
+    ) -> None:
+        self.model, self.codes, self.rules, self.rng = model, codes, rules, rng
+        K, self.possible = model.profiles, 1.0
+        self.masks = np.ones((len(rules), len(shape), max(shape)), dtype=bool)
+        for number, rule in enumerate(rules):
             for axis, mask in rule.masks.items():
                 self.masks[number, axis, : len(mask)] = mask
-        self.z = self.rng.integers(0, K, self.codes.shape).astype(np.int16)
+        self.z = rng.integers(0, K, codes.shape).astype(np.int16)
         self.alpha = np.full(K, 1 / K)
-        used = np.arange(max(self.shape)) < np.array(self.shape)[:, None]
+        used = np.arange(max(shape)) < np.array(shape)[:, None]
         self.levels = self._dirichlet(np.where(used[:, :, None], 1.0, 0.0) * np.ones(K))
 
     def sweep(self) -> None:
         """Redraw profiles, level probabilities and the membership law, in turn."""
-        from pramble.risk.membership_kernels import move_alpha, reassign
+        from pramble.risk.models.membership_kernels import move_alpha, reassign
 
         columns = self.codes.shape[1]
         uses = np.zeros(self.levels.shape)
@@ -139,7 +159,7 @@ class Chain:
 
     def _augment(self, uses: Floats, spread: Floats) -> None:
         """Add records in impossible cells, as many as fall there before n fall elsewhere."""
-        from pramble.risk.membership_kernels import add_barred, simulate
+        from pramble.risk.models.membership_kernels import add_barred, simulate
 
         n, columns = self.codes.shape
         missing, drawn = n, 0
@@ -153,54 +173,22 @@ class Chain:
         self.possible = n / drawn
 
 
-def sample_membership(
-    table: CrossClassification,
-    model: Membership,
-    *,
-    population_size: float,
-    rules: Sequence[Forbidden] = (),
-    rng: np.random.Generator | None = None,
-    progress: Progress | None = None,
-) -> Posterior:
-    """Run the chains and return the posterior risks of the sample uniques."""
-    generators = (rng or np.random.default_rng()).spawn(model.chains)
-    codes = np.ascontiguousarray(table.classes[table.class_of])
-    uniques = np.ascontiguousarray(table.classes[table.counts == 1])
-    rest = round(population_size) - table.n
-    chains = [Chain(model, codes, table.shape, rules, generator) for generator in generators]
-    done = [0] * model.chains
-    total = model.chains * (model.burn_in + model.draws * model.thin)
+class Draws(NamedTuple):
+    """What a chain gave: mean r1 and r2 of the sample uniques, τ draw by draw, and some states."""
 
-    def run(number: int) -> dict[str, Any]:
-        def tick() -> None:
-            done[number] += 1
-            if progress is not None:
-                progress("sampling", sum(done) / total)
-
-        return _run(chains[number], uniques, rest=rest, tick=tick)
-
-    with ThreadPoolExecutor(min(model.chains, os.cpu_count() or 1)) as pool:
-        results = list(pool.map(run, range(model.chains)))
-    kept = [part for result in results for part in result["kept"]]
-    return Posterior(
-        np.mean([result["r1"] for result in results], axis=0),
-        np.mean([result["r2"] for result in results], axis=0),
-        np.stack([result["expected"] for result in results]),
-        np.stack([result["predicted"] for result in results]),
-        MixtureFit(
-            table.n,
-            np.concatenate([tables for tables, _ in kept], axis=2),
-            np.concatenate([weights for _, weights in kept]) / len(kept),
-        ),
-    )
+    risks: Floats
+    expected: Floats
+    predicted: Floats
+    kept: list[tuple[Floats, Floats]]
 
 
-def _run(chain: Chain, uniques: Codes, *, rest: int, tick: Any) -> dict[str, Any]:
+def draw_chain(chain: Chain, uniques: Codes, *, rest: int, tick: Callable[[], None]) -> Draws:
+    """Run a chain; ``rest`` people are outside the sample."""
     model = chain.model
     for _ in range(model.burn_in):
         chain.sweep()
         tick()
-    r1_sum, r2_sum = np.zeros(len(uniques)), np.zeros(len(uniques))
+    risks = np.zeros((2, len(uniques)))
     expected, predicted = np.zeros((model.draws, 2)), np.zeros((model.draws, 2))
     kept = []
     for draw in range(model.draws):
@@ -214,20 +202,19 @@ def _run(chain: Chain, uniques: Codes, *, rest: int, tick: Any) -> dict[str, Any
                 f"The membership sampler must keep finite probabilities; draw {draw} has others. "
                 "Use fewer profiles, or merge rare levels."
             )
-        r1, r2 = _binomial_risks(p, rest)
+        found = binomial_risks(p, rest)
         population = 1 + chain.rng.binomial(rest, np.minimum(p, 1.0))
-        r1_sum, r2_sum = r1_sum + r1, r2_sum + r2
-        expected[draw] = r1.sum(), r2.sum()
+        risks += found
+        expected[draw] = found.sum(axis=1)
         predicted[draw] = (population == 1).sum(), (1 / population).sum()
         if (draw + 1) % max(model.draws // KEPT, 1) == 0:
             kept.append((tables, weights))
-    means = {"r1": r1_sum / model.draws, "r2": r2_sum / model.draws}
-    return {**means, "expected": expected, "predicted": predicted, "kept": kept}
+    return Draws(risks / model.draws, expected, predicted, kept)
 
 
-def _binomial_risks(p: Floats, rest: int) -> tuple[Floats, Floats]:
+def binomial_risks(p: Floats, rest: int) -> Floats:
     """Return P(F = 1) and E(1/F) for F − 1 binomial with ``rest`` trials."""
     log_miss = np.log1p(-np.minimum(p, 1 - 1e-16))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = -np.expm1((rest + 1) * log_miss) / ((rest + 1) * p)
-    return np.exp(rest * log_miss), np.where(p > 0, mean, 1.0)
+    return np.stack([np.exp(rest * log_miss), np.where(p > 0, mean, 1.0)])

@@ -1,23 +1,22 @@
 """Protection plans side by side: the risk each leaves against the information it keeps."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import InvalidPlan
 from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.privacy.certificate import certify
-from pramble.risk.columns import find_level
-from pramble.risk.laws import Plan
+from pramble.risk.after.readings import shares_over
+from pramble.values import value
 
 if TYPE_CHECKING:
     from pramble.risk.assessment import Assessment
 
 
-@dataclass(frozen=True)
+@value
 class PlanFigures:
     """What one plan leaves and keeps.
 
@@ -43,7 +42,7 @@ class PlanFigures:
     kept: float
 
 
-@dataclass(frozen=True)
+@value
 class PlanComparison:
     """Plans side by side, beside the file as it is.
 
@@ -77,16 +76,11 @@ class PlanComparison:
         """One sentence on which plan is better by τ2 left and information kept."""
         safest = min(self.plans, key=lambda plan: (plan.tau2, -plan.kept))
         richest = max(self.plans, key=lambda plan: (plan.kept, -plan.tau2))
-        risk = f"τ2 {safest.tau2:.3g} of {self.before_tau2:.3g}"
-        if safest is richest:
-            return (
-                f"{safest.name} leaves the least risk ({risk}) and keeps the most information "
-                f"({safest.kept:.0%})."
-            ).replace("%", " %")
+        link = " and" if safest is richest else f"; {richest.name}"
         return (
-            f"{safest.name} leaves the least risk ({risk}); {richest.name} keeps the most "
-            f"information ({richest.kept:.0%})."
-        ).replace("%", " %")
+            f"{safest.name} leaves the least risk (τ2 {safest.tau2:.3g} of {self.before_tau2:.3g})"
+            f"{link} keeps the most information ({100 * richest.kept:.0f} %)."
+        )
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain data for JSON."""
@@ -99,23 +93,30 @@ class PlanComparison:
 
 
 def compare_plans(
-    assessment: "Assessment", plans: Mapping[str, Plan], *, level: float = 0.1
+    assessment: "Assessment",
+    plans: Mapping[str, Plan | Mapping[Any, Mechanism]],
+    *,
+    level: float = 0.1,
 ) -> PlanComparison:
     """Return what each plan leaves of the risk and keeps of the information."""
     if not plans:
         raise InvalidPlan("A comparison needs at least one plan; found none.")
-    figures = tuple(_figures(assessment, name, plan, level=level) for name, plan in plans.items())
-    return PlanComparison(assessment.tau1, assessment.tau2, level, figures)
+    figures = (
+        plan_figures(assessment, name, as_plan(plan), level=level) for name, plan in plans.items()
+    )
+    return PlanComparison(assessment.tau1, assessment.tau2, level, tuple(figures))
 
 
-def _figures(assessment: "Assessment", name: str, plan: Plan, *, level: float) -> PlanFigures:
+def plan_figures(assessment: "Assessment", name: str, plan: Plan, *, level: float) -> PlanFigures:
+    """Return what one plan leaves and keeps."""
     left = assessment.after(plan)
-    information, whole = 0.0, 0.0
-    for key in assessment.keys:
-        if key in plan:
-            prior = _prior(assessment, key, plan)
-            information += mutual_information(prior, plan[key])
-            whole += entropy(prior)
+    priors = {
+        key: shares_over(assessment.table, key, plan[key].labels.values)
+        for key in assessment.keys
+        if key in plan
+    }
+    information = sum(mutual_information(prior, plan[key]) for key, prior in priors.items())
+    whole = sum(map(entropy, priors.values()))
     return PlanFigures(
         name,
         certify(plan).alpha if plan else float("inf"),
@@ -126,15 +127,3 @@ def _figures(assessment: "Assessment", name: str, plan: Plan, *, level: float) -
         information,
         information / whole if whole else 1.0,
     )
-
-
-def _prior(assessment: "Assessment", key: str, plan: Plan) -> NDArray[np.float64]:
-    """Return the file's distribution over the mechanism's categories."""
-    axis = assessment.keys.index(key)
-    prior = np.zeros(len(plan[key].categories))
-    counts = assessment.table.margin([axis])
-    for label, count in zip(assessment.table.levels[axis], counts, strict=True):
-        place = find_level(plan[key].categories, label)
-        assert place is not None, "assessment.after has refused unknown values"
-        prior[place] = count
-    return np.asarray(prior / prior.sum(), dtype=np.float64)

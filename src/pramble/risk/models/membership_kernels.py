@@ -71,7 +71,7 @@ def simulate(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def _barred(record: Any, masks: Any) -> bool:  # pragma: no cover - compiled
+def is_barred(record: Any, masks: Any) -> bool:  # pragma: no cover - compiled
     """Whether any rule holds: ``masks[r, j, x]`` allows level x of column j to fulfil rule r."""
     for r in range(masks.shape[0]):
         held = True
@@ -98,7 +98,7 @@ def add_barred(
     for i in range(records):
         if possible == wanted:
             return i, possible
-        if not _barred(codes[i], masks):
+        if not is_barred(codes[i], masks):
             possible += 1
             continue
         held[:] = 0

@@ -2,7 +2,55 @@
 
 import numpy as np
 
-from pramble.values import Floats
+from pramble.values import Floats, value
+
+AGREEMENT = 1.1
+"""Chains whose R-hat is below this agree."""
+
+
+@value(eq=False)
+class Chains:
+    """How the chains of a sampled model mixed, and the intervals they give.
+
+    Attributes
+    ----------
+    tau1_interval, tau2_interval : tuple of float
+        Central 95 % credible intervals of the population's own τ1 and τ2.
+    r_hat : float
+        The larger split R-hat of τ1 and τ2; near 1 when the chains agree.
+    effective_size : float
+        The smaller effective number of draws.
+    draws : (chains, draws, 2) array
+        τ1 and τ2, draw by draw.
+    """
+
+    tau1_interval: tuple[float, float]
+    tau2_interval: tuple[float, float]
+    r_hat: float
+    effective_size: float
+    draws: Floats
+
+    @property
+    def verdict(self) -> str:
+        """Whether the chains agree, in words."""
+        word = "agree" if self.r_hat < AGREEMENT else "disagree: run longer"
+        return f"R-hat {self.r_hat:.3f}, the chains {word}"
+
+
+def chains_of(expected: Floats, predicted: Floats) -> Chains:
+    """Return how chains mixed, from τ1 and τ2 of every draw: two (chains, draws, 2) arrays.
+
+    ``expected`` holds them given the parameters, ``predicted`` those of a population drawn.
+    """
+    low, high = np.quantile(predicted, [0.025, 0.975], axis=(0, 1)).tolist()
+    traces = [expected[:, :, measure] for measure in (0, 1)]
+    return Chains(
+        (low[0], high[0]),
+        (low[1], high[1]),
+        max(map(split_r_hat, traces)),
+        min(map(effective_size, traces)),
+        expected,
+    )
 
 
 def split_r_hat(chains: Floats) -> float:

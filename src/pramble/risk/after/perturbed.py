@@ -4,24 +4,19 @@ An intruder links each record that is unique in the release to the population me
 keys are the released ones. M is the plan's matrix over the cells: the product over the columns.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from pramble.mechanisms.base import Mechanism
-from pramble.risk.alone import expected_alone
-from pramble.risk.cells import CrossClassification
-from pramble.risk.laws import ColumnLaw
-from pramble.risk.loglinear import Fit
+from pramble.data.crosstab import Crosstab
+from pramble.risk.after.alone import expected_alone
 from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
-from pramble.risk.records import record_array
-from pramble.values import Floats, read_only
+from pramble.risk.models.base import CellMeans, Operators
+from pramble.risk.records import by_record, record_array
+from pramble.values import Floats, value
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class RiskAfter:
     r"""The risk left once a plan has been applied.
 
@@ -52,12 +47,6 @@ class RiskAfter:
     tau2: float
     records: Any
 
-    def __post_init__(self) -> None:
-        read_only(self.records)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
-
     @property
     def worst(self) -> float:
         """The largest r̃2 of any record."""
@@ -69,24 +58,20 @@ class RiskAfter:
 
 
 def risk_after(
-    table: CrossClassification,
-    fit: Fit,
-    *,
-    fraction: Floats,
-    laws: Mapping[int, ColumnLaw],
+    table: Crosstab, fit: CellMeans, *, fraction: Floats, operators: Operators
 ) -> RiskAfter:
-    """Return the risk left when the keys move by the given laws.
+    """Return the risk left when the keys move by the given operators.
 
     ``fraction`` is the sampling fraction of each class.
     """
-    stay = np.ones(len(table.classes))
-    for axis, law in laws.items():
-        stay *= law.diagonal[table.classes[:, axis]]
-    means = fit.means(table.classes)
-    released = fit.released_means(table.classes, laws)
+    stay = np.ones(len(table.cells))
+    for axis, operator in operators.items():
+        stay *= operator.diagonal[table.cells[:, axis]]
+    means = fit.means(table.cells)
+    released = fit.released_means(table.cells, operators)
     posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
     rest = means * (1 / fraction - stay)
-    alone = expected_alone(table, laws, stay=stay)
+    alone = expected_alone(table, operators, stay=stay)
     unsampled = means * (1 / fraction - 1)
     per_class = {
         "r1": posterior * np.exp(-rest),
@@ -96,25 +81,5 @@ def risk_after(
     return RiskAfter(
         float(alone @ uniqueness_risk(unsampled, table.counts)),
         float(alone @ match_risk(unsampled, table.counts)),
-        record_array({name: risk[table.class_of] for name, risk in per_class.items()}),
+        record_array(by_record(table, per_class)),
     )
-
-
-def match_probability(population: ArrayLike, mechanism: Mechanism, fraction: float) -> Floats:
-    r"""Return P(a match on j is right) when the population counts F are known.
-
-    .. math:: \frac{M_{jj}/(1-\pi M_{jj})}{\sum_k F_k M_{kj}/(1-\pi M_{kj})}
-
-    (Shlomo and Skinner 2010): the chance that a record which is unique on j in a release of a
-    Bernoulli sample belongs to a given member of cell j. Cells are the mechanism's categories.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> m = pramble.randomized_response(2, 1.0)
-    >>> match_probability([1, 9], m, 0.1).round(4)
-    array([0.2408, 0.1069])
-    """
-    counts = np.asarray(population, dtype=np.float64)
-    odds = mechanism.matrix / (1 - fraction * mechanism.matrix)
-    return np.asarray(np.diagonal(odds) / (counts @ odds), dtype=np.float64)

@@ -1,30 +1,25 @@
 """Rules for combinations that cannot occur, such as a married child."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.crosstab import Crosstab
+from pramble.data.order import places_of
 from pramble.errors import InvalidData, InvalidInput
-from pramble.risk.cells import CrossClassification
-from pramble.risk.columns import find_level
+from pramble.values import value
 
 Rule = Mapping[str, Any]
 """Column → a label, a collection of labels, or a predicate on labels; all must hold at once."""
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Forbidden:
     """A rule over coded keys: cells where every named axis is in its mask are impossible."""
 
     masks: Mapping[int, NDArray[np.bool_]]
-
-    @property
-    def axes(self) -> frozenset[int]:
-        """The keys that the rule speaks of."""
-        return frozenset(self.masks)
 
     def holds(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row of codes is an impossible cell."""
@@ -34,31 +29,33 @@ class Forbidden:
         return held
 
 
-def resolve_rules(rules: Sequence[Rule], table: CrossClassification) -> tuple[Forbidden, ...]:
+def resolve_rules(rules: Sequence[Rule], table: Crosstab) -> tuple[Forbidden, ...]:
     """Return the rules over the table's codes; refuse data that contradicts them.
 
     Examples
     --------
-    >>> from pramble.risk.cells import cross_classify
-    >>> table = cross_classify({"age": [5, 40], "wed": ["no", "yes"]}, ["age", "wed"])
+    >>> from pramble.data.crosstab import crosstab
+    >>> from pramble.data.open import open_records
+    >>> people = open_records({"age": [5, 40], "wed": ["no", "yes"]})
+    >>> table = crosstab(people, ["age", "wed"])
     >>> rule, = resolve_rules([{"age": lambda a: a < 15, "wed": "yes"}], table)
-    >>> rule.masks
+    >>> dict(rule.masks)
     {0: array([ True, False]), 1: array([False,  True])}
     """
     resolved = tuple(_resolve(rule, table) for rule in rules)
     for rule, forbidden in zip(rules, resolved, strict=True):
-        broken = np.flatnonzero(forbidden.holds(table.classes))
+        broken = np.flatnonzero(forbidden.holds(table.cells))
         if broken.size:
-            row = int(np.flatnonzero(table.class_of == broken[0])[0])
-            values = dict(zip(table.keys, table.labels_of(int(broken[0])), strict=True))
-            found = {name: values[name] for name in rule}
+            row = int(np.flatnonzero(table.cell_of == broken[0])[0])
+            values = dict(zip(table.columns, table.labels_of(int(broken[0])), strict=True))
+            found = {name: "…" if callable(said) else values[name] for name, said in rule.items()}
             raise InvalidData(
                 f"Row {row} holds {found}, which a rule calls impossible; mend the row or the rule."
             )
     return resolved
 
 
-def _resolve(rule: Rule, table: CrossClassification) -> Forbidden:
+def _resolve(rule: Rule, table: Crosstab) -> Forbidden:
     if not isinstance(rule, Mapping) or not rule:
         raise InvalidInput(
             "A rule must map key columns to impossible values, such as "
@@ -66,20 +63,19 @@ def _resolve(rule: Rule, table: CrossClassification) -> Forbidden:
         )
     masks = {}
     for name, wanted in rule.items():
-        if name not in table.keys:
-            raise InvalidInput(f"A rule names {name!r}, which is not among the keys {table.keys}.")
-        axis = table.keys.index(name)
+        if name not in table.columns:
+            raise InvalidInput(
+                f"A rule names {name!r}, which is not among the keys {table.columns}."
+            )
+        axis = table.columns.index(name)
         masks[axis] = _mask(table.levels[axis], wanted)
     return Forbidden(masks)
 
 
 def _mask(labels: Sequence[Any], wanted: Any) -> NDArray[np.bool_]:
-    if isinstance(wanted, Callable):  # type: ignore[arg-type]  # an ABC, as isinstance allows
+    if callable(wanted):
         return np.array([label is not None and bool(wanted(label)) for label in labels])
     values = wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else [wanted]
     mask = np.zeros(len(labels), dtype=bool)
-    for value in values:
-        place = find_level(labels, value)
-        if place is not None:
-            mask[place] = True
+    mask[[place for place in places_of(labels, list(values)) if place is not None]] = True
     return mask

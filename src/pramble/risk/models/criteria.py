@@ -1,17 +1,16 @@
 """How well a log-linear model serves to estimate risk (Skinner and Shlomo 2008)."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 SMALL = 0.05
 TERMS = 10
 
 
-@dataclass(frozen=True)
+@value
 class FitCriteria:
     r"""Estimated biases of τ1 and τ2, and their standardised values.
 
