@@ -11,7 +11,7 @@ from pramble.data.labels import label_key
 from pramble.releasing.decisions.decisions import FAMILIES, OBJECTIVES, OUTPUTS, SEEN, SPLITS
 from pramble.releasing.decisions.hints import nearest
 from pramble.releasing.prepare.prior import SOURCES
-from pramble.risk.assess import MODELS
+from pramble.risk.models.registry import MODELS
 
 Reader = Callable[[Any], Any]
 
