@@ -7,8 +7,9 @@ import typer
 from rich.table import Table
 
 from pramble.cli.console import answers, print_json
+from pramble.cli.plans import read_plan
 from pramble.cli.progress import shown_progress
-from pramble.cli.risk_options import margins, names, read_plan, rules
+from pramble.cli.risk_options import margins, names, rules
 from pramble.risk.models.registry import list_models
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
 """``pramble certify``: how private is exactly what will be sampled."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pramble.cli.console import answers, print_json
+from pramble.cli.plans import read_mechanism_or_plan
 from pramble.errors import InvalidMechanism
+from pramble.mechanisms.csv_form import read_csv
 
 
 def certify(
@@ -56,31 +57,10 @@ def certify(
 
 
 def read(source: Path) -> Any:
-    """Return a mechanism, or a mapping from columns to mechanisms."""
-    if source.is_dir() or source.name == "manifest.json":
-        from pramble.cli.risk_options import read_plan
-
-        return read_plan(source)
-    if source.suffix.lower() == ".csv":
-        from pramble.mechanisms.csv_form import read_csv
-
-        return readable(source, read_csv)
-    return readable(source, read_json)
-
-
-def readable(source: Path, reader: Any) -> Any:
-    """Return what a reader makes of a file; a file that cannot be read is no mechanism."""
+    """Return a mechanism or a plan."""
+    if source.suffix.lower() != ".csv":
+        return read_mechanism_or_plan(source)
     try:
-        return reader(source)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        return read_csv(source)
+    except (OSError, UnicodeDecodeError) as error:
         raise InvalidMechanism(f"Cannot read a mechanism from {str(source)!r}: {error}.") from None
-
-
-def read_json(source: Path) -> Any:
-    """Return the mechanism of a JSON file, or the mechanisms of a plan by column."""
-    from pramble.mechanisms.base import Mechanism
-
-    document = json.loads(source.read_text(encoding="utf-8"))
-    if isinstance(document, dict) and "kind" not in document:
-        return {name: Mechanism.from_json(part) for name, part in document.items()}
-    return Mechanism.from_json(document)

@@ -1,0 +1,45 @@
+"""Mechanisms and plans as files: what commands read."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pramble.errors import InvalidPlan
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import SCHEMA, Plan
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan of a release folder, of its manifest, or of a JSON file."""
+    found = plan_of(read_document(path), str(path))
+    if not isinstance(found, Plan):
+        raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
+    return found
+
+
+def read_mechanism_or_plan(path: Path) -> Plan | Mechanism:
+    """Return what a JSON file or a release folder holds: one mechanism, or a plan."""
+    return plan_of(read_document(path), str(path))
+
+
+def read_document(path: Path) -> Any:
+    """Return the JSON document of a file, or of the manifest in a folder."""
+    file = path / "manifest.json" if path.is_dir() else path
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidPlan(f"Cannot read a mechanism or plan from {str(file)!r}: {error}.") from None
+
+
+def plan_of(document: Any, name: str) -> Plan | Mechanism:
+    """Return the mechanism or plan of a document: a manifest's, one of its own, or by column."""
+    if not isinstance(document, Mapping) or not document:
+        raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
+    if "plan" in document:
+        return Plan.from_json(document["plan"])
+    if document.get("schema") == SCHEMA:
+        return Plan.from_json(document)
+    if "kind" in document:
+        return Mechanism.from_json(document)
+    return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
