@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pramble.plots.images import Picture
 from pramble.plots.study.cloud import draw_cloud
 from pramble.plots.style import WIDTH, house_style, new_figure, shared_legend
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
