@@ -86,7 +86,7 @@ def test_a_plot_is_written(folder, tmp_path, ending):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--by", "height"], "must have a column 'height'"),
+        (["--by", "height"], "no column 'height'"),
         (["--by", "sex", "--query", "sex=q"], "'q' is none"),
         (["--by", "sex", "--query", "region=north"], "'column=label'"),
         (["--by", "sex", "--json", "--csv"], "one of --json and --csv"),

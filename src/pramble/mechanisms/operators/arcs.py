@@ -141,7 +141,7 @@ class ArcsOperator(ArrayAlgebra, MechanismOperator):
         if S == T == len(count) and invertible:
             kernel = np.real(np.fft.ifft(1 / self.eigenvalues))
             return ArcsRightInverse(kernel, arcs.pattern / self.total, arcs.positions, arcs.slots)
-        if S * T <= SMALL or (S < T and S == len(count)):
+        if S * T <= SMALL or (S < T and len(count) == S):
             return DenseOperator(arcs).right_inverse(law)
         if len(count) < S:
             shared = np.flatnonzero(count > 1)[:4]
