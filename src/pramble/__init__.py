@@ -42,8 +42,8 @@ from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.privacy.guarantee import Guarantee
-from pramble.releasing.opening import Release, open_release
-from pramble.report.verb import release
+from pramble.releasing.folder.opening import Release, open_release
+from pramble.releasing.release import release
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.membership import Membership

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-from pramble.data.formats import base, delimited, parquet
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, WriteFailed
 
 KEY = bytes(range(32))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.privacy.guarantee import float_below
-from pramble.releasing.budget import (
+from pramble.releasing.prepare.budget import (
     best_on_grid,
     check_spent,
     float_above,

@@ -9,10 +9,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from pramble.data.open import open_records
 from pramble.errors import InvalidPlan
-from pramble.releasing.draft import draft_plan, look_at
-from pramble.releasing.parsing import plan_from
-from pramble.releasing.source import open_source
+from pramble.releasing.decisions.draft import draft_decisions
+from pramble.releasing.decisions.looks import look_at
+from pramble.releasing.decisions.parsing import decisions_from
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -51,7 +52,7 @@ KINDS = {
 @pytest.fixture
 def looks(tmp_path):
     pq.write_table(TABLE, tmp_path / "people.parquet")
-    return look_at(open_source(tmp_path / "people.parquet"))
+    return look_at(open_records(tmp_path / "people.parquet"))
 
 
 def test_columns_are_recognised(looks):
@@ -60,14 +61,14 @@ def test_columns_are_recognised(looks):
 
 def test_columns_of_a_csv_are_recognised(tmp_path):
     pacsv.write_csv(TABLE, tmp_path / "people.csv")
-    found = {look.name: look.kind for look in look_at(open_source(tmp_path / "people.csv"))}
+    found = {look.name: look.kind for look in look_at(open_records(tmp_path / "people.csv"))}
     text_only = {"income": "identifier", "zip": "categorical", "born": "constant"}
     assert found == {**KINDS, **text_only}
 
 
 def test_an_accepted_draft_is_a_plan(looks):
-    text = draft_plan(looks, accepted=KINDS, alpha=1.5)
-    plan = plan_from(tomllib.loads(text))
+    text = draft_decisions(looks, accepted=KINDS, alpha=1.5)
+    plan = decisions_from(tomllib.loads(text))
     assert plan.alpha == 1.5
     assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region"]
     assert plan.columns[0].categories == ("f", "m")
@@ -78,16 +79,16 @@ def test_an_accepted_draft_is_a_plan(looks):
 
 
 def test_a_declined_column_must_be_declared(looks):
-    text = draft_plan(looks, accepted=["sex", "grade", "smokes"])
+    text = draft_decisions(looks, accepted=["sex", "grade", "smokes"])
     with pytest.raises(InvalidPlan, match="Column 'region': categories must be at least two"):
-        plan_from(tomllib.loads(text))
+        decisions_from(tomllib.loads(text))
 
 
 def test_odd_names_are_written_so_that_they_read_back(tmp_path):
     names = ['a "quoted" name', "with.dots", "üñí ☃", "line\nbreak"]
     table = pa.table({name: ["x", "y", 'z "q"', "back\\slash"] * 10 for name in names})
     pq.write_table(table, tmp_path / "odd.parquet")
-    looks = look_at(open_source(tmp_path / "odd.parquet"))
-    plan = plan_from(tomllib.loads(draft_plan(looks, accepted=names)))
+    looks = look_at(open_records(tmp_path / "odd.parquet"))
+    plan = decisions_from(tomllib.loads(draft_decisions(looks, accepted=names)))
     assert [c.name for c in plan.columns] == names
     assert plan.columns[0].categories == ("back\\slash", "x", "y", 'z "q"')

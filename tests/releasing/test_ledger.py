@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.releasing.ledger import Ledger, default_ledger
+from pramble.releasing.folder.ledger import Ledger, default_ledger
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ WRITER = """
 import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
-from pramble.releasing.ledger import Ledger
+from pramble.releasing.folder.ledger import Ledger
 ledger = Ledger(sys.argv[1])
 print("ready", flush=True)
 for _ in range(int(sys.argv[2])):

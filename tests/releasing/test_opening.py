@@ -14,7 +14,7 @@ from tests.releasing.conftest import PLAN
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.manifest import file_sha256, manifest_schema, mistakes_in
+from pramble.releasing.folder.manifest import file_sha256, manifest_schema, mistakes_in
 from pramble.releasing.release import release
 
 

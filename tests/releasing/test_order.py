@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramble.releasing.order import Neighbours
+from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.release import release
 
 TEXT = pa.string()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPrior, PrivacyError
-from pramble.releasing.prior import (
+from pramble.releasing.prepare.prior import (
     Prior,
     confidential_prior,
     nearest_counts,

@@ -17,10 +17,11 @@ from tests.releasing.conftest import AGES, PLAN
 import pramble
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
 from pramble.estimation.estimate import estimate
-from pramble.releasing import checking, writing
-from pramble.releasing.ledger import Ledger
-from pramble.releasing.manifest import manifest_schema
+from pramble.releasing.folder.ledger import Ledger
+from pramble.releasing.folder.manifest import manifest_schema
 from pramble.releasing.release import release
+from pramble.releasing.write import check as checking
+from pramble.releasing.write import released as writing
 
 KEY = bytes(range(32))
 

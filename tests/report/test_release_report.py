@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.releasing.outcome import (
+from pramble.report.outcome import (
     Check,
     ColumnOutcome,
     ReleaseOutcome,

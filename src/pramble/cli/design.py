@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,28 +134,18 @@ def counted(
     source: Path, column: str, labels: list[str] | None
 ) -> tuple[list[float], list[Any] | None]:
     """Return the shares of the values of a column, and the labels; empty cells are left out."""
-    from pramble.releasing.source import check_declared, open_source, seen_labels
+    from pramble.data.crosstab import crosstab
+    from pramble.data.labels import as_labels
+    from pramble.data.open import open_records
 
-    file = open_source(source)
-    if column not in file.names:
-        raise InvalidData(
-            f"{source.name!r} has no column {column!r}; it has {', '.join(file.names)}."
-        )
-    counts: Counter[Any] = Counter()
-    for batch in file.batches([column]):
-        for pair in batch.columns[0].value_counts().to_pylist():
-            counts[pair["values"]] += pair["counts"]
-    for empty in (None, ""):
-        counts.pop(empty, None)
-    if labels is None:
-        found: list[Any] = list(seen_labels(column, counts))
-    else:
-        check_declared(column, counts, labels)
-        found = list(labels)
+    known = {} if labels is None else {column: as_labels([*labels, None])}
+    table = crosstab(open_records(source), [column], labels=known)
+    counts = dict(zip(table.levels[0], table.array().tolist(), strict=True))
+    counts.pop(None, None)
     total = sum(counts.values())
     if not total:
         raise InvalidData(f"Column {column!r} of {source.name!r} has no values.")
-    return [counts[label] / total for label in found], found
+    return [count / total for count in counts.values()], list(counts)
 
 
 def document(answer: "Design") -> dict[str, Any]:

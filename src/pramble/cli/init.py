@@ -11,7 +11,7 @@ from pramble.errors import InvalidInput
 
 
 def init(
-    source: Annotated[Path, typer.Argument(help="The confidential file: Parquet, CSV or Arrow.")],
+    source: Annotated[Path, typer.Argument(help="The confidential file.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The plan to write.")] = Path(
         "plan.toml"
     ),
@@ -39,12 +39,14 @@ def init(
 
       pramble init people.csv --out plan.toml --accept-seen
     """
-    from pramble.releasing.draft import draft_plan, look_at
-    from pramble.releasing.source import open_source
+    from pramble.data.open import open_records
+    from pramble.releasing.decisions.draft import draft_decisions
+    from pramble.releasing.decisions.looks import look_at
 
     if out.exists():
         raise InvalidInput(f"{str(out)!r} exists already; choose another name with --out.")
-    looks = look_at(open_source(source))
+    records = open_records(source)
+    looks = look_at(records)
     accepted = []
     for look in looks:
         if look.kind != "categorical":
@@ -54,7 +56,8 @@ def init(
             )
         elif accept or (not decline and asked(look.name, look.labels)):
             accepted.append(look.name)
-    out.write_text(draft_plan(looks, accepted=accepted, alpha=alpha), encoding="utf-8")
+    text = draft_decisions(looks, accepted=accepted, alpha=alpha, reading=records.reading)
+    out.write_text(text, encoding="utf-8")
     messages().print(f"Wrote {out}. Read it, edit it, then: pramble release --plan {out} …")
 
 

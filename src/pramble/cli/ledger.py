@@ -2,14 +2,16 @@
 
 import csv
 import sys
-from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from pramble.cli.console import answers, messages, print_json
+
+if TYPE_CHECKING:
+    from pramble.privacy.guarantee import RecordPrivacy
 
 
 def ledger(
@@ -31,7 +33,7 @@ def ledger(
 
       pramble ledger --ledger office.db --csv > ledger.csv
     """
-    from pramble.releasing.ledger import Ledger, default_ledger
+    from pramble.releasing.folder.ledger import Ledger, default_ledger
 
     book = Ledger(path or default_ledger())
     if cancel is not None:
@@ -39,10 +41,11 @@ def ledger(
         messages().print(f"Removed pending release {cancel}.")
         return
     rows: list[dict[str, Any]] = []
-    totals: dict[str, Fraction] = {}
+    totals: dict[str, RecordPrivacy] = {}
     for entry in book.entries():
-        totals[entry.fingerprint] = totals.get(entry.fingerprint, Fraction(0)) + entry.alpha
-        rows.append({**entry.as_row(), "total": float(totals[entry.fingerprint])})
+        before = totals.get(entry.fingerprint)
+        totals[entry.fingerprint] = entry.spent if before is None else before + entry.spent
+        rows.append({**entry.as_row(), "total": totals[entry.fingerprint].shown})
     if as_json:
         print_json(rows)
     elif as_csv:

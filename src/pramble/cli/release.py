@@ -13,14 +13,14 @@ from rich.table import Table
 from pramble.cli.console import answers, messages, print_json
 
 if TYPE_CHECKING:
-    from pramble.releasing.opening import Release
-    from pramble.releasing.outcome import ReleaseOutcome
+    from pramble.releasing.folder.opening import Release
+    from pramble.report.outcome import ReleaseOutcome
 
 HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
 
 
 def release(
-    source: Annotated[Path, typer.Argument(help="The confidential file: Parquet, CSV or Arrow.")],
+    source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make.")] = None,
     plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
@@ -74,7 +74,7 @@ def release(
 
       pramble release people.parquet --out out --plan plan.toml --dry-run
     """
-    from pramble.report.verb import release as run
+    from pramble.releasing.release import release as run
 
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
@@ -126,19 +126,12 @@ def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | 
 
 
 @contextmanager
-def shown_progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error while rows are written."""
-    bar = Progress(
-        TextColumn("randomising"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=messages(),
-        transient=True,
-    )
-    task = bar.add_task("rows", total=None)
-    with bar:
-        yield lambda done, rows: bar.update(task, completed=done, total=rows)
+def shown_progress() -> Iterator[Callable[[Any], None]]:
+    """Show a progress bar on standard error while the release is made."""
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=messages(), transient=True) as bar:
+        task = bar.add_task("reading", total=1.0)
+        yield lambda told: bar.update(task, description=told.what, completed=told.share)
 
 
 def outcome_of(result: "Release") -> "ReleaseOutcome":
@@ -201,8 +194,8 @@ def as_document(result: "Release") -> dict[str, Any]:
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
         "alpha": outcome.alpha,
-        "alpha_limit": outcome.alpha_limit,
-        "ledger_total": outcome.ledger_total,
+        "alpha_limit": outcome.limit.shown,
+        "ledger_total": outcome.ledger_total and outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,
         "columns": [

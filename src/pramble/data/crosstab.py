@@ -12,6 +12,7 @@ from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels
 from pramble.data.numbers import as_numbers
 from pramble.data.records import LazyRecords, Records, Watch
+from pramble.data.scan import scan
 from pramble.errors import InvalidData
 from pramble.values import Floats, Integers, value
 
@@ -112,23 +113,19 @@ def crosstab(
     watch : callable, optional
         Told how far the reading has come.
     """
-    names = tuple(columns)
-    extra = [name for name in (weights, measure) if isinstance(name, str)]
-    records.refuse_missing([*names, *extra])
     job = Tabulation(
         records,
-        names,
+        tuple(columns),
         labels=labels or {},
         weights=weights,
         measure=measure,
         powers=tuple(powers),
         keep_rows=keep_rows,
     )
+    records.refuse_missing(job.columns)
     if job.can_be_pushed_down:
         return job.grouped()
-    wanted = list(dict.fromkeys([*names, *extra]))
-    for batch in records.batches(wanted, coded=names, watch=watch):
-        job.add(batch)
+    scan(records, [job], watch=watch)
     return job.result()
 
 
@@ -141,7 +138,7 @@ class Part(NamedTuple):
 
 
 class Tabulation:
-    """Counts batch by batch."""
+    """Counts batch by batch: a job for `pramble.data.scan.scan`."""
 
     def __init__(
         self,
@@ -155,6 +152,8 @@ class Tabulation:
         keep_rows: bool,
     ) -> None:
         self.records, self.names, self.powers = records, names, powers
+        extra = [name for name in (weights, measure) if isinstance(name, str)]
+        self.columns = list(dict.fromkeys([*names, *extra]))
         self.weights, self.measure, self.keep_rows = weights, measure, keep_rows
         self.encoders = {
             name: Encoder(labels[name], name, from_text=not records.typed)

@@ -42,12 +42,15 @@ class Encoder:
         Whether every value comes as text, as in a CSV file; see `pramble.data.order.texts_of`.
     dtype : type
         The dtype of the codes.
+    null_label : label
+        The label that a missing value stands for; None: for itself, if it is declared.
     """
 
     labels: Labels
     column: str = ""
     from_text: bool = False
     dtype: Any = np.int64
+    null_label: Label = None
 
     @cached_property
     def is_range(self) -> bool:
@@ -73,8 +76,8 @@ class Encoder:
 
     @cached_property
     def null_code(self) -> int:
-        """The code of null, if it was declared."""
-        return self.by_type[type(None)].get(None, UNDECLARED)
+        """The code of null, or of the label that it stands for, if that was declared."""
+        return self.by_type[type(self.null_label)].get(self.null_label, UNDECLARED)
 
     def codes(self, values: Any, rows: Rows | None = None) -> Codes:
         """Return the codes of an Arrow array, a NumPy array or a list; rows count from 0."""
@@ -96,6 +99,10 @@ class Encoder:
         if pa.types.is_primitive(array.type) or pa.types.is_string(array.type):
             return self.arrow(array, rows)
         return self.objects(values, rows)
+
+    def places(self, values: Any) -> Codes:
+        """Return the codes of an Arrow array; ``UNDECLARED`` where a value is no label."""
+        return self._arrow(values)
 
     def arrow(self, values: Any, rows: Rows) -> Codes:
         """Return the codes of an Arrow array or chunked array."""

@@ -272,6 +272,12 @@ class TableRecords(Records):
     backend: str = "pyarrow"
     reading: Reading = Reading()
     name: str = "The data"
+    has_types: bool = True
+
+    @property
+    def typed(self) -> bool:
+        """Whether values have types."""
+        return self.has_types
 
     @property
     def raw_schema(self) -> Any:

@@ -4,44 +4,50 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pramble.data.open import open_records
+from pramble.data.reading import as_reading
 from pramble.errors import InvalidPlan, PrivacyError
-from pramble.privacy.guarantee import float_above
-from pramble.releasing.accounting import Account, open_account
-from pramble.releasing.binding import bound_key
-from pramble.releasing.checking import checks_of, compare
-from pramble.releasing.figures import expected_figures, observed_figures, risk_figures
-from pramble.releasing.folder import building, check_target, write_key
-from pramble.releasing.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
-from pramble.releasing.opening import Release
-from pramble.releasing.outcome import ReleaseOutcome
-from pramble.releasing.parsing import plan_from, read_plan
-from pramble.releasing.plan import ReleasePlan
-from pramble.releasing.preparing import Prepared, prepare
-from pramble.releasing.shuffling import shuffled
-from pramble.releasing.source import open_source
-from pramble.releasing.toml import plan_to_toml
-from pramble.releasing.writing import rehearse, write_release
+from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.decisions.parsing import decisions_from, read_decisions
+from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.folder.account import Account, open_account
+from pramble.releasing.folder.build import building, check_target, write_key
+from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
+from pramble.releasing.folder.opening import Release
+from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
+from pramble.releasing.prepare.prepare import Prepared, prepare
+from pramble.releasing.write.check import compare
+from pramble.releasing.write.key import bound_key
+from pramble.releasing.write.released import rehearse, write_release
+from pramble.releasing.write.shuffle import shuffled
+from pramble.report.outcome import ReleaseOutcome
+from pramble.report.release_report import write_reports
+from pramble.values import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from pramble.releasing.ledger import Ledger
+    from pramble.data.reading import Reading
+    from pramble.releasing.folder.ledger import Ledger
+    from pramble.values import Watcher
 
-    Progress = Callable[[int, int], None]
-    WriteReports = Callable[[Path, ReleaseOutcome], None]
+COUNTING, WRITING = 0.25, 0.65
+"""Shares of the work, for the progress; the rest are checks and pages."""
 
 
 def release(
-    source: str | Path,
+    source: Any,
     target: str | Path,
     *,
     columns: Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
     alpha: float | None = None,
-    plan: str | Path | ReleasePlan | Mapping[str, Any] | None = None,
+    plan: str | Path | Decisions | Mapping[str, Any] | None = None,
+    reading: Reading | Mapping[str, Any] | None = None,
     dry_run: bool = False,
     key: bytes | None = None,
     key_file: str | Path | None = None,
@@ -49,8 +55,8 @@ def release(
     people: str | None = None,
     budget: float | None = None,
     confidential_prior_allowed: bool = False,
-    write_reports: WriteReports | None = None,
-    progress: Progress | None = None,
+    pages: bool = True,
+    progress: Watcher | None = None,
     **settings: Any,
 ) -> Release:
     r"""Randomise columns of a confidential file into a folder that may be published.
@@ -66,17 +72,19 @@ def release(
 
     Parameters
     ----------
-    source : str or Path
-        The confidential file: Parquet, CSV or Arrow, or a folder of them.
+    source : path, frame, reader or mapping
+        The confidential records: a file of any known format, a folder or a pattern, or a frame.
     target : str or Path
         The folder to make; it must not exist, or be empty.
     columns : sequence of str, or mapping
-        The columns to randomise; a mapping gives settings of each (`ColumnPlan`). Categories that
+        The columns to randomise; a mapping gives settings of each. Categories that
         it does not declare are the values seen in the file, which the release then reveals.
     alpha : float
         α in total for a record (the ε of most of the literature).
-    plan : str, Path, ReleasePlan or mapping
+    plan : str, Path, Decisions or mapping
         A plan instead of columns, α and settings: a TOML file, or its contents.
+    reading : Reading or mapping, optional
+        How to read the file; what neither this nor the plan says is found out.
     dry_run : bool
         Do everything but write: the result's ``outcome`` has the designs and what to expect.
     key : bytes, optional
@@ -94,15 +102,14 @@ def release(
         The most that all releases of these people together may spend.
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
-    write_reports : callable or None
-        Called with the unfinished folder and the `ReleaseOutcome`. `pramble.release` writes
-        ``report.html``, for the curator alone, and ``summary.html``, which may be published; None
-        writes no pages.
+    pages : bool
+        Whether to write ``report.html``, for the curator alone, and ``summary.html``, which may be
+        published.
     progress : callable, optional
-        Called with (rows written, rows in all).
+        Called with a `pramble.Progress` now and then.
     **settings
         Other settings of a plan: ``prior``, ``family``, ``objective``, ``invariant``, ``split``,
-        ``prior_share``, ``drop``, ``output``, ``shuffle``, ``risk``.
+        ``prior_share``, ``drop``, ``output``, ``shuffle``, ``risk``, ``file``.
 
     Returns
     -------
@@ -125,80 +132,88 @@ def release(
     2000
     >>> folder.cleanup()
     """
-    started = time.perf_counter()
-    chosen = settled_plan(plan, columns, alpha=alpha, settings=settings)
-    opened, target = open_source(source), Path(target)
-    chosen.check_columns(opened.names)
+    started, clock = time.perf_counter(), Clock(progress)
+    decisions = decisions_of(plan, columns, alpha=alpha, settings=settings)
+    if reading is not None:
+        decisions = replace(decisions, reading=as_reading(reading))
+    records, target = open_records(source, decisions.full_reading()), Path(target)
+    decisions.check_columns(records.names)
     if not dry_run:
         check_target(target)
-    account = open_account(opened.path, ledger=ledger, people=people, budget=budget)
-    job = prepare(opened, chosen, confidential_allowed=confidential_prior_allowed)
+    digest = records.digest()
+    account = open_account(digest, ledger=ledger, people=people, budget=budget)
+    job = prepare(
+        records,
+        decisions,
+        digest=digest,
+        confidential_allowed=confidential_prior_allowed,
+        clock=clock.part(0.0, COUNTING),
+    )
     account.check(job.spent)
     outcome = expected_outcome(job, account, started=started)
     if dry_run:
-        size, wait = rehearse(job.source, job.plan, mechanisms=job.mechanisms, rows=job.rows)
+        size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest(job, {}), job.mechanisms, outcome)
-    entry = account.entered(job.spent, columns=list(job.mechanisms), target=target)
+        return Release(None, manifest_of(job, {}), job.plan, outcome)
+    entry = account.entered(job.spent, columns=list(job.plan.columns), target=target)
     with entry as building_in, building(target) as folder:
         building_in(folder)
         secret = secrets.token_bytes(32) if key is None else key
-        bound = bound_key(secret, job.source.path, mechanisms=job.mechanisms)
-        if job.plan.shuffle:
-            job = replace(job, source=shuffled(job.source, job.rows, key=bound))
         document, outcome = write_folder(
-            job, folder, key=bound, outcome=outcome, progress=progress, started=started
+            job, folder, key=bound_key(secret, digest, plan=job.plan), outcome=outcome, clock=clock
         )
-        if write_reports is not None:
+        outcome = replace(outcome, seconds=time.perf_counter() - started)
+        if pages:
+            clock.tell("drawing the pages", COUNTING + WRITING)
             write_reports(folder, outcome)
         if key_file is not None:
             write_key(Path(key_file), secret, release=target)
-    return Release(target, document, job.mechanisms, outcome)
+    clock.tell("done", 1.0)
+    return Release(target, document, job.plan, outcome)
 
 
-def settled_plan(
-    plan: str | Path | ReleasePlan | Mapping[str, Any] | None,
-    columns: Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
+def decisions_of(
+    plan: str | Path | Decisions | Mapping[str, Any] | None,
+    columns: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
     *,
     alpha: float | None,
     settings: Mapping[str, Any],
-) -> ReleasePlan:
-    """Return the plan, however it was given."""
+) -> Decisions:
+    """Return what was decided, however it was said."""
     if plan is None:
-        if columns is None or isinstance(columns, str):
+        if columns is None:
             raise InvalidPlan("A release needs a plan, or a list of columns and alpha.")
-        tables = columns if hasattr(columns, "keys") else {name: {} for name in columns}
+        names = [columns] if isinstance(columns, str) else columns
+        tables = names if isinstance(names, Mapping) else {name: {} for name in names}
         total = {} if alpha is None else {"alpha": alpha}
-        return plan_from({**settings, **total, "columns": tables}, seen_allowed=True)
+        return decisions_from({**settings, **total, "columns": tables}, seen_allowed=True)
     if columns is not None or alpha is not None or settings:
         raise InvalidPlan("Give a plan, or columns with alpha and settings, not both.")
-    if isinstance(plan, ReleasePlan):
+    if isinstance(plan, Decisions):
         return plan
-    return read_plan(plan) if isinstance(plan, str | Path) else plan_from(plan)
+    return read_decisions(plan) if isinstance(plan, str | Path) else decisions_from(plan)
 
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
-    columns = tuple(expected_figures(design, rows=job.rows) for design in job.designs)
-    keys = job.plan.risk
-    document = manifest(job, {})
+    risk, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
     return ReleaseOutcome(
-        source=job.source.path.name,
+        source=job.records.name,
         rows=job.rows,
-        columns=columns,
+        columns=tuple(expected_figures(design, rows=job.rows) for design in job.designs),
         untouched=job.untouched,
-        dropped=job.plan.drop,
-        alpha=float_above(job.spent),
-        alpha_limit=float_above(job.plan.total),
-        split=job.plan.split if job.plan.alpha is not None else "own",
+        dropped=job.decisions.drop,
+        guarantee=job.spent,
+        limit=job.decisions.limit,
+        split=job.decisions.split if job.decisions.alpha is not None else "own",
         warnings=(*ledger_warnings(job, account), *job.warnings),
         checks=(),
-        risk=None if keys is None else risk_figures(job.source, keys, mechanisms=job.mechanisms),
-        ledger_total=float_above(account.spent() + job.spent) if account.ledger else None,
-        data_file=job.data_file,
+        risk=None if risk is None else risk_figures(job.records, risk, plan=job.plan),
+        ledger_total=before + job.spent if account.ledger else None,
+        data_file=job.decisions.data_file,
         data_bytes=0,
         seconds=time.perf_counter() - started,
-        plan=plan_to_toml(job.plan),
+        plan=decisions_to_toml(job.decisions),
         version=document["software"]["version"],
         created=document["created"],
         dry_run=True,
@@ -207,74 +222,42 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
     """Say what these people have spent before, and whether this release goes uncounted."""
-    before = account.spent()
+    before = account.before()
     found = [account.warning] if account.warning else []
-    if before:
+    if before.alpha:
         found.append(
-            f"These people have spent α = {float(before):.6g} in earlier releases; with this one "
-            f"it is {float(before + job.spent):.6g}."
+            f"These people have spent α = {before.shown:.6g} in earlier releases; with this one "
+            f"it is {(before + job.spent).shown:.6g}."
         )
     return found
 
 
-def manifest(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a prepared release."""
-    return manifest_of(
-        job.designs,
-        job.names,
-        rows=job.rows,
-        spent=job.spent,
-        limit=job.plan.total,
-        seen=job.seen,
-        data=data,
-    )
-
-
 def write_folder(
-    job: Prepared,
-    folder: Path,
-    *,
-    key: bytes,
-    outcome: ReleaseOutcome,
-    progress: Progress | None,
-    started: float,
+    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
-    path = folder / job.data_file
-    write_release(
-        job.source,
-        path,
-        plan=job.plan,
-        mechanisms=job.mechanisms,
-        key=key,
-        rows=job.rows,
-        progress=progress,
-    )
-    tally = compare(job.source, path, plan=job.plan, mechanisms=job.mechanisms)
-    checks = checks_of(tally, rows=job.rows, mechanisms=job.mechanisms)
-    failed = [check for check in checks if not check.passed]
-    if failed:
-        raise PrivacyError(
-            f"The written file failed its check of the {failed[0].name}: {failed[0].detail} "
-            "Nothing was released."
-        )
+    path, records = folder / job.decisions.data_file, job.records
+    if job.decisions.shuffle:
+        records = shuffled(records, job.names, rows=job.rows, key=key)
+    schema, tally = write_release(job, records, path, key=key, clock=clock.part(COUNTING, WRITING))
+    checks = compare(tally, path, job.plan, schema=schema, rows=job.rows)
+    for check in checks:
+        if not check.passed:
+            raise PrivacyError(
+                f"The written file failed its check of the {check.name}: {check.detail} "
+                "Nothing was released."
+            )
     size = path.stat().st_size
-    document = manifest(
-        job,
-        {
-            "file": path.name,
-            "format": job.plan.output,
-            "bytes": size,
-            "sha256": file_sha256(path),
-        },
-    )
+    about = {"file": path.name, "format": job.decisions.output, "bytes": size}
+    document = manifest_of(job, {**about, "sha256": file_sha256(path)})
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     return document, replace(
         outcome,
-        columns=tuple(observed_figures(column, tally) for column in outcome.columns),
+        columns=tuple(
+            observed_figures(c, tally.after[c.name], tally.changed[c.name]) for c in outcome.columns
+        ),
         checks=checks,
         data_bytes=size,
         created=document["created"],
-        seconds=time.perf_counter() - started,
         dry_run=False,
     )

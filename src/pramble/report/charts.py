@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pramble.drawing.images import to_svg
 from pramble.drawing.style import BLUE, PALE, VERMILION, house_style, new_figure
-from pramble.releasing.outcome import ColumnOutcome, ReleaseOutcome
+from pramble.report.outcome import ColumnOutcome, ReleaseOutcome
 
 MOST_ROWS = 40
 MOST_ANNOTATED = 12

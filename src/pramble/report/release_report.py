@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pramble.drawing.pages import page_environment
-from pramble.releasing.outcome import ReleaseOutcome
+from pramble.report.outcome import ReleaseOutcome
 from pramble.report.release_view import release_view
 
 REPORT, SUMMARY = "report.html", "summary.html"

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-from pramble.releasing.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 from pramble.report import numbers
 from pramble.report.charts import budget_chart, frequency_chart, matrix_chart
+from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "columns": [column_view(column, outcome.rows) for column in outcome.columns],
         "alpha_total": numbers.alpha_text(outcome.alpha),
         "ratio_total": numbers.ratio_text(outcome.alpha),
-        "alpha_limit": numbers.alpha_text(outcome.alpha_limit),
-        "ledger_total": outcome.ledger_total and numbers.alpha_text(outcome.ledger_total),
+        "alpha_limit": numbers.alpha_text(outcome.limit.shown),
+        "ledger_total": outcome.ledger_total and numbers.alpha_text(outcome.ledger_total.shown),
         "risk": outcome.risk and risk_view(outcome.risk),
         "rows": numbers.count(outcome.rows),
         "use": use(raw=raw),
@@ -75,9 +75,9 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
     sentences = [
         (
             f"In {names}, every person's value was replaced at random: kept with a known "
-            "probability, else changed. Nobody, not even someone who knows everything about "
-            "everyone else, can be sure of a person's true value from the released one."
+            "probability, else changed."
         ),
+        outcome.guarantee.sentence(),
         (
             f"Whatever a person's true values in {columns} are, a released record is at most "
             f"{numbers.ratio_text(outcome.alpha)} times likelier under them than under any other "

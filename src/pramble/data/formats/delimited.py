@@ -208,20 +208,20 @@ def content(texts: Any) -> Iterator[Any]:
         yield data[offsets[start] : offsets[start + len(texts)]]
 
 
-def as_text(column: Any) -> Any:
+def as_text(values: Any, *, column: str = "") -> Any:
     """Return a column as the texts of its values."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        labels = as_text(column.dictionary)
-        return labels.take(column.indices)
-    if is_text(column):
-        return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return as_text(values.dictionary, column=column).take(values.indices)
+    if is_text(values):
+        return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
     try:
-        return column.cast(pa.string())
+        return values.cast(pa.string())
     except pa.ArrowNotImplementedError:
         raise InvalidData(
-            f"A column of type {column.type} cannot be written as text; drop it, or write Parquet."
+            f"Column {column!r} of type {kind} cannot be written as CSV; drop it, or write Parquet."
         ) from None
 
 

@@ -14,17 +14,18 @@ from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
-from pramble.releasing.outcome import ColumnOutcome, Numbers, RiskOutcome
-from pramble.releasing.rivals import WIDEST, change_expected, rivals_of, variance_of
+from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
+from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from pramble.data.records import Records
     from pramble.mechanisms.base import Mechanism
-    from pramble.releasing.checking import Tally
-    from pramble.releasing.designing import Designed
-    from pramble.releasing.plan import RiskPlan
-    from pramble.releasing.source import Source
+    from pramble.mechanisms.plan import Plan
+    from pramble.releasing.decisions.decisions import RiskDecision
+    from pramble.releasing.prepare.designs import Designed
+    from pramble.values import Integers
 
 
 def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
@@ -36,9 +37,9 @@ def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
         categories=column.labels,
         mechanism=mechanism,
         certificate=certify(mechanism),
-        family=column.plan.family,
-        objective=column.plan.objective,
-        invariant=column.plan.invariant,
+        family=column.decision.family,
+        objective=column.decision.objective,
+        invariant=column.decision.invariant,
         alpha=design.alpha,
         alpha_prior=float_above(design.prior.spent),
         prior=p,
@@ -70,15 +71,14 @@ def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> N
     return tuple(np.sqrt(np.maximum(spread, 0) / max(rows, 1)).tolist())
 
 
-def observed_figures(outcome: ColumnOutcome, tally: Tally) -> ColumnOutcome:
+def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:
     """Add what was counted on the written release, and the analyst's estimate from it."""
     from pramble.estimation.estimate import estimate
 
-    after = tally.after[outcome.name]
     rows = max(int(after.sum()), 1)
     found = replace(
         outcome,
-        change_observed=tally.changed[outcome.name] / rows,
+        change_observed=changed / rows,
         after=tuple(after.tolist()),
     )
     if not math.isfinite(outcome.estimation_variance):
@@ -95,23 +95,18 @@ def observed_figures(outcome: ColumnOutcome, tally: Tally) -> ColumnOutcome:
     )
 
 
-def risk_figures(
-    source: Source, plan: RiskPlan, *, mechanisms: Mapping[str, Mechanism]
-) -> RiskOutcome:
+def risk_figures(records: Records, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
-    import pyarrow as pa
-
     from pramble.risk.assess import assess
 
-    keys = list(plan.keys)
-    table = pa.Table.from_batches(list(source.batches(keys)))
-    before = assess(table, keys, population_size=plan.population_size, model=plan.model)
-    chosen = {name: m for name, m in mechanisms.items() if name in keys}
-    after = before.after(chosen) if chosen and plan.model != "none" else before
+    keys = list(risk.keys)
+    before = assess(records, keys, population_size=risk.population_size, model=risk.model)
+    chosen = {name: plan[name] for name in plan.columns if name in keys}
+    after = before.after(chosen) if chosen and risk.model != "none" else before
     return RiskOutcome(
-        keys=plan.keys,
+        keys=risk.keys,
         model=before.model,
-        population_size=plan.population_size,
+        population_size=risk.population_size,
         sample_uniques=before.sample_uniques,
         tau1_before=before.tau1,
         tau2_before=before.tau2,

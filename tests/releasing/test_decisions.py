@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan
-from pramble.releasing.parsing import plan_from, read_plan
-from pramble.releasing.plan import ColumnPlan, ReleasePlan
-from pramble.releasing.settings import COLUMN, PLAN, RISK
-from pramble.releasing.toml import plan_to_toml
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
+from pramble.releasing.decisions.parsing import decisions_from, read_decisions
+from pramble.releasing.decisions.settings import COLUMN, PLAN, RISK
+from pramble.releasing.decisions.toml import decisions_to_toml
 
 SEX = {"categories": ["m", "f"]}
 
@@ -39,7 +39,7 @@ keys = ["sex", "age"]
 population_size = 1000
 """
     )
-    plan = read_plan(path)
+    plan = read_decisions(path)
     assert plan.total == 3
     sex, age = plan.columns
     assert sex.labels() == ("m", "f", "?")
@@ -47,7 +47,7 @@ population_size = 1000
     assert age.prior_probabilities == (0.5, 0.25, 0.25)
     assert age.family == "general"
     assert plan.risk.model == "two-way"
-    assert plan_from(tomllib.loads(plan_to_toml(plan))) == plan
+    assert decisions_from(tomllib.loads(decisions_to_toml(plan))) == plan
 
 
 @pytest.mark.parametrize(
@@ -91,34 +91,34 @@ population_size = 1000
 )
 def test_one_sentence_per_mistake(change, sentence):
     with pytest.raises(InvalidPlan) as caught:
-        plan_from({"alpha": 1.0, "columns": {"sex": SEX}, **change})
+        decisions_from({"alpha": 1.0, "columns": {"sex": SEX}, **change})
     assert sentence in str(caught.value)
     assert all(line.endswith(".") for line in str(caught.value).splitlines())
 
 
 def test_all_mistakes_are_told_together():
     with pytest.raises(InvalidPlan) as caught:
-        plan_from({"alpha": -1, "outputt": "csv", "columns": {"sex": {"categories": 3}}})
+        decisions_from({"alpha": -1, "outputt": "csv", "columns": {"sex": {"categories": 3}}})
     assert len(str(caught.value).splitlines()) == 3
 
 
 def test_alpha_must_come_from_somewhere():
     with pytest.raises(InvalidPlan, match="no alpha in total, and column 'sex' none"):
-        plan_from({"columns": {"sex": SEX}})
+        decisions_from({"columns": {"sex": SEX}})
     with pytest.raises(InvalidPlan, match="A split is of a total"):
-        plan_from({"split": "optimal", "columns": {"sex": {**SEX, "alpha": 1}}})
-    plan = plan_from({"columns": {"sex": {**SEX, "alpha": 1}, "age": {**SEX, "alpha": 0.5}}})
+        decisions_from({"split": "optimal", "columns": {"sex": {**SEX, "alpha": 1}}})
+    plan = decisions_from({"columns": {"sex": {**SEX, "alpha": 1}, "age": {**SEX, "alpha": 0.5}}})
     assert plan.total == 1.5
 
 
 def test_seen_categories_are_explicit():
     settings = {"alpha": 1, "columns": {"sex": {"categories": "seen"}}}
-    assert plan_from(settings).columns[0].categories is None
-    assert plan_from({"alpha": 1, "columns": {"sex": {}}}, seen_allowed=True).columns
+    assert decisions_from(settings).columns[0].categories is None
+    assert decisions_from({"alpha": 1, "columns": {"sex": {}}}, seen_allowed=True).columns
 
 
 def test_unknown_columns_are_named_with_a_hint():
-    plan = plan_from({"alpha": 1, "columns": {"sxe": SEX}, "drop": ["nme"]})
+    plan = decisions_from({"alpha": 1, "columns": {"sxe": SEX}, "drop": ["nme"]})
     with pytest.raises(InvalidPlan) as caught:
         plan.check_columns(["sex", "name"])
     first, second = str(caught.value).splitlines()
@@ -127,16 +127,16 @@ def test_unknown_columns_are_named_with_a_hint():
 
 
 def test_missing_categories():
-    assert ColumnPlan("x", categories=("a", "b"), missing=True).labels() == ("a", "b", None)
-    assert ColumnPlan("x", categories=("a", "b"), missing="b").labels() == ("a", "b")
-    assert ColumnPlan("x", categories=(True, False), missing=1).labels() == (True, False, 1)
+    assert ColumnDecision("x", categories=("a", "b"), missing=True).labels() == ("a", "b", None)
+    assert ColumnDecision("x", categories=("a", "b"), missing="b").labels() == ("a", "b")
+    assert ColumnDecision("x", categories=(True, False), missing=1).labels() == (True, False, 1)
 
 
 def test_designs_that_need_no_prior():
-    assert not ColumnPlan("x").needs_prior(2)
-    assert ColumnPlan("x").needs_prior(3)
-    assert not ColumnPlan("x", family="response").needs_prior(9)
-    assert ColumnPlan("x", invariant=True).needs_prior(2)
+    assert not ColumnDecision("x").needs_prior(2)
+    assert ColumnDecision("x").needs_prior(3)
+    assert not ColumnDecision("x", family="response").needs_prior(9)
+    assert ColumnDecision("x", invariant=True).needs_prior(2)
 
 
 scalars = (
@@ -169,13 +169,13 @@ documents = st.fixed_dictionaries(
 @given(documents, tables)
 def test_any_settings_give_a_plan_or_clear_words(document, more):
     try:
-        plan = plan_from({**more, **document})
+        plan = decisions_from({**more, **document})
     except InvalidPlan as error:
         words = str(error)
     else:
-        assert isinstance(plan, ReleasePlan)
+        assert isinstance(plan, Decisions)
         assert plan.total > 0
-        assert plan_from(tomllib.loads(plan_to_toml(plan))) == plan
+        assert decisions_from(tomllib.loads(decisions_to_toml(plan))) == plan
         return
     assert words
     assert all(line.endswith(".") for line in words.split("\n"))
@@ -187,11 +187,11 @@ def test_any_bytes_give_a_plan_or_clear_words(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("plan") / "plan.toml"
     path.write_bytes(data)
     with pytest.raises(InvalidPlan):
-        read_plan(path)
+        read_decisions(path)
 
 
 def test_absent_plans(tmp_path):
     with pytest.raises(InvalidPlan, match="There is no plan"):
-        read_plan(tmp_path / "no.toml")
+        read_decisions(tmp_path / "no.toml")
     with pytest.raises(InvalidPlan, match="is a folder"):
-        read_plan(tmp_path)
+        read_decisions(tmp_path)

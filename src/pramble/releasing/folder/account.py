@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pramble.errors import InvalidPlan, PrambleError
-from pramble.releasing.ledger import Ledger, default_ledger, refuse_beyond
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.folder.ledger import Ledger, default_ledger, refuse_beyond
+from pramble.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Account:
     """Where a release is entered: the ledger, the people, and their limit; or nowhere."""
 
     ledger: Ledger | None = None
     people: str = ""
-    budget: float | None = None
+    budget: RecordPrivacy | None = None
     warning: str = ""
 
-    def spent(self) -> Fraction:
-        """Return α spent on these people before."""
-        return Fraction(0) if self.ledger is None else self.ledger.total(self.people)
+    def before(self) -> RecordPrivacy:
+        """Return what was spent on these people before."""
+        nothing = RecordPrivacy(Fraction(0))
+        return nothing if self.ledger is None else self.ledger.total(self.people)
 
-    def check(self, alpha: Fraction) -> None:
+    def check(self, more: RecordPrivacy) -> None:
         """Refuse early what `entered` would refuse for certain."""
-        refuse_beyond(self.budget, spent=self.spent(), alpha=alpha)
+        refuse_beyond(self.budget, before=self.before(), more=more)
 
     @contextmanager
     def entered(
-        self, alpha: Fraction, *, columns: Sequence[str], target: Path
+        self, spent: RecordPrivacy, *, columns: Sequence[str], target: Path
     ) -> Iterator[Callable[[Path], None]]:
         """Enter a release; confirm it when it is complete, cancel it on any error.
 
@@ -48,7 +50,7 @@ class Account:
             yield lambda folder: built.append(identity(folder))
             return
         entry = self.ledger.enter(
-            self.people, alpha, columns=columns, target=str(target.resolve()), budget=self.budget
+            self.people, spent, columns=columns, target=str(target.resolve()), budget=self.budget
         )
         try:
             yield lambda folder: built.append(identity(folder))
@@ -66,7 +68,7 @@ def identity(folder: Path) -> tuple[int, int]:
 
 
 def open_account(
-    source: Path, *, ledger: str | Path | Ledger | bool, people: str | None, budget: float | None
+    digest: str, *, ledger: str | Path | Ledger | bool, people: str | None, budget: float | None
 ) -> Account:
     """Open the ledger and recognise the people; the user's own ledger may be out of reach."""
     if budget is not None and not 0 < budget < math.inf:
@@ -84,5 +86,6 @@ def open_account(
             return Account(warning=f"{error} This release is not in any ledger.")
     else:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    known = book.fingerprint(source) if people is None else book.fingerprint_of_name(people)
-    return Account(book, known, budget)
+    limit = None if budget is None else RecordPrivacy(Fraction(budget))
+    known = book.fingerprint(digest) if people is None else book.fingerprint_of_name(people)
+    return Account(book, known, limit)

@@ -1,28 +1,39 @@
-"""What a curator decides: columns, categories, budget, priors, risk keys, output."""
+"""What a curator decides: columns, categories, recodings, budget, priors, risk keys, output."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from pramble.data.formats.registry import FORMATS
 from pramble.data.labels import label_key
+from pramble.data.reading import Reading
+from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 SEEN = "seen"
 FAMILIES = ("uniform", "general", "response")
 OBJECTIVES = ("information", "estimation")
 SPLITS = ("equal", "weights", "optimal")
-OUTPUTS = ("parquet", "csv")
-RISK_MODELS = ("independence", "two-way", "membership", "none")
+OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
 PRIOR_SHARE = 0.02
 
 
-@dataclass(frozen=True)
-class ColumnPlan:
+def recoding_steps(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recodings of a plan file in the words of `pramble.data.recode`."""
+    return {
+        "missing" if name == "missing_values" else name: given for name, given in settings.items()
+    }
+
+
+@value
+class ColumnDecision:
     """How one column is randomised.
 
     Attributes
@@ -31,6 +42,9 @@ class ColumnPlan:
     categories : tuple or None
         Every possible label, in order; None takes the values seen in the file, sorted, which
         reveals the values that occur.
+    recode : mapping
+        Recodings in the words of a plan file: ``trim``, ``missing_values``, ``low``, ``high``,
+        ``bands``, ``merge`` (`pramble.data.recode`).
     missing : label, True or None
         What empty cells are released as: a label, True for a category of their own that stays
         empty, None to refuse them.
@@ -56,6 +70,7 @@ class ColumnPlan:
 
     name: str
     categories: tuple[Any, ...] | None = None
+    recode: Mapping[str, Any] = field(default_factory=dict)
     missing: Any = None
     family: str = "uniform"
     objective: str = "information"
@@ -67,9 +82,17 @@ class ColumnPlan:
     prior_file: str | None = None
     prior_probabilities: tuple[float, ...] | None = None
 
+    @property
+    def declared(self) -> tuple[Any, ...] | None:
+        """The declared categories: stated, or those of its bands; None takes the values seen."""
+        if self.categories is not None:
+            return self.categories
+        return categories_after(as_recodings(recoding_steps(self.recode)))
+
     def labels(self, seen: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Return every category, the one of empty cells included."""
-        labels = tuple(seen) if self.categories is None else self.categories
+        declared = self.declared
+        labels = tuple(seen) if declared is None else declared
         if self.missing is None:
             return labels
         extra = None if self.missing is True else self.missing
@@ -85,8 +108,8 @@ class ColumnPlan:
         return self.invariant or (self.family != "response" and size > 2)
 
 
-@dataclass(frozen=True)
-class RiskPlan:
+@value
+class RiskDecision:
     """Which risk to report: key variables, population size and model."""
 
     keys: tuple[str, ...]
@@ -94,13 +117,13 @@ class RiskPlan:
     model: str = "two-way"
 
 
-@dataclass(frozen=True)
-class ReleasePlan:
-    """A whole plan, checked; `read_plan` and `plan_from` make one.
+@value
+class Decisions:
+    """A whole plan file, checked; `read_decisions` and `decisions_from` make one.
 
     Attributes
     ----------
-    columns : tuple of ColumnPlan
+    columns : tuple of ColumnDecision
         The columns to randomise; every other column is released as it is, unless dropped.
     alpha : float or None
         α in total for a record; None when every column states its own.
@@ -113,13 +136,15 @@ class ReleasePlan:
     drop : tuple of str
         Columns left out of the release.
     output : str
-        "parquet" or "csv".
+        The format of the data file: one of ``OUTPUTS``.
     shuffle : bool
         Release the rows in a random order, which holds the file in memory.
-    risk : RiskPlan or None
+    risk : RiskDecision or None
+    reading : Reading
+        How to read the file, where that is not left to be found out.
     """
 
-    columns: tuple[ColumnPlan, ...]
+    columns: tuple[ColumnDecision, ...]
     alpha: float | None = None
     split: str = "equal"
     split_objective: str = "information"
@@ -127,18 +152,30 @@ class ReleasePlan:
     drop: tuple[str, ...] = ()
     output: str = "parquet"
     shuffle: bool = False
-    risk: RiskPlan | None = field(default=None)
+    risk: RiskDecision | None = None
+    reading: Reading = Reading()
 
     @property
-    def total(self) -> Fraction:
-        """α in total, exactly."""
+    def limit(self) -> RecordPrivacy:
+        """What may be spent on a record in all, exactly."""
         if self.alpha is not None:
-            return Fraction(self.alpha)
-        return sum((Fraction(column.alpha or 0) for column in self.columns), Fraction(0))
+            return RecordPrivacy(Fraction(self.alpha))
+        return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
+
+    @property
+    def data_file(self) -> str:
+        """Name of the data file in the release folder."""
+        form = next(form for form in FORMATS if form.name == self.output)
+        return f"data{form.endings[0]}"
+
+    def full_reading(self) -> Reading:
+        """Return how to read the file, with the recodings of the columns."""
+        recode = {c.name: as_recodings(recoding_steps(c.recode)) for c in self.columns if c.recode}
+        return replace(self.reading, recode={**self.reading.recode, **recode})
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a plan that names columns which the file does not have."""
-        from pramble.releasing.settings import nearest
+        from pramble.releasing.decisions.settings import nearest
 
         wanted = [
             *((column.name, "to randomise") for column in self.columns),

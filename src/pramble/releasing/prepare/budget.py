@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.guarantee import RecordPrivacy, float_below
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 STEPS = 48
 REFINEMENTS = 4
@@ -144,13 +144,15 @@ def improve_by_exchange(
                 improved = True
 
 
-def check_spent(parts: Sequence[Fraction | float], total: Fraction | float) -> Fraction:
-    """Return the exact sum of the parts; refuse one above the total.
+def check_spent(parts: Iterable[float | Fraction], limit: RecordPrivacy) -> RecordPrivacy:
+    """Return what the parts spend together, exactly; refuse more than the limit.
 
-    >>> check_spent([0.1, 0.2], Fraction(1, 2)) < Fraction(1, 2)
+    >>> check_spent([0.1, 0.2], RecordPrivacy(Fraction(1, 2))).alpha < Fraction(1, 2)
     True
     """
-    spent = sum((Fraction(part) for part in parts), Fraction(0))
-    if spent > Fraction(total):
-        raise PrivacyError(f"The parts spend {float(spent)!r}, above the total {float(total)!r}.")
+    spent = RecordPrivacy(sum((Fraction(part) for part in parts), Fraction(0)))
+    if not limit.allows(spent):
+        raise PrivacyError(
+            f"The parts spend {float(spent.alpha)!r}, above the limit {float(limit.alpha)!r}."
+        )
     return spent

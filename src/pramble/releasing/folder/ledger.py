@@ -12,7 +12,6 @@ import os
 import secrets
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.privacy.guarantee import float_above
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,10 +38,9 @@ CREATE TABLE IF NOT EXISTS releases (
 );
 CREATE INDEX IF NOT EXISTS by_people ON releases (fingerprint);
 """
-BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
+@value
 class Entry:
     """One release in the ledger.
 
@@ -54,7 +53,7 @@ class Entry:
         Which people: equal for releases that add up.
     columns : tuple of str
         The randomised columns.
-    alpha : Fraction
+    spent : RecordPrivacy
         What it spent, exactly.
     target : str
         Where the release went.
@@ -66,7 +65,7 @@ class Entry:
     created: str
     fingerprint: str
     columns: tuple[str, ...]
-    alpha: Fraction
+    spent: RecordPrivacy
     target: str
     state: str
 
@@ -77,7 +76,7 @@ class Entry:
             "created": self.created,
             "people": self.fingerprint[:16],
             "columns": list(self.columns),
-            "alpha": float_above(self.alpha),
+            "alpha": self.spent.shown,
             "target": self.target,
             "state": self.state,
         }
@@ -89,15 +88,17 @@ def default_ledger() -> Path:
     return Path(base) / "pramble" / "ledger.sqlite"
 
 
-def refuse_beyond(budget: float | None, *, spent: Fraction, alpha: Fraction) -> None:
+def refuse_beyond(
+    budget: RecordPrivacy | None, *, before: RecordPrivacy, more: RecordPrivacy
+) -> None:
     """Refuse to spend beyond a budget, saying what is left of it."""
-    if budget is None or spent + alpha <= Fraction(budget):
+    if budget is None or budget.allows(before + more):
         return
-    left = max(Fraction(budget) - spent, Fraction(0))
+    left = max(budget.alpha - before.alpha, Fraction(0))
     raise PrivacyError(
-        f"This release would spend {float(alpha):.6g}; these people have spent {float(spent):.6g} "
-        f"of the budget {budget:.6g} already, so at most {float(left):.6g} is left. Nothing was "
-        "released."
+        f"This release would spend {more.shown:.6g}; these people have spent {before.shown:.6g} "
+        f"of the budget {budget.shown:.6g} already, so at most {float(left):.6g} is left. Nothing "
+        "was released."
     )
 
 
@@ -115,9 +116,9 @@ class Ledger:
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")
     >>> people = ledger.fingerprint_of_name("employees 2026")
-    >>> first = ledger.enter(people, Fraction(2), columns=["sex"], target="out")
+    >>> first = ledger.enter(people, RecordPrivacy(Fraction(2)), columns=["sex"], target="out")
     >>> ledger.total(people)
-    Fraction(2, 1)
+    RecordPrivacy(alpha=Fraction(2, 1))
     >>> folder.cleanup()
     """
 
@@ -153,21 +154,14 @@ class Ledger:
         finally:
             connection.close()
 
-    def fingerprint(self, source: str | Path) -> str:
-        """Return a fingerprint of a file, or folder of files, keyed by this ledger's secret.
+    def fingerprint(self, digest: str) -> str:
+        """Return the fingerprint of a file's content, keyed by this ledger's secret.
 
         Who has the ledger without its secret cannot test whether a given file was released.
         """
-        source = Path(source)
-        paths = (
-            [source] if source.is_file() else sorted(p for p in source.rglob("*") if p.is_file())
-        )
-        digest = self._hmac(b"file")
-        for path in paths:
-            with path.open("rb") as file:
-                while block := file.read(BLOCK):
-                    digest.update(block)
-        return digest.hexdigest()
+        keyed = self._hmac(b"file")
+        keyed.update(digest.encode())
+        return keyed.hexdigest()
 
     def fingerprint_of_name(self, name: str) -> str:
         """Return the fingerprint of people known by a name, whatever the file."""
@@ -180,26 +174,26 @@ class Ledger:
             (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
         return hmac.new(key, purpose + b"\0", sha256)
 
-    def total(self, fingerprint: str) -> Fraction:
-        """Return α spent on these people so far, pending releases included."""
+    def total(self, fingerprint: str) -> RecordPrivacy:
+        """Return what was spent on these people so far, pending releases included."""
         with self._transaction() as connection:
             return self._total(connection, fingerprint)
 
     @staticmethod
-    def _total(connection: sqlite3.Connection, fingerprint: str) -> Fraction:
+    def _total(connection: sqlite3.Connection, fingerprint: str) -> RecordPrivacy:
         rows = connection.execute(
             "SELECT alpha FROM releases WHERE fingerprint = ?", (fingerprint,)
         )
-        return sum((Fraction(alpha) for (alpha,) in rows), Fraction(0))
+        return RecordPrivacy(sum((Fraction(alpha) for (alpha,) in rows), Fraction(0)))
 
     def enter(
         self,
         fingerprint: str,
-        alpha: Fraction,
+        spent: RecordPrivacy,
         *,
         columns: Sequence[str],
         target: str,
-        budget: float | None = None,
+        budget: RecordPrivacy | None = None,
     ) -> Entry:
         """Enter a release as pending, unless it would pass the budget.
 
@@ -207,13 +201,13 @@ class Ledger:
         ----------
         fingerprint : str
             Which people.
-        alpha : Fraction
+        spent : RecordPrivacy
             What the release spends.
         columns : sequence of str
             The randomised columns.
         target : str
             Where the release goes.
-        budget : float, optional
+        budget : RecordPrivacy, optional
             The most that may be spent on these people by all releases together.
 
         Returns
@@ -222,15 +216,14 @@ class Ledger:
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as connection:
-            spent = self._total(connection, fingerprint)
-            refuse_beyond(budget, spent=spent, alpha=alpha)
+            refuse_beyond(budget, before=self._total(connection, fingerprint), more=spent)
             cursor = connection.execute(
                 "INSERT INTO releases (created, fingerprint, columns, alpha, target, state) "
                 "VALUES (?, ?, ?, ?, ?, 'pending')",
-                (created, fingerprint, json.dumps(list(columns)), str(alpha), target),
+                (created, fingerprint, json.dumps(list(columns)), str(spent.alpha), target),
             )
             number = int(cursor.lastrowid or 0)
-        return Entry(number, created, fingerprint, tuple(columns), alpha, target, "pending")
+        return Entry(number, created, fingerprint, tuple(columns), spent, target, "pending")
 
     def confirm(self, entry: Entry) -> None:
         """Mark a pending release as done; one that was cancelled meanwhile is entered again."""
@@ -244,7 +237,7 @@ class Ledger:
                     entry.created,
                     entry.fingerprint,
                     columns,
-                    str(entry.alpha),
+                    str(entry.spent.alpha),
                     entry.target,
                 ),
             )
@@ -266,6 +259,13 @@ class Ledger:
                 "ORDER BY id"
             ).fetchall()
         return [
-            Entry(number, created, people, tuple(json.loads(columns)), Fraction(alpha), *rest)
+            Entry(
+                number,
+                created,
+                people,
+                tuple(json.loads(columns)),
+                RecordPrivacy(Fraction(alpha)),
+                *rest,
+            )
             for number, created, people, columns, alpha, *rest in rows
         ]

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pramble.values import Integers
 
 DEVIATIONS = 6.0
 LEAST = 0.05
@@ -25,13 +29,8 @@ class Neighbours:
     pairs: int = 0
     equal: int = 0
 
-    def add(self, values: Any) -> None:
-        """Add the rows of one batch."""
-        import numpy as np
-        import pyarrow as pa
-
-        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy()
+    def add(self, codes: Integers) -> None:
+        """Add the codes of one batch of rows."""
         self.pairs += max(len(codes) - 1, 0)
         self.equal += int(np.count_nonzero(codes[1:] == codes[:-1]))
 

@@ -10,18 +10,18 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from pramble.errors import InvalidData, InvalidMechanism
-from pramble.mechanisms.base import Mechanism
+from pramble.errors import InvalidData, InvalidPlan
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import float_above
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pramble.releasing.designing import Designed
+    from pramble.releasing.prepare.designs import Designed
+    from pramble.releasing.prepare.prepare import Prepared
 
-SCHEMA = "pramble/release/1"
+SCHEMA = "pramble/release/2"
 MANIFEST = "manifest.json"
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -38,7 +38,7 @@ def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of manifests.
 
     >>> manifest_schema()["$id"]
-    'pramble/release/1'
+    'pramble/release/2'
     """
     text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -80,29 +80,12 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
 
 
-def manifest_of(
-    designs: Sequence[Designed],
-    names: Sequence[str],
-    *,
-    rows: int,
-    spent: Fraction,
-    limit: Fraction,
-    seen: Collection[str],
-    data: Mapping[str, Any],
-) -> dict[str, Any]:
+def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a release.
 
     Parameters
     ----------
-    designs : sequence of Designed
-        The randomised columns.
-    names : sequence of str
-        Every column of the data file, in order.
-    rows : int
-    spent, limit : Fraction
-        α spent on each record, and the total that was allowed.
-    seen : collection of str
-        Columns whose categories were taken from the file.
+    job : Prepared
     data : mapping
         Name, format, size and hash of the data file.
 
@@ -112,45 +95,49 @@ def manifest_of(
     """
     from pramble import __version__
 
-    by_name = {design.column.name: design for design in designs}
-    plain = [name for name in names if name not in by_name]
-    conditional = [name for name, d in by_name.items() if d.prior.source == "confidential"]
+    designs = {design.column.name: design for design in job.designs}
+    conditional = [name for name, d in designs.items() if d.prior.source == "confidential"]
+    return {
+        "schema": SCHEMA,
+        "software": {"name": "pramble", "version": __version__},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "rows": job.rows,
+        "data": dict(data),
+        "promise": {
+            "spent": job.spent.to_json(),
+            "limit": job.decisions.limit.to_json(),
+            "relation": "replace one record",
+            "sentence": job.spent.sentence(),
+            "conditional_on_prior": bool(conditional),
+        },
+        "plan": job.plan.to_json(),
+        "columns": [
+            column_entry(designs[name]) if name in designs else {"name": name, "randomised": False}
+            for name in job.names
+        ],
+        "notes": notes_on(job, conditional),
+    }
+
+
+def notes_on(job: Prepared, conditional: Sequence[str]) -> list[str]:
+    """Return what a reader of the release must know, one sentence each."""
     notes = ["Each record is protected on its own; alpha adds up over the randomised columns."]
-    if plain:
-        notes.append(f"Released as they are, not protected: {', '.join(plain)}.")
-    if seen:
-        notes.append(f"Categories taken from the values that occur: {', '.join(sorted(seen))}.")
+    if job.untouched:
+        notes.append(f"Released as they are, not protected: {', '.join(job.untouched)}.")
+    if job.seen:
+        names = ", ".join(sorted(job.seen))
+        notes.append(f"Categories taken from the values that occur: {names}.")
     if conditional:
         notes.append(
             "The guarantee is conditional on the prior, which was counted on the confidential "
             f"file and may be revealed by the mechanism: {', '.join(conditional)}."
         )
-    return {
-        "schema": SCHEMA,
-        "software": {"name": "pramble", "version": __version__},
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "rows": rows,
-        "data": dict(data),
-        "alpha": {
-            "total": float_above(spent),
-            "total_exact": str(spent),
-            "limit": float_above(limit),
-            "relation": "replace one record",
-            "conditional_on_prior": bool(conditional),
-        },
-        "columns": [
-            {"name": name, "randomised": False}
-            if name not in by_name
-            else column_entry(by_name[name], seen=name in seen)
-            for name in names
-        ],
-        "notes": notes,
-    }
+    return notes
 
 
-def column_entry(design: Designed, *, seen: bool) -> dict[str, Any]:
+def column_entry(design: Designed) -> dict[str, Any]:
     """Return what the manifest says of a randomised column; no confidential probabilities."""
-    plan, prior = design.column.plan, design.prior
+    decision, prior = design.column.decision, design.prior
     origin: dict[str, Any] = {
         "source": prior.source,
         "alpha": float_above(prior.spent),
@@ -160,15 +147,14 @@ def column_entry(design: Designed, *, seen: bool) -> dict[str, Any]:
     if prior.source != "confidential":
         origin["probabilities"] = list(prior.probabilities)
     return {
-        "name": plan.name,
+        "name": decision.name,
         "randomised": True,
         "alpha": design.alpha,
-        "family": plan.family,
-        "objective": plan.objective,
-        "invariant": plan.invariant,
-        "categories_from": "data" if seen else "plan",
+        "family": decision.family,
+        "objective": decision.objective,
+        "invariant": decision.invariant,
+        "categories_from": "data" if design.column.seen else "plan",
         "prior": origin,
-        "mechanism": design.mechanism.to_json(),
     }
 
 
@@ -216,18 +202,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return checked
 
 
-def plan_of(manifest: Mapping[str, Any]) -> dict[str, Mechanism]:
-    """Return the mechanism of each randomised column."""
-    plan = {}
-    for column in manifest["columns"]:
-        if not column["randomised"]:
-            continue
-        try:
-            plan[column["name"]] = Mechanism.from_json(column.get("mechanism", {}))
-        except InvalidMechanism as error:
-            raise InvalidData(
-                f"{MANIFEST} is damaged: the mechanism of column {column['name']!r}: {error}"
-            ) from None
+def plan_of(manifest: Mapping[str, Any]) -> Plan:
+    """Return the plan that the data was released with, which randomises the columns it says."""
+    try:
+        plan = Plan.from_json(manifest["plan"])
+    except InvalidPlan as error:
+        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
+    stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
+    if sorted(stated) != sorted(plan.columns):
+        raise InvalidData(
+            f"{MANIFEST} is damaged: it states {stated} as randomised, and its plan randomises "
+            f"{list(plan.columns)}."
+        )
     return plan
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import secrets
-from csv import reader
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.errors import InvalidPrior, PrivacyError
-from pramble.releasing.laplace import RandBelow, noisy_histogram
+from pramble.data.crosstab import Crosstab, crosstab
+from pramble.data.open import open_records
+from pramble.data.order import texts_of
+from pramble.errors import InvalidData, InvalidPrior, PrivacyError
+from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,14 +150,14 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     Prior
     """
     counts = margins_of(Path(path), column)
-    texts = [label_text(label) for label in categories]
-    unknown = sorted(set(counts) - set(texts))
+    labels = [texts_of(label)[0] for label in categories]
+    unknown = sorted(str(text) for text in set(counts) - set(labels))
     if unknown:
         raise InvalidPrior(
             f"The public source {Path(path).name!r} has values of column {column!r} that are not "
             f"declared categories: {unknown[:5]}. Declare or recode them."
         )
-    found = np.array([counts.get(text, 0.0) for text in texts])
+    found = np.array([counts.get(text, 0.0) for text in labels])
     if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
         raise InvalidPrior(
             f"The counts of column {column!r} in {Path(path).name!r} must be non-negative numbers, "
@@ -166,58 +168,35 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     return Prior(normalised(found), "public", Fraction(0), f"Frequencies of {name}, public.")
 
 
-def margins_of(path: Path, column: str) -> dict[str, float]:
+def margins_of(path: Path, column: str) -> dict[str | None, float]:
     """Return the count of each value (as text) of a column in a public file."""
-    import pyarrow.compute as pc
-
-    table = read_public(path)
-    names = table.column_names
-    if column in names:
-        pairs = pc.value_counts(table[column].cast("string")).to_pylist()
-        return {label_text(pair["values"]): float(pair["counts"]) for pair in pairs}
-    if names[-2:] != ["category", "count"] or names[:-2] not in ([], ["column"]):
-        raise InvalidPrior(
-            f"{path.name!r} must have a column {column!r}, or be margins with the header "
-            f"category,count or column,category,count; its columns are {names}."
-        )
-    rows = table.to_pylist()
-    mine = [row for row in rows if str(row.get("column", column)) == column]
+    try:
+        records = open_records(path)
+        names = list(records.names)
+        if column in names:
+            return counted_texts(crosstab(records, [column]))
+        if names[-2:] != ["category", "count"] or names[:-2] not in ([], ["column"]):
+            raise InvalidPrior(
+                f"{path.name!r} must have a column {column!r}, or be margins with the header "
+                f"category,count or column,category,count; its columns are {names}."
+            )
+        keys = names[:-1]
+        table = crosstab(records, keys, measure="count", powers=[(0, 1)])
+    except InvalidData as error:
+        raise InvalidPrior(f"Cannot read the public source {path.name!r}: {error}") from None
+    rows = zip(map(table.labels_of, range(len(table.counts))), table.sums[0, 1], strict=True)
+    mine = {key[-1]: float(count) for key, count in rows if str(([column, *key])[-2]) == column}
     if not mine:
         raise InvalidPrior(f"{path.name!r} has no margins of column {column!r}.")
-    try:
-        return {label_text(row["category"]): float(row["count"]) for row in mine}
-    except (TypeError, ValueError):
-        raise InvalidPrior(f"The counts in {path.name!r} must be numbers.") from None
+    return {texts_of(label)[0]: count for label, count in mine.items()}
 
 
-def read_public(path: Path) -> Any:
-    """Read a public source as an Arrow table, values of CSV files as text."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow.csv import ConvertOptions, read_csv
-
-    try:
-        if path.suffix == ".parquet":
-            return pq.read_table(path)
-        with path.open(newline="", encoding="utf-8") as file:
-            names = next(reader(file), [])
-        convert = ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-        return read_csv(path, convert_options=convert)
-    except FileNotFoundError:
-        raise InvalidPrior(f"The public source {str(path)!r} does not exist.") from None
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise InvalidPrior(f"Cannot read the public source {path.name!r}: {error}") from None
-
-
-def label_text(label: Any) -> str:
-    """Return how a label is written in a CSV file.
-
-    >>> [label_text(label) for label in ("a", 1, True, None)]
-    ['a', '1', 'true', '']
-    """
-    if label is None:
-        return ""
-    return str(label).lower() if isinstance(label, bool) else str(label)
+def counted_texts(table: Crosstab) -> dict[str | None, float]:
+    """Return how often each value occurs, by its text."""
+    return {
+        texts_of(label)[0]: float(count)
+        for label, count in zip(table.levels[0], table.array(), strict=True)
+    }
 
 
 def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pramble.data.labels import label_key
+from pramble.data.decode import natural_arrow_labels
+from pramble.data.encode import Encoder
+from pramble.data.open import open_records
 from pramble.errors import InvalidData
 from pramble.privacy.certificate import certify
-from pramble.releasing.manifest import MANIFEST, file_sha256, plan_of, read_manifest
-from pramble.releasing.source import label_type, open_dataset
+from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
+from pramble.releasing.folder.manifest import MANIFEST, file_sha256, plan_of, read_manifest
+from pramble.releasing.write.check import WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pramble.mechanisms.base import Mechanism
-    from pramble.releasing.outcome import ReleaseOutcome
+    from pramble.mechanisms.plan import Plan
+    from pramble.report.outcome import ReleaseOutcome
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,14 @@ class Release:
         Where it lies; None after a dry run.
     manifest : dict
         What the folder's ``manifest.json`` says.
-    plan : dict
-        The mechanism of each randomised column: what `pramble.estimate` needs beside the data.
+    plan : Plan
+        What was done to a record: what `pramble.estimate` needs beside the data.
     data : pyarrow.Table
         The released records, read when first asked for.
+    guarantee : Guarantee
+        What was spent on each record.
     alpha : float
-        What was spent on each record, rounded up.
+        The same as a number, rounded up.
     outcome : ReleaseOutcome or None
         The curator's figures, raw ones included; only `pramble.release` knows them.
 
@@ -49,13 +55,18 @@ class Release:
 
     folder: Path | None
     manifest: Mapping[str, Any]
-    plan: Mapping[str, Mechanism]
+    plan: Plan
     outcome: ReleaseOutcome | None = field(default=None, repr=False)
 
     @property
     def alpha(self) -> float:
         """What was spent on each record, rounded up."""
-        return float(self.manifest["alpha"]["total"])
+        return float(self.manifest["promise"]["spent"]["alpha"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was spent on each record."""
+        return guarantee_from_json(self.manifest["promise"]["spent"])
 
     @cached_property
     def data(self) -> Any:
@@ -66,7 +77,7 @@ class Release:
 
     def __repr__(self) -> str:
         where = "dry run" if self.folder is None else str(self.folder)
-        columns = ", ".join(self.plan)
+        columns = ", ".join(self.plan.columns)
         return f"<Release: {where}, {self.manifest['rows']} rows, α = {self.alpha:g} on {columns}>"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -110,48 +121,57 @@ def open_release(folder: str | Path) -> Release:
             "manifest's. Get the folder again."
         )
     release = Release(folder, manifest, plan_of(manifest))
-    check_alpha(release)
-    check_labels(release)
+    check_promise(release)
+    assert release.data is not None, "reading checks it"
     return release
 
 
-def read_data(folder: Path, manifest: Mapping[str, Any], plan: Mapping[str, Mechanism]) -> Any:
-    """Read the data file as an Arrow table, and check its shape against the manifest."""
+def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Read the data file as an Arrow table, and check it against the manifest.
+
+    Randomised columns hold labels of their mechanisms only, in the types of the plan.
+    """
     import pyarrow as pa
 
     path = folder / manifest["data"]["file"]
-    table = open_dataset(path, manifest["data"]["format"]).to_table()
+    records = open_records(path)
+    if not records.typed:
+        records = open_records(path, replace(WRITTEN, separator=records.reading.separator))
     names = [column["name"] for column in manifest["columns"]]
-    if table.column_names != names:
-        raise InvalidData(f"The manifest lists the columns {names}; found {table.column_names}.")
+    if list(records.names) != names:
+        raise InvalidData(f"The manifest lists the columns {names}; found {list(records.names)}.")
+    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     if table.num_rows != manifest["rows"]:
         raise InvalidData(
             f"The manifest states {manifest['rows']} rows; the data file has {table.num_rows}."
         )
-    if manifest["data"]["format"] == "csv":
-        for name, mechanism in plan.items():
-            typed = typed_text(table[name], mechanism.outputs)
-            field = pa.field(name, typed.type)
-            table = table.set_column(table.schema.get_field_index(name), field, typed)
+    for name, mechanism in plan.single_columns(what="open_release").items():
+        typed = in_labels(table[name], mechanism, column=name, typed=records.typed)
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, pa.field(name, typed.type), typed)
     return table
 
 
-def typed_text(column: Any, outputs: tuple[Any, ...]) -> Any:
-    """Return a column of a CSV file in the type of its labels; empty cells are null."""
+def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) -> Any:
+    """Return released values in the type of their labels; refuse what cannot be released."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if None in outputs or "" not in outputs:
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    kind = label_type(outputs)
+    if pa.types.is_nested(values.type):
+        raise InvalidData(f"Column {column!r} must hold labels; its type is {values.type}.")
+    encoder = Encoder(mechanism.output_labels, column, from_text=not typed)
     try:
-        return column if kind is None else column.cast(kind)
-    except pa.ArrowInvalid as error:
-        raise InvalidData(f"A released column has values that are no labels: {error}.") from None
+        codes = encoder.codes(values)
+    except InvalidData:
+        raise InvalidData(
+            f"Column {column!r} holds values that its mechanism cannot release."
+        ) from None
+    labels = natural_arrow_labels(mechanism.output_labels.values)
+    return pa.chunked_array([labels.take(pa.array(codes))])
 
 
-def check_alpha(release: Release) -> None:
+def check_promise(release: Release) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
+    stated = guarantee_from_json(release.manifest["promise"]["spent"])
     spent = Fraction(0)
     for column in release.manifest["columns"]:
         if not column["randomised"]:
@@ -165,36 +185,8 @@ def check_alpha(release: Release) -> None:
                 f"column {name!r}, which its mechanism does not satisfy."
             )
         spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
-    stated = release.manifest["alpha"]
-    if spent != rational(stated["total_exact"]) or rational(stated["total"]) < spent:
+    if stated != RecordPrivacy(spent):
         raise InvalidData(
-            f"{MANIFEST} is not that of the release: it states α = {stated['total']!r} in total; "
-            f"its columns spend {float(spent)!r}."
+            f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
+            f"{float(spent)!r}."
         )
-
-
-def rational(value: str | float) -> Fraction:
-    """Return a number of a manifest exactly."""
-    try:
-        return Fraction(value)
-    except (ValueError, ArithmeticError):
-        shown = str(value)[:20]
-        raise InvalidData(f"{MANIFEST} is damaged: {shown!r} is no number.") from None
-
-
-def check_labels(release: Release) -> None:
-    """Refuse data whose randomised columns hold what their mechanisms cannot release."""
-    import pyarrow as pa
-
-    for name, mechanism in release.plan.items():
-        column = release.data[name]
-        if pa.types.is_nested(column.type):
-            raise InvalidData(f"Column {name!r} must hold labels; its type is {column.type}.")
-        outputs = {label_key(label) for label in mechanism.outputs}
-        strange = [
-            value for value in column.unique().to_pylist() if label_key(value) not in outputs
-        ]
-        if strange:
-            raise InvalidData(
-                f"Column {name!r} holds {strange[0]!r}, which its mechanism cannot release."
-            )

@@ -12,14 +12,14 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import certify
-from pramble.releasing.outcome import Rival
+from pramble.report.outcome import Rival
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from pramble.releasing.designing import Designed
+    from pramble.releasing.prepare.designs import Designed
 
 WIDEST = 400
 """Above so many categories matrices are not compared entry by entry."""
@@ -62,9 +62,7 @@ def variance_of(p: Sequence[float], mechanism: Mechanism) -> float:
 
 def change_expected(p: Sequence[float], mechanism: Mechanism) -> float:
     """Return the expected share of values that are released under another label."""
-    from pramble.solvers.result import kept
-
-    return float(1 - np.asarray(p) @ kept(mechanism))
+    return float(1 - np.asarray(p) @ mechanism.operator.stay())
 
 
 def default_pram(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,15 +1,16 @@
-"""Writing plans as TOML: what `read_plan` reads back to the same plan."""
+"""Writing plans as TOML: what `read_decisions` reads back to the same plan."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from pramble.releasing.plan import SEEN, ColumnPlan, ReleasePlan, RiskPlan
+from pramble.releasing.decisions.decisions import SEEN, ColumnDecision, Decisions, RiskDecision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from pramble.data.reading import Reading
 
 
 def toml_value(value: Any) -> str:
@@ -22,6 +23,9 @@ def toml_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        parts = [f"{toml_value(str(key))} = {toml_value(part)}" for key, part in value.items()]
+        return "{" + ", ".join(parts) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(part) for part in value) + "]"
     return repr(value)
@@ -32,7 +36,9 @@ def toml_table(settings: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {toml_value(value)}" for key, value in settings.items()]
 
 
-def changed(plan: ColumnPlan | ReleasePlan | RiskPlan, *leave: str) -> dict[str, Any]:
+def changed(
+    plan: ColumnDecision | Decisions | RiskDecision | Reading, *leave: str
+) -> dict[str, Any]:
     """Return the settings that differ from their defaults, in the order of the fields."""
     return {
         field.name: getattr(plan, field.name)
@@ -41,22 +47,26 @@ def changed(plan: ColumnPlan | ReleasePlan | RiskPlan, *leave: str) -> dict[str,
     }
 
 
-def plan_to_toml(plan: ReleasePlan) -> str:
+def decisions_to_toml(plan: Decisions) -> str:
     """Return a plan as a TOML document.
 
     Examples
     --------
-    >>> from pramble.releasing.parsing import plan_from
-    >>> plan = plan_from({"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
-    >>> print(plan_to_toml(plan))
+    >>> from pramble.releasing.decisions.parsing import decisions_from
+    >>> plan = decisions_from({"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    >>> print(decisions_to_toml(plan))
     alpha = 2.0
     <BLANKLINE>
     [columns."sex"]
     categories = ["m", "f"]
     """
-    lines = toml_table(changed(plan, "columns", "risk"))
+    lines = toml_table(changed(plan, "columns", "risk", "reading"))
+    reading = changed(plan.reading, "recode")
+    if reading:
+        lines += ["", "[file]", *toml_table(reading)]
     for column in plan.columns:
-        settings = {"categories": SEEN, **changed(column, "name")}
+        seen = {} if column.declared is not None else {"categories": SEEN}
+        settings = {**seen, **changed(column, "name", "recode"), **column.recode}
         lines += ["", f"[columns.{toml_value(column.name)}]", *toml_table(settings)]
     if plan.risk:
         lines += ["", "[risk]", *toml_table(changed(plan.risk))]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 from pramble.data.labels import label_key
-from pramble.releasing.plan import FAMILIES, OBJECTIVES, OUTPUTS, RISK_MODELS, SEEN, SPLITS
-from pramble.releasing.prior import SOURCES
+from pramble.releasing.decisions.decisions import FAMILIES, OBJECTIVES, OUTPUTS, SEEN, SPLITS
+from pramble.releasing.prepare.prior import SOURCES
+from pramble.risk.assess import MODELS
 
 Reader = Callable[[Any], Any]
 
@@ -113,6 +115,42 @@ def probabilities(value: Any) -> tuple[float, ...]:
     return tuple(part / math.fsum(found) for part in found)
 
 
+def any_number(value: Any) -> float:
+    """Read a finite number."""
+    return number(value, above=-math.inf) if value != 0 else value
+
+
+def edges(value: Any) -> tuple[float, ...]:
+    """Read the increasing edges of bands."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Mistake(f"must be a list of increasing numbers; found {value!r}")
+    found = tuple(any_number(part) for part in value)
+    if len(found) < 2 or any(high <= low for low, high in pairwise(found)):
+        raise Mistake(f"must be two or more increasing numbers; found {value!r}")
+    return tuple(int(edge) if float(edge).is_integer() else edge for edge in found)
+
+
+def marks(value: Any) -> tuple[Any, ...]:
+    """Read values that mean a missing one."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Mistake(f"must be a list of values; found {value!r}")
+    return tuple(value)
+
+
+def merged(value: Any) -> dict[str, tuple[Any, ...]]:
+    """Read a table from new labels to the old ones that they stand for."""
+    if not isinstance(value, Mapping) or not value:
+        raise Mistake(f"must be a table from new labels to lists of old ones; found {value!r}")
+    return {str(new): marks(old) for new, old in value.items()}
+
+
+def one_character(value: Any) -> str:
+    """Read a single character."""
+    if not isinstance(value, str) or len(value) != 1:
+        raise Mistake(f"must be one character; found {value!r}")
+    return value
+
+
 def nearest(name: str, options: Sequence[str]) -> str:
     """Return a hint at the nearest option, or nothing."""
     close = get_close_matches(name, options, n=1)
@@ -127,7 +165,16 @@ DEFAULTS: dict[str, Reader] = {
     "prior": one_of(SOURCES),
     "prior_file": text,
 }
+RECODE: dict[str, Reader] = {
+    "trim": flag,
+    "missing_values": marks,
+    "low": any_number,
+    "high": any_number,
+    "bands": edges,
+    "merge": merged,
+}
 COLUMN: dict[str, Reader] = {
+    **RECODE,
     **DEFAULTS,
     "categories": labels,
     "missing": missing_code,
@@ -138,7 +185,18 @@ COLUMN: dict[str, Reader] = {
 RISK: dict[str, Reader] = {
     "keys": names,
     "population_size": whole,
-    "model": one_of(RISK_MODELS),
+    "model": one_of(tuple(MODELS)),
+}
+FILE: dict[str, Reader] = {
+    "format": text,
+    "separator": one_character,
+    "quote": one_character,
+    "encoding": text,
+    "decimal": one_character,
+    "missing": marks,
+    "quoted_missing": flag,
+    "trim": flag,
+    "sheet": text,
 }
 PLAN: dict[str, Reader] = {
     **DEFAULTS,

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import randomized_response
-from pramble.privacy.guarantee import float_below
-from pramble.releasing.budget import (
+from pramble.privacy.guarantee import RecordPrivacy, float_below
+from pramble.releasing.prepare.budget import (
     check_spent,
     split_by_weights,
     split_optimally,
 )
-from pramble.releasing.prior import (
+from pramble.releasing.prepare.prior import (
     Prior,
     confidential_prior,
     private_prior,
     public_prior,
     uniform_prior,
 )
-from pramble.releasing.rivals import variance_of
+from pramble.releasing.prepare.rivals import variance_of
+from pramble.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pramble.mechanisms.base import Mechanism
-    from pramble.releasing.plan import ColumnPlan, ReleasePlan
+    from pramble.releasing.decisions.decisions import Decisions
+    from pramble.releasing.prepare.count import Counted
     from pramble.solvers.result import Design
 
 LEAST = Fraction(1, 4)
@@ -45,26 +45,7 @@ WIDE = 40
 """Above so many categories an optimal split uses closed forms instead of designs."""
 
 
-@dataclass(frozen=True)
-class Counted:
-    """A column of the plan with its categories and their counts in the confidential file."""
-
-    plan: ColumnPlan
-    labels: tuple[Any, ...]
-    counts: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-        return self.plan.name
-
-    @property
-    def needs_prior(self) -> bool:
-        """Whether its design depends on the prior."""
-        return self.plan.needs_prior(len(self.labels))
-
-
-@dataclass(frozen=True)
+@value(eq=False)
 class Designed:
     """A counted column with its prior, its part of α and its mechanism."""
 
@@ -80,15 +61,9 @@ class Designed:
         return variance_of(self.prior.probabilities, self.mechanism)
 
 
-def counted(plan: ColumnPlan, labels: Sequence[Any], counts: Mapping[Any, int]) -> Counted:
-    """Return a column with its counts in the order of its labels."""
-    by_key = {label_key(label): n for label, n in counts.items()}
-    return Counted(plan, tuple(labels), tuple(by_key.get(label_key(v), 0) for v in labels))
-
-
 def design_columns(
-    plan: ReleasePlan, columns: Sequence[Counted], *, confidential_allowed: bool = False
-) -> tuple[tuple[Designed, ...], Fraction]:
+    decisions: Decisions, columns: Sequence[Counted], *, confidential_allowed: bool = False
+) -> tuple[tuple[Designed, ...], RecordPrivacy]:
     r"""Design every column within the budget.
 
     Private priors are drawn first, each with its part of α; what is left is split over the
@@ -96,7 +71,7 @@ def design_columns(
 
     Parameters
     ----------
-    plan : ReleasePlan
+    decisions : Decisions
     columns : sequence of Counted
         The plan's columns, in its order.
     confidential_allowed : bool
@@ -105,14 +80,14 @@ def design_columns(
     Returns
     -------
     designs : tuple of Designed
-    spent : Fraction
-        α spent in all: at most the plan's total.
+    spent : RecordPrivacy
+        What is spent in all: within the limit.
     """
-    base = base_shares(plan)
-    part = Fraction(plan.prior_share)
+    base = base_shares(decisions)
+    part = Fraction(decisions.prior_share)
     prior_parts = {
         column.name: part * base[column.name]
-        if column.plan.prior == "private" and column.needs_prior
+        if column.decision.prior == "private" and column.needs_prior
         else Fraction(0)
         for column in columns
     }
@@ -122,49 +97,51 @@ def design_columns(
         )
         for column in columns
     }
-    shares = mechanism_shares(plan, columns, base=base, priors=priors)
+    shares = mechanism_shares(decisions, columns, base=base, priors=priors)
     designs = tuple(
         designed(column, priors[column.name], alpha=float_below(shares[column.name]))
         for column in columns
     )
     spent = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
-    return designs, check_spent(spent, plan.total)
+    return designs, check_spent(spent, decisions.limit)
 
 
-def base_shares(plan: ReleasePlan) -> dict[str, Fraction]:
+def base_shares(decisions: Decisions) -> dict[str, Fraction]:
     """Return each column's α, prior included; equal shares where the split is decided later."""
-    if plan.alpha is None:
-        return {column.name: Fraction(column.alpha or 0) for column in plan.columns}
-    by_weight = plan.split == "weights"
-    weights = {c.name: Fraction(c.weight if by_weight else 1) for c in plan.columns}
-    return split_by_weights(plan.total, weights)
+    if decisions.alpha is None:
+        return {column.name: Fraction(column.alpha or 0) for column in decisions.columns}
+    by_weight = decisions.split == "weights"
+    weights = {c.name: Fraction(c.weight if by_weight else 1) for c in decisions.columns}
+    return split_by_weights(decisions.limit.alpha, weights)
 
 
 def mechanism_shares(
-    plan: ReleasePlan,
+    decisions: Decisions,
     columns: Sequence[Counted],
     *,
     base: Mapping[str, Fraction],
     priors: Mapping[str, Prior],
 ) -> dict[str, Fraction]:
     """Return what is left for each mechanism when the priors are paid."""
-    if plan.split != "optimal":
+    if decisions.split != "optimal":
         return {name: share - priors[name].spent for name, share in base.items()}
-    left = plan.total - sum((prior.spent for prior in priors.values()), Fraction(0))
-    losses = {c.name: loss_of(c, priors[c.name], objective=plan.split_objective) for c in columns}
-    weights = {column.name: Fraction(column.weight) for column in plan.columns}
+    left = decisions.limit.alpha - sum((prior.spent for prior in priors.values()), Fraction(0))
+    losses = {
+        c.name: loss_of(c, priors[c.name], objective=decisions.split_objective) for c in columns
+    }
+    weights = {column.name: Fraction(column.weight) for column in decisions.columns}
     return split_optimally(left, losses, weights=weights, least=LEAST)
 
 
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
-    plan, size = column.plan, len(column.labels)
-    if plan.prior == "confidential" and column.needs_prior:
+    decision, size = column.decision, len(column.labels)
+    if decision.prior == "confidential" and column.needs_prior:
         return confidential_prior(column.counts, allowed=confidential_allowed)
-    if plan.prior == "public" and plan.prior_file is not None:
-        return public_prior(plan.prior_file, column.name, categories=column.labels)
-    if plan.prior == "public":
-        given = plan.prior_probabilities or ()
+    if decision.prior == "public" and decision.prior_file is not None:
+        return public_prior(decision.prior_file, column.name, categories=column.labels)
+    if decision.prior == "public":
+        given = decision.prior_probabilities or ()
         if len(given) != size:
             raise InvalidPlan(
                 f"Column {column.name!r} has {size} categories and {len(given)} probabilities."
@@ -177,9 +154,9 @@ def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
     """Design one column at its part of α."""
     if not column.needs_prior:
         return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
-    best = solved(column, prior, alpha=alpha, objective=column.plan.objective)
+    best = solved(column, prior, alpha=alpha, objective=column.decision.objective)
     found = Designed(column, prior, alpha, best.mechanism, best.notes)
-    if not column.plan.estimable or not math.isinf(found.variance):
+    if not column.decision.estimable or not math.isinf(found.variance):
         return found
     return estimable(column, prior, alpha=alpha, most=best.information)
 
@@ -192,10 +169,10 @@ def solved(column: Counted, prior: Prior, *, alpha: float, objective: str) -> De
         return design(
             prior.probabilities,
             alpha,
-            family="general" if column.plan.family == "general" else "uniform",
+            family="general" if column.decision.family == "general" else "uniform",
             objective=objective,
             categories=column.labels,
-            invariant=column.plan.invariant,
+            invariant=column.decision.invariant,
             time_limit=TIME_LIMIT,
         )
     except InvalidInput as error:
@@ -209,7 +186,7 @@ def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> De
     family.
     """
     mechanism: Mechanism = randomized_response(column.labels, alpha)
-    if column.plan.family == "general":
+    if column.decision.family == "general":
         mechanism = solved(column, prior, alpha=alpha, objective="estimation").mechanism
     kept = mutual_information(prior.probabilities, mechanism)
     note = (
@@ -227,16 +204,16 @@ def loss_of(column: Counted, prior: Prior, *, objective: str) -> Callable[[float
     themselves by a closed form: the universal bound for the information of a general design, and
     randomised response for variances.
     """
-    p, plan = prior.probabilities, column.plan
+    p, decision = prior.probabilities, column.decision
     most = entropy(p)
 
     def mechanism(alpha: float) -> Mechanism:
-        if plan.family == "uniform" and not plan.invariant and len(p) <= WIDE:
+        if decision.family == "uniform" and not decision.invariant and len(p) <= WIDE:
             return designed(column, prior, alpha=alpha).mechanism
         return randomized_response(column.labels, alpha)
 
     def by_information(alpha: float) -> float:
-        if plan.family == "general" and len(p) > 2:
+        if decision.family == "general" and len(p) > 2:
             return -min(information_bound(alpha), most) / most
         return -mutual_information(p, mechanism(alpha)) / most
 

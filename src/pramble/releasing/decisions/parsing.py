@@ -1,4 +1,4 @@
-"""Reading plans: TOML or keyword arguments in, a checked `ReleasePlan` out.
+"""Reading plans: TOML or keyword arguments in, a checked `Decisions` out.
 
 Every mistake gets one sentence that says where it is, what must hold and what was found; all of
 them are reported together.
@@ -11,11 +11,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
-from pramble.releasing.plan import ColumnPlan, ReleasePlan, RiskPlan
-from pramble.releasing.settings import COLUMN, DEFAULTS, PLAN, RISK, Mistake, Reader, nearest, text
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
+from pramble.releasing.decisions.settings import (
+    COLUMN,
+    DEFAULTS,
+    FILE,
+    PLAN,
+    RECODE,
+    RISK,
+    Mistake,
+    Reader,
+    nearest,
+    text,
+)
 
-TABLES: dict[str, Reader] = {"columns": text, "risk": text}
+TABLES: dict[str, Reader] = {"columns": text, "risk": text, "file": text}
 
 
 def read_table(
@@ -37,27 +49,28 @@ def read_table(
     return found
 
 
-def plan_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> ReleasePlan:
+def decisions_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> Decisions:
     """Return a checked plan from nested settings, in the form of a TOML document.
 
     Parameters
     ----------
     settings : mapping
-        The keys of `ReleasePlan`, with ``columns`` a mapping from name to the keys of
-        `ColumnPlan`, and ``risk`` one with the keys of `RiskPlan`.
+        The keys of `Decisions`, with ``columns`` a mapping from name to the keys of
+        `ColumnDecision`, ``risk`` one with the keys of `RiskDecision`, and ``file`` one with the
+        fields of `pramble.Reading`.
     seen_allowed : bool
         Whether a column may leave its categories out, to take the values seen in the file.
 
     Returns
     -------
-    ReleasePlan
+    Decisions
 
     Examples
     --------
-    >>> plan = plan_from({"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    >>> plan = decisions_from({"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
     >>> plan.alpha, plan.columns[0].labels()
     (2.0, ('m', 'f'))
-    >>> plan_from({"alfa": 2, "alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    >>> decisions_from({"alfa": 2, "alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
     Traceback (most recent call last):
     ...
     pramble.errors.InvalidPlan: The plan has no setting 'alfa' (did you mean 'alpha'?).
@@ -67,15 +80,23 @@ def plan_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> Rel
     found = read_table(top, {**PLAN, **TABLES}, where="The plan", mistakes=mistakes)
     defaults = {key: found.pop(key) for key in DEFAULTS if key in found}
     columns = read_columns(settings.get("columns"), seen_allowed=seen_allowed, mistakes=mistakes)
-    columns = {name: {**defaults, **column} for name, column in columns.items()}
+    columns = {name: with_recoding({**defaults, **column}) for name, column in columns.items()}
+    file = read_table(settings.get("file", {}), FILE, where="The table [file]", mistakes=mistakes)
     risk = read_risk(settings["risk"], mistakes) if "risk" in settings else None
     if mistakes := mistakes or contradictions(found, columns):
         raise InvalidPlan("\n".join(mistakes))
-    return ReleasePlan(
-        columns=tuple(ColumnPlan(name=name, **column) for name, column in columns.items()),
-        risk=None if risk is None else RiskPlan(**risk),
+    return Decisions(
+        columns=tuple(ColumnDecision(name=name, **column) for name, column in columns.items()),
+        risk=None if risk is None else RiskDecision(**risk),
+        reading=Reading(**file),
         **found,
     )
+
+
+def with_recoding(column: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a column with its recodings gathered."""
+    recode = {name: column.pop(name) for name in RECODE if name in column}
+    return {**column, "recode": recode} if recode else column
 
 
 def read_columns(
@@ -88,7 +109,8 @@ def read_columns(
     columns = {}
     for name, table in tables.items():
         columns[str(name)] = read_table(table, COLUMN, where=f"Column {name!r}", mistakes=mistakes)
-        if isinstance(table, Mapping) and "categories" not in table and not seen_allowed:
+        known = isinstance(table, Mapping) and ("categories" in table or "bands" in table)
+        if isinstance(table, Mapping) and not known and not seen_allowed:
             mistakes.append(
                 f"Column {name!r} must declare its categories, every possible label in order; "
                 'write categories = "seen" to take the values that occur, which reveals them.'
@@ -140,13 +162,13 @@ def prior_contradictions(name: str, column: Mapping[str, Any]) -> list[str]:
         return []
     if wanted is None:
         return [f"Column {name!r}: prior_probabilities need declared categories."]
-    size = len(ColumnPlan(name, categories=wanted, missing=column.get("missing")).labels())
+    size = len(ColumnDecision(name, categories=wanted, missing=column.get("missing")).labels())
     if len(values) != size:
         return [f"Column {name!r} has {size} categories and {len(values)} prior_probabilities."]
     return []
 
 
-def read_plan(path: str | Path) -> ReleasePlan:
+def read_decisions(path: str | Path) -> Decisions:
     """Read a plan from a TOML file.
 
     Parameters
@@ -156,7 +178,7 @@ def read_plan(path: str | Path) -> ReleasePlan:
 
     Returns
     -------
-    ReleasePlan
+    Decisions
     """
     path = Path(path)
     try:
@@ -167,4 +189,4 @@ def read_plan(path: str | Path) -> ReleasePlan:
         raise InvalidPlan(f"A plan is a TOML file; {str(path)!r} is a folder.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidPlan(f"{path.name} is not TOML: {error}.") from None
-    return plan_from(settings)
+    return decisions_from(settings)

@@ -1,29 +1,25 @@
 """A random order of the rows, from the secure stream of the release."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from pramble.data.records import Records, TableRecords
 from pramble.engine.keystream import KeyStream, derived_key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from pramble.releasing.source import Source
+from pramble.values import Integers
 
 WORDS = 3
 """Words of 32 bits by which rows are sorted: two of a billion rows agree once in 10^11 files."""
 
 
-def shuffled(source: Source, rows: int, *, key: bytes) -> Source:
-    """Return the source with its rows in a random order that the key determines."""
-    return replace(source, order=random_order(rows, key=key))
+def shuffled(records: Records, names: list[str], *, rows: int, key: bytes) -> Records:
+    """Return some columns of the records, in memory, in a random order that the key determines."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(list(records.batches(names)))
+    order = pa.array(random_order(rows, key=key))
+    return TableRecords(table.take(order), name=records.name, has_types=records.typed)
 
 
-def random_order(rows: int, *, key: bytes) -> NDArray[np.int64]:
+def random_order(rows: int, *, key: bytes) -> Integers:
     """Return the row numbers sorted by secure random words, which no column is drawn from.
 
     >>> sorted(random_order(4, key=bytes(32)).tolist())

@@ -1,25 +1,26 @@
 """What happened in a release, as plain data: the model that reports are drawn from.
 
-The layer above (`pramble.report`) turns a `ReleaseOutcome` into HTML; this layer never imports it.
-`release` takes a callable ``write_reports(folder, outcome)`` and calls it once, with the folder
-still under its temporary name, so that reports appear together with the data or not at all.
-Everything is a number, a text, a tuple or a mechanism.
+`pramble.release` makes a `ReleaseOutcome`, and this area turns it into HTML. Everything is a
+number, a text, a tuple, a guarantee or a mechanism.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from pramble.values import value
 
 if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
     from pramble.privacy.certificate import Certificate
+    from pramble.privacy.guarantee import RecordPrivacy
 
 Numbers = tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@value
 class Rival:
     """Another mechanism for the same column, beside which a design is shown.
 
@@ -44,7 +45,7 @@ class Rival:
     change: float
 
 
-@dataclass(frozen=True)
+@value
 class ColumnOutcome:
     """One randomised column.
 
@@ -132,7 +133,7 @@ class ColumnOutcome:
         )
 
 
-@dataclass(frozen=True)
+@value
 class RiskOutcome:
     """Re-identification risk of the file before and after randomising (raw figures).
 
@@ -156,7 +157,7 @@ class RiskOutcome:
     tau2_after: float
 
 
-@dataclass(frozen=True)
+@value
 class Check:
     """One check of the written release: what was checked, whether it held, and the figures."""
 
@@ -165,7 +166,7 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True)
+@value
 class ReleaseOutcome:
     """A whole release, or what a dry run expects of one.
 
@@ -178,8 +179,8 @@ class ReleaseOutcome:
     columns : tuple of ColumnOutcome
     untouched, dropped : tuple of str
         Columns released as they are (**not protected**), and columns left out.
-    alpha, alpha_limit : float
-        α spent in all for a record, rounded up, and the total that the plan allows.
+    guarantee, limit : Guarantee
+        What is spent on each record, and what the decisions allow.
     split : str
         How α was divided over the columns.
     warnings : tuple of str
@@ -187,8 +188,8 @@ class ReleaseOutcome:
     checks : tuple of Check
         What was checked on the written files; empty in a dry run.
     risk : RiskOutcome or None
-    ledger_total : float or None
-        α spent on the same people by all releases in the ledger, this one included.
+    ledger_total : Guarantee or None
+        What all releases in the ledger spent on the same people, this one included.
     data_file, data_bytes, seconds
         The file written and its size (an expectation in a dry run); time taken.
     plan : str
@@ -203,13 +204,13 @@ class ReleaseOutcome:
     columns: tuple[ColumnOutcome, ...]
     untouched: tuple[str, ...]
     dropped: tuple[str, ...]
-    alpha: float
-    alpha_limit: float
+    guarantee: RecordPrivacy
+    limit: RecordPrivacy
     split: str
     warnings: tuple[str, ...]
     checks: tuple[Check, ...]
     risk: RiskOutcome | None
-    ledger_total: float | None
+    ledger_total: RecordPrivacy | None
     data_file: str
     data_bytes: int
     seconds: float
@@ -219,9 +220,9 @@ class ReleaseOutcome:
     dry_run: bool = False
 
     @property
-    def alpha_priors(self) -> float:
-        """Part of α spent on priors."""
-        return sum(column.alpha_prior for column in self.columns)
+    def alpha(self) -> float:
+        """α spent on each record, rounded up."""
+        return self.guarantee.shown
 
     def without_raw(self) -> ReleaseOutcome:
         """Return what may be published: no figure counted on the confidential file is left."""

@@ -1,0 +1,107 @@
+"""A first plan for a file: the commented TOML for the curator to edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pramble.releasing.decisions.decisions import OUTPUTS
+from pramble.releasing.decisions.toml import toml_table, toml_value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pramble.data.reading import Reading
+    from pramble.releasing.decisions.looks import Look
+
+
+def draft_decisions(
+    looks: Sequence[Look],
+    *,
+    accepted: Collection[str],
+    alpha: float = 2.0,
+    reading: Reading | None = None,
+) -> str:
+    """Write a commented plan.
+
+    Parameters
+    ----------
+    looks : sequence of Look
+        What `look_at` found.
+    accepted : collection of str
+        Columns whose values seen in the file may stand as their categories. The others get a
+        placeholder, and the plan is refused until the curator has declared them.
+    alpha : float
+        α in total.
+    reading : Reading, optional
+        How the file was read, to be read the same way again.
+
+    Returns
+    -------
+    str
+        A TOML document.
+    """
+    suited = [look for look in looks if look.kind == "categorical"]
+    others = [look for look in looks if look.kind != "categorical"]
+    lines = [
+        "# A plan for `pramble release FILE --plan THIS --out FOLDER`. Read it, edit it.",
+        "",
+        "# Privacy in total for each record, over all randomised columns (often called ε).",
+        f"alpha = {toml_value(float(alpha))}",
+        '# How it is divided: "equal", "weights" (weight = … in a column) or "optimal".',
+        'split = "equal"',
+        '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
+        '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
+        'prior = "private"',
+        "prior_share = 0.02",
+        f"# {', '.join(toml_value(name) for name in OUTPUTS)}",
+        'output = "parquet"',
+        "# Release the rows in a random order: in a sorted file a row's place tells its values.",
+        "shuffle = true",
+        "",
+        "# Left out of the release. These are not randomised; a column that you take off this list",
+        "# is published as it is, without any protection.",
+        "drop = [",
+        *(f"  {toml_value(look.name)},  # {look.kind}: {look.reason}" for look in others),
+        "]",
+    ]
+    lines += file_lines(reading)
+    for one in suited:
+        lines += column_lines(one, accepted=one.name in accepted)
+    lines += [
+        "",
+        "# Risk of re-identification before and after; keys are what an intruder may know:",
+        "# [risk]",
+        f"# keys = {toml_value([one.name for one in suited[:4]])}",
+        "# population_size = 1000000",
+        '# model = "two-way"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def file_lines(reading: Reading | None) -> list[str]:
+    """Write how a text file was read, so that nothing is found out anew."""
+    if reading is None or reading.separator is None:
+        return []
+    names = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
+    return [
+        "",
+        "# How the file is read, as it was found out.",
+        "[file]",
+        *toml_table({name: getattr(reading, name) for name in names}),
+    ]
+
+
+def column_lines(one: Look, *, accepted: bool) -> list[str]:
+    """Write the table of one categorical column."""
+    lines = ["", f"[columns.{toml_value(one.name)}]  # {one.reason} seen"]
+    if accepted:
+        lines.append(f"categories = {toml_value(one.labels)}")
+    else:
+        lines.append("categories = []  # declare every possible value, in order")
+    if one.empty:
+        lines += [
+            f"# {one.empty} cells are empty: true makes them a category of their own",
+            "missing = true",
+        ]
+    lines.append("# more: family, objective, invariant, estimable, weight, prior")
+    return lines

@@ -1,0 +1,1 @@
+"""The release folder: built whole, described, entered in the ledger, opened again."""

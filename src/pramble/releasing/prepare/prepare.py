@@ -1,0 +1,139 @@
+"""Everything before writing: the decisions checked against the whole file, and the designs."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pramble.data.formats.delimited import as_text
+from pramble.data.formats.registry import format_of
+from pramble.errors import PrivacyError
+from pramble.mechanisms.plan import Plan
+from pramble.releasing.prepare.count import count_columns
+from pramble.releasing.prepare.designs import Designed, design_columns
+from pramble.values import value
+
+if TYPE_CHECKING:
+    from pramble.data.records import Records
+    from pramble.privacy.guarantee import RecordPrivacy
+    from pramble.releasing.decisions.decisions import Decisions
+    from pramble.values import Clock
+
+
+@value(eq=False)
+class Prepared:
+    """A release that is ready to be written.
+
+    Attributes
+    ----------
+    records : Records
+        The confidential file.
+    decisions : Decisions
+    rows : int
+    designs : tuple of Designed
+    spent : RecordPrivacy
+        What priors and mechanisms spend together.
+    digest : str
+        SHA-256 of the confidential content.
+    """
+
+    records: Records
+    decisions: Decisions
+    rows: int
+    designs: tuple[Designed, ...]
+    spent: RecordPrivacy
+    digest: str
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is done to a record."""
+        return Plan({design.column.name: design.mechanism for design in self.designs})
+
+    @property
+    def names(self) -> list[str]:
+        """Every column of the release, in order."""
+        return [name for name in self.records.names if name not in self.decisions.drop]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the released file holds texts only."""
+        return not format_of(Path(self.decisions.data_file)).typed
+
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """Columns that are released as they are."""
+        return tuple(name for name in self.names if name not in self.plan.columns)
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """Columns whose categories were taken from the file."""
+        return frozenset(design.column.name for design in self.designs if design.column.seen)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the curator must know, one sentence each."""
+        found = []
+        if self.untouched:
+            found.append(f"Released as they are, not protected: {', '.join(self.untouched)}.")
+        if self.seen:
+            found.append(
+                f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
+                "the file: the release reveals which do. Declare them in a plan to avoid this."
+            )
+        ordered = sorted(design.column.name for design in self.designs if design.column.ordered)
+        if ordered and not self.decisions.shuffle:
+            found.append(
+                f"The order of the rows goes with {', '.join(ordered)}: neighbours "
+                "are alike more or less often than by chance. The order is released too, and may "
+                "tell a value that was randomised; release with --shuffle (shuffle = true)."
+            )
+        conditional = [d.column.name for d in self.designs if d.prior.source == "confidential"]
+        if conditional:
+            found.append(
+                f"The mechanisms of {', '.join(conditional)} reveal something of the confidential "
+                "frequencies, which α does not cover."
+            )
+        lost = [d.column.name for d in self.designs if math.isinf(d.variance)]
+        if lost:
+            found.append(
+                f"The mechanism of {', '.join(lost)} merges categories: their frequencies cannot "
+                "be estimated from the release."
+            )
+        notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
+        return (*found, *notes)
+
+
+def prepare(
+    records: Records, decisions: Decisions, *, digest: str, confidential_allowed: bool, clock: Clock
+) -> Prepared:
+    """Count the whole file once, refuse what does not fit, and design every column."""
+    check_output(records, decisions)
+    check_public(records, decisions)
+    rows, columns = count_columns(records, decisions.columns, clock=clock)
+    designs, spent = design_columns(decisions, columns, confidential_allowed=confidential_allowed)
+    return Prepared(records, decisions, rows, designs, spent, digest)
+
+
+def check_output(records: Records, decisions: Decisions) -> None:
+    """Refuse an output that cannot hold the types of the file."""
+    import pyarrow as pa
+
+    if not format_of(Path(decisions.data_file)).typed:
+        for field in records.schema:
+            if field.name not in decisions.drop:
+                as_text(pa.array([], field.type), column=field.name)
+
+
+def check_public(records: Records, decisions: Decisions) -> None:
+    """Refuse a public prior that is the confidential file itself, or one of its files."""
+    source = None if records.path is None else records.path.resolve()
+    for column in decisions.columns:
+        path = None if column.prior_file is None else Path(column.prior_file).resolve()
+        if path is not None and source in (path, *path.parents):
+            raise PrivacyError(
+                f"The prior of column {column.name!r} must come from a public source; "
+                f"{str(column.prior_file)!r} is the confidential file. Use a private prior, or "
+                'prior = "confidential", which says so.'
+            )

@@ -1,0 +1,1 @@
+"""Writing the released file, in its order, under its key, and checking it."""

@@ -1,0 +1,144 @@
+"""Writing the released file: batches of the source through the engine, with a tally of both."""
+
+from __future__ import annotations
+
+import io
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from pramble.data.decode import natural_arrow_labels
+from pramble.data.even import even_batches
+from pramble.data.formats.registry import format_of
+from pramble.data.save import writing
+from pramble.engine.keystream import KeyStream
+from pramble.engine.sampling import code_type, sampler
+from pramble.engine.streaming import ahead
+from pramble.releasing.prepare.count import encoder_of
+from pramble.releasing.write.check import BLOCK_ROWS, Tally
+from pramble.releasing.write.types import plain_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pramble.data.encode import Codes
+    from pramble.data.records import Records
+    from pramble.mechanisms.base import Mechanism
+    from pramble.releasing.decisions.decisions import ColumnDecision
+    from pramble.releasing.prepare.prepare import Prepared
+    from pramble.values import Clock
+
+PASSES = 2
+"""Writing takes about this many times as long as one pass: writing, and reading again."""
+
+
+class Randomiser:
+    """One column: its encoder, its sampler and its labels, bound to its bits."""
+
+    def __init__(
+        self, decision: ColumnDecision, mechanism: Mechanism, *, key: bytes, typed: bool
+    ) -> None:
+        self.name, self.mechanism = decision.name, mechanism
+        self.encoder = encoder_of(decision, mechanism.labels.values, typed=typed)
+        self.dtype = code_type(mechanism)
+        self.sampler = sampler(mechanism)
+        self.stream = KeyStream(key, decision.name)
+        self.labels = natural_arrow_labels(mechanism.output_labels.values)
+
+    def codes(self, values: Any, rows: range) -> tuple[Codes, Codes]:
+        """Return the codes of the true values and of the drawn ones."""
+        x = self.encoder.codes(values, rows).astype(self.dtype, copy=False)
+        z = np.empty_like(x)
+        self.sampler.sample(x, self.stream, rows=rows, out=z)
+        return x, z
+
+
+class Randomisation:
+    """A prepared release bound to its key: batches in, released batches out."""
+
+    def __init__(self, job: Prepared, records: Records, *, key: bytes) -> None:
+        self.names = job.names
+        decisions = {column.name: column for column in job.decisions.columns}
+        self.columns = {
+            name: Randomiser(decisions[name], mechanism, key=key, typed=records.typed)
+            for name, mechanism in job.plan.single_columns(what="release").items()
+        }
+        kinds = {field.name: plain_type(field.type) for field in records.schema}
+        kinds |= {name: column.labels.type for name, column in self.columns.items()}
+        self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
+
+    def source_batches(self, records: Records) -> Iterator[Any]:
+        """Yield the batches to release, of one size."""
+        return even_batches(records.batches(self.names, coded=tuple(self.columns)), BLOCK_ROWS)
+
+    def released(self, batch: Any, rows: range, *, tally: Tally, pool: ThreadPoolExecutor) -> Any:
+        """Return the released batch, after telling the tally of it."""
+
+        def column(name: str) -> Any:
+            if name not in self.columns:
+                values = batch[name]
+                kind = self.schema.field(name).type
+                plain = values if values.type == kind else values.cast(kind)
+                tally.keep(name, plain)
+                return plain
+            own = self.columns[name]
+            x, z = own.codes(batch[name], rows)
+            tally.draw(name, x, z)
+            return own.labels.take(pa.array(z))
+
+        return pa.RecordBatch.from_arrays(list(pool.map(column, self.names)), schema=self.schema)
+
+
+def write_release(
+    job: Prepared, records: Records, path: Path, *, key: bytes, clock: Clock
+) -> tuple[Any, Tally]:
+    """Randomise the records into a file; return its schema and what was counted on the way.
+
+    Parameters
+    ----------
+    job : Prepared
+    records : Records
+        The confidential file, or its rows in another order.
+    path : Path
+        The file to write.
+    key : bytes
+        32 secret bytes.
+    clock : Clock
+        Told how many rows are done.
+    """
+    work = Randomisation(job, records, key=key)
+    tally = Tally(job.plan, as_text=job.is_text)
+    with (
+        writing(path, format_of(path), work.schema, like=path) as writer,
+        ThreadPoolExecutor(len(work.names)) as pool,
+    ):
+        for batch in ahead(work.source_batches(records)):
+            rows = range(tally.rows, tally.rows + batch.num_rows)
+            writer.write(work.released(batch, rows, tally=tally, pool=pool))
+            tally.rows = rows.stop
+            clock.tell("randomising", tally.rows / max(job.rows, 1), rows=batch.num_rows)
+    return work.schema, tally
+
+
+def rehearse(job: Prepared) -> tuple[int, float]:
+    """Return about how large the file will be and how many seconds writing will take.
+
+    The first batch is randomised into memory, with a key that is thrown away.
+    """
+    work = Randomisation(job, job.records, key=secrets.token_bytes(32))
+    first = next(work.source_batches(job.records))
+    rows, form = range(first.num_rows), format_of(Path(job.decisions.data_file))
+    sink = io.BytesIO()
+    with ThreadPoolExecutor(1) as pool:
+        started = time.perf_counter()
+        released = work.released(first, rows, tally=Tally(job.plan, as_text=job.is_text), pool=pool)
+        assert form.write is not None, "an output is a written format"
+        with form.write(sink, work.schema) as writer:
+            writer.write(released)
+    scale = job.rows / max(first.num_rows, 1)
+    return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
