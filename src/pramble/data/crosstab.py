@@ -122,7 +122,6 @@ def crosstab(
         powers=tuple(powers),
         keep_rows=keep_rows,
     )
-    records.refuse_missing(job.columns)
     if job.can_be_pushed_down:
         return job.grouped()
     scan(records, [job], watch=watch)
@@ -154,6 +153,7 @@ class Tabulation:
         self.records, self.names, self.powers = records, names, powers
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
+        records.refuse_missing(self.columns)
         self.weights, self.measure, self.keep_rows = weights, measure, keep_rows
         self.encoders = {
             name: Encoder(labels[name], name, from_text=not records.typed)
