@@ -14,9 +14,11 @@ from pramble.values import Floats
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
-    """Return data and plan; an opened release brings its own."""
+    """Return data and plan; an opened release brings both, and a plan that is given goes first."""
     own = getattr(data, "plan", None)
-    return (data.data, own) if plan is None and isinstance(own, Mapping) else (data, plan)
+    if not isinstance(own, Mapping):
+        return data, plan
+    return data.data, own if plan is None else plan
 
 
 def mechanisms_of(plan: Any, by: Sequence[str]) -> dict[str, Mechanism]:
