@@ -146,12 +146,12 @@ def from_records(
     layout, place = layout_of(table, randomised, by=by)
     shape = (len(layout.groups), *output_shape(layout.axes))
 
-    def spread(values: Any) -> Floats:
+    def array_of(values: Any) -> Floats:
         cells = np.zeros(shape)
         cells.reshape(-1)[place] = values
         return cells
 
-    sums = {(1, 0): spread(table.counts)} if plain else {}
-    sums |= {powers: spread(values) for powers, values in table.sums.items()}
+    sums = {(1, 0): array_of(table.counts)} if plain else {}
+    sums |= {powers: array_of(values) for powers, values in table.sums.items()}
     refuse_no_weight(sums[1, 0].sum())
     return Tabulated(layout, sums, float(table.n), weights is not None, backend or records.backend)
