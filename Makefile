@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 PYTEST ?= $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help setup demo study test test-slow check format bench docs clean constraints
+.PHONY: help setup demo study test test-fast test-slow check format bench docs clean constraints
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -23,6 +23,9 @@ study: setup    ## the source paper, reproduced and corrected, into study/
 
 test: setup     ## every test but the long studies
 	$(PYTEST)
+
+test-fast: setup  ## what a change most likely breaks, within a minute on two cores
+	$(PYTEST) --fast
 
 test-slow: setup  ## the long studies
 	$(PYTEST) -m slow

@@ -49,8 +49,8 @@ def local_search(p: np.ndarray, alpha: float, starts: int, seed: int = 0) -> flo
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(seed)
-    C, b = pramble.privacy_constraints(len(p), alpha)
-    levels = pramble.keep_levels(len(p), alpha)
+    C, b = pramble.paper.privacy_constraints(len(p), alpha)
+    levels = pramble.paper.keep_levels(len(p), alpha)
     best = 0.0
     for _ in range(starts):
         start = rng.uniform(levels.v_minus_alpha, levels.v_alpha, size=len(p))

@@ -7,7 +7,7 @@ import numpy as np
 
 import pramble
 
-P = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
+P = pramble.paper.scenario("I")
 N, RUNS = 10_000, 400
 ALPHAS = (0.5, 1.0, 1.5, 2.0)
 PEERS = {

@@ -7,10 +7,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 import pramble
-from pramble.solvers.general.column_generation import Watch
-from pramble.solvers.general.estimation_bounds import all_sets
-from pramble.solvers.general.mixtures import best_mixture
-from pramble.solvers.general.pricing import Gain
+from pramble.solvers.general.columns.mixtures import best_mixture
+from pramble.solvers.general.patterns import Gain, all_sets
+from pramble.solvers.watch import Watch
 
 PRIORS = {"flat": 0.0, "k^-1/2": 0.5, "k^-1": 1.0}
 

@@ -43,11 +43,11 @@ def job(name: str) -> None:
     cells = 0
     if name == "two-way, 28,800 cells":
         data = made_up()
-        cells = pramble.assess(data, list(data), population_size=2_000_000).table.cells
+        cells = pramble.assess(data, list(data), population_size=2_000_000).cells
     elif name.endswith("million cells"):
         model = name.split(",", maxsplit=1)[0]
         a = pramble.assess(CENSUS, list(TEN), population_size=19_867_248, model=model)
-        cells = a.table.cells
+        cells = a.cells
     elif name == "risk left, ten columns":
         a = pramble.assess(CENSUS, list(TEN), population_size=19_867_248)
         plan = {
@@ -56,7 +56,7 @@ def job(name: str) -> None:
         }
         start, cpu = time.perf_counter(), time.process_time()
         a.after(plan)
-        cells = a.table.cells
+        cells = a.cells
     elif name == "individual risk, 10⁶ classes":
         from pramble.risk.individual import individual_risk
 

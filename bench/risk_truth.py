@@ -28,13 +28,13 @@ FEWER = {"independence": range(5), "two-way": range(5), "search": range(1, 2)}
 
 def truth(counts, sample):
     """The sample's own τ1 and τ2, its population counts being known."""
-    F = counts[sample.sizes[sample.class_of] == 1]
+    F = counts[sample.sizes[sample.table.cell_of] == 1]
     return (F == 1).sum(), (1 / F).sum()
 
 
 def compare(population, keys, fraction, model, seeds):
     """Mean ratios of estimated to true τ1 and τ2, mean truth, and seconds, over some samples."""
-    whole = cross_classify(population, keys)
+    whole = cross_classify(population, keys).table
     rows = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -43,7 +43,7 @@ def compare(population, keys, fraction, model, seeds):
         start = time.perf_counter()
         a = pramble.assess(sample, keys, population_size=whole.n, model=model, rng=rng)
         seconds = time.perf_counter() - start
-        tau1, tau2 = truth(whole.counts[whole.class_of[chosen]], a.table)
+        tau1, tau2 = truth(whole.counts[whole.cell_of[chosen]], a.classes)
         rows.append((tau1, tau2, a.tau1 / tau1, a.tau2 / tau2, seconds))
     return np.mean(rows, axis=0)
 

@@ -10,10 +10,39 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
-settings.register_profile(
-    "pramble", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
-)
+for profile, examples in {"pramble": 60, "fast": 8}.items():
+    settings.register_profile(
+        profile,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        max_examples=examples,
+    )
 settings.load_profile("pramble")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--fast", action="store_true", help="few examples, and nothing that is long (long.txt)"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--fast"):
+        settings.load_profile("fast")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--fast"):
+        return
+    lines = (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines()
+    long = tuple(line for line in lines if not line.startswith("#"))
+
+    def is_long(item):
+        marks = {mark.name for mark in item.iter_markers()}
+        return item.nodeid.startswith(long) or bool(marks & {"spark", "browser", "slow"})
+
+    config.hook.pytest_deselected(items=list(filter(is_long, items)))
+    items[:] = [item for item in items if not is_long(item)]
 
 
 @pytest.fixture

@@ -9,6 +9,11 @@ import pytest
 import pramble
 
 PINNED = {
+    "Branch",
+    "Guarantee",
+    "Plan",
+    "Progress",
+    "Reading",
     "Assessment",
     "Calibration",
     "Certificate",
@@ -46,22 +51,18 @@ PINNED = {
     "fisher_information",
     "independence_test",
     "information_bound",
-    "keep_levels",
     "keep_probabilities",
     "mutual_information",
-    "privacy_constraints",
-    "privacy_vertices",
     "perturb",
     "perturb_file",
     "plot_tradeoff",
     "open_release",
+    "paper",
     "pareto_curve",
     "product",
     "randomized_response",
     "release",
     "released_distribution",
-    "symmetric_optimum",
-    "vertex_threshold",
 }
 
 
@@ -101,6 +102,35 @@ def test_public_names_live_in_modules_that_import_alone(name):
     module = thing.__name__ if inspect.ismodule(thing) else thing.__module__
     assert module.startswith("pramble")
     assert importlib.import_module(module)
+
+
+@pytest.mark.parametrize("name", pramble.paper.__all__)
+def test_every_name_of_the_paper_is_explained(name):
+    thing = getattr(pramble.paper, name)
+    assert not callable(thing) or inspect.getdoc(thing)
+    if inspect.isfunction(thing):
+        assert doctest.DocTestParser().get_examples(inspect.getdoc(thing))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "keep_levels",
+        "privacy_constraints",
+        "privacy_vertices",
+        "symmetric_optimum",
+        "vertex_threshold",
+    ],
+)
+def test_old_names_warn_and_are_the_same_objects(name):
+    with pytest.warns(DeprecationWarning, match=f"pramble.{name} is now pramble.paper.{name}"):
+        old = getattr(pramble, name)
+    assert old is getattr(pramble.paper, name)
+
+
+def test_a_name_that_never_was_is_refused():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = pramble.no_such_name
 
 
 def test_import_is_light():

@@ -5,7 +5,10 @@ mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the l
 are natural: information is in nats.
 """
 
-from pramble import datasets
+import warnings
+from typing import Any
+
+from pramble import datasets, paper
 from pramble.calibration.calibrate import calibrate
 from pramble.calibration.calibration import Calibration
 from pramble.data.reading import Reading
@@ -39,6 +42,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
+from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.privacy.guarantee import Guarantee
@@ -46,18 +50,10 @@ from pramble.releasing.folder.opening import Release, open_release
 from pramble.releasing.release import release
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
-from pramble.risk.membership import Membership
+from pramble.risk.models.membership import Membership
 from pramble.solvers.design import design
-from pramble.solvers.paper import (
-    keep_levels,
-    privacy_constraints,
-    privacy_vertices,
-    symmetric_optimum,
-    vertex_threshold,
-)
 from pramble.solvers.result import Design
 from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
-from pramble.solvers.tradeoff_plot import plot_tradeoff
 from pramble.values import Progress
 
 __version__ = "0.1.0"
@@ -105,20 +101,32 @@ __all__ = [
     "fisher_information",
     "independence_test",
     "information_bound",
-    "keep_levels",
     "keep_probabilities",
     "mutual_information",
     "open_release",
+    "paper",
     "pareto_curve",
     "perturb",
     "perturb_file",
     "plot_tradeoff",
-    "privacy_constraints",
-    "privacy_vertices",
     "product",
     "randomized_response",
     "release",
     "released_distribution",
+]
+
+_MOVED = (
+    "keep_levels",
+    "privacy_constraints",
+    "privacy_vertices",
     "symmetric_optimum",
     "vertex_threshold",
-]
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module 'pramble' has no attribute {name!r}")
+    message = f"pramble.{name} is now pramble.paper.{name}"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return getattr(paper, name)

@@ -11,31 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.errors import InvalidInput
+from pramble.paper import NEW_YORK_2000, new_york_2000_margins, scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+__all__ = ["new_york_2000_margins", "scenario", "synthetic_new_york"]
+
 CLASS_TOTAL = 2**32
 LEVEL_TOTAL = 2**16
 
 NOT_APPLICABLE = "Not applicable"
-AGES = ("<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70")
-EDUCATION = (
-    "None",
-    "Nursery to grade 4",
-    "Grade 5 to 8",
-    "Grade 9",
-    "Grade 10",
-    "Grade 11",
-    "Grade 12",
-    "1 year of college",
-    "2 years of college",
-    "4 years of college",
-    "5+ years of college",
-)
+AGES, EDUCATION = (tuple(NEW_YORK_2000[name]) for name in ("AGE", "EDUC"))
 # Ownership and mortgage are one variable of the model: only owners have a mortgage or none.
+TENURE_COLUMNS = ("OWNERSHP", "MORTGAGE")
 TENURES = (
     (NOT_APPLICABLE, NOT_APPLICABLE),
     ("Owned", "Free and clear"),
@@ -44,14 +35,8 @@ TENURES = (
 )
 VARIABLES: Mapping[str, tuple[Any, ...]] = {
     "TENURE": TENURES,
-    "AGE": AGES,
-    "SEX": ("Male", "Female"),
+    **{name: tuple(NEW_YORK_2000[name]) for name in NEW_YORK_2000 if name not in TENURE_COLUMNS},
     "MARST": ("Married", "Separated", "Divorced", "Widowed", "Never married"),
-    "RACESING": ("White", "Black", "American Indian", "Asian or Pacific", "Other"),
-    "EDUC": EDUCATION,
-    "EMPSTAT": (NOT_APPLICABLE, "Employed", "Unemployed", "Not in labour force"),
-    "DISABWRK": (NOT_APPLICABLE, "No", "Yes"),
-    "VETSTAT": (NOT_APPLICABLE, "Not a veteran", "Veteran"),
 }
 
 
@@ -190,84 +175,10 @@ def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
     for name, cumulative in levels.items():
         codes = _draw(cumulative, at, rng)
         if name == "TENURE":
-            for place, column in enumerate(("OWNERSHP", "MORTGAGE")):
+            for place, column in enumerate(TENURE_COLUMNS):
                 labels = list(dict.fromkeys(pair[place] for pair in TENURES))
                 recode = np.array([labels.index(p[place]) for p in TENURES], dtype=np.int8)
                 columns[column] = pa.DictionaryArray.from_arrays(recode[codes], labels)
         else:
             columns[name] = pa.DictionaryArray.from_arrays(codes, list(VARIABLES[name]))
     return pa.table(columns)
-
-
-def scenario(name: str) -> NDArray[np.float64]:
-    """Prior of a simulated scenario of the paper (section 4): "I", "II" or "IV".
-
-    The prior of scenario III was drawn at random and not printed.
-
-    Parameters
-    ----------
-    name : str
-        "I", "II" (ten categories) or "IV" (thirty).
-
-    Returns
-    -------
-    ndarray
-        The probabilities; they sum to one.
-
-    Examples
-    --------
-    >>> float(scenario("I")[0]), len(scenario("IV"))
-    (0.3, 30)
-    """
-    priors = {
-        "I": [0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09],
-        "II": [0.0336, 0.1059, 0.1697, 0.0962, 0.0180, 0.0062, 0.1097, 0.0005, 0.1233, 0.3369],
-        "IV": [0.05] + [0.95 / 29] * 29,
-    }
-    if name not in priors:
-        raise InvalidInput(f'a scenario is one of "I", "II", "IV"; found {name!r}')
-    prior = np.array(priors[name])
-    prior.setflags(write=False)
-    return prior
-
-
-def new_york_2000_margins() -> dict[str, dict[str, int]]:
-    """Return the counts of the paper's file: ten variables of 953,076 people, census 2000.
-
-    Returns
-    -------
-    dict
-        For each variable, its labels in order with the number of people in New York. MORTGAGE
-        has a fourth level and MARST a sixth, which the later survey behind `synthetic_new_york`
-        lacks.
-
-    Examples
-    --------
-    >>> new_york_2000_margins()["SEX"]
-    {'Male': 459269, 'Female': 493807}
-    """
-    counts = {
-        "OWNERSHP": (29039, 571922, 352115),
-        "MORTGAGE": (381154, 162251, 406049, 3622),
-        "AGE": (201062, 13292, 13093, 13455, 82540, 145106, 219893, 177662, 86973),
-        "SEX": (459269, 493807),
-        "MARST": (361144, 27747, 22999, 59363, 55134, 426689),
-        "RACESING": (763084, 132899, 5407, 48414, 3272),
-        "EDUC": (
-            *(80636, 82611, 92941, 30820, 34034, 32280),
-            *(284095, 89785, 51348, 101673, 72853),
-        ),
-        "EMPSTAT": (214354, 419917, 30440, 288365),
-        "DISABWRK": (214354, 634052, 104670),
-        "VETSTAT": (227447, 650967, 74662),
-    }
-    labels = {
-        **VARIABLES,
-        "OWNERSHP": (NOT_APPLICABLE, "Owned", "Rented"),
-        "MORTGAGE": (NOT_APPLICABLE, "Free and clear", "Mortgaged", "Contract to purchase"),
-        "MARST": (
-            *("Married, spouse present", "Married, spouse absent", "Separated"),
-            *("Divorced", "Widowed", "Never married"),
-        ),
-    }
-    return {name: dict(zip(labels[name], row, strict=True)) for name, row in counts.items()}

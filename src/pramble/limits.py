@@ -21,6 +21,12 @@ MOST_CATEGORIES_SEEN = 10_000
 MOST_CELLS = 50_000_000
 """Cells of a table that is held as one array."""
 
+MOST_PAIRS = 20_000_000_000
+"""Pairs of classes that are compared for the risk left by several randomised keys."""
+
+MOST_MODEL_BYTES = 2_000_000_000
+"""Memory for the cells of a log-linear model."""
+
 MOST_CELLS_IN_CSV = 10**8
 """Entries of a mechanism that is written as CSV."""
 

@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 @overload
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T], /) -> type[T]: ...
 
 
 @overload
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(*, eq: bool = True, repr: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 
@@ -93,6 +93,12 @@ class Progress:
         Rows done so far, where rows are what is worked on.
     figures : mapping
         Figures on the way, such as the ``value`` and ``bound`` of a design.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.Progress("writing", 0.25, seconds=2.0).seconds_left
+    6.0
     """
 
     what: str

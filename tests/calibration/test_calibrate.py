@@ -9,11 +9,12 @@ import pytest
 
 import pramble
 from pramble.calibration.bisection import bracket, close_in
-from pramble.calibration.calibrate import _shares
+from pramble.calibration.columns import parts_of_alpha
 from pramble.calibration.target import Target
 from pramble.calibration.trial import Trial
 from pramble.errors import InvalidInput
 from pramble.privacy.guarantee import float_below
+from pramble.values import Clock
 
 KEYS = ["age", "sex", "region"]
 N = 4000
@@ -144,7 +145,7 @@ def test_more_columns_than_any_grid_holds():
         data, list(data), population_size=3000, column="k0", model="independence",
         measure="worst", at_most=0.5,
     )  # fmt: skip
-    assert k.before.table.cells == 12**12
+    assert k.before.cells == 12**12
     assert k.before.criteria is None
     assert k.value <= 0.5
     several = pramble.calibrate(
@@ -159,16 +160,16 @@ def test_a_measure_that_is_not_monotone_still_ends_on_the_safe_side():
     def trial(alpha):
         return Trial(alpha, 1.0 + np.sin(3 * alpha), {}, None, 0.0)
 
-    class Bench:
+    class Sine:
         target = Target("tau2", 1.5)
 
         def __call__(self, alpha):
             return trial(alpha)
 
     trials = [trial(alpha) for alpha in (0.01, 0.1, 0.4, 0.9, 1.3, 2.0)]
-    meets, fails = bracket(trials, Bench.target)
+    meets, fails = bracket(trials, Sine.target)
     assert (meets.alpha, fails.alpha) == (0.1, 0.4)
-    found = close_in(Bench(), meets, fails, tolerance=1e-6, told=lambda share: None)[-1]
+    found = close_in(Sine(), meets, fails, tolerance=1e-6, clock=Clock(None))[-1]
     assert found.value <= 1.5
     assert found.alpha == pytest.approx(np.pi / 18, rel=1e-5)
 
@@ -185,6 +186,7 @@ def test_a_measure_that_is_not_monotone_still_ends_on_the_safe_side():
         ({"column": []}, "At least one column"),
         ({"alphas": (2.0, 1.0)}, "range of positive"),
         ({"population_size": 3}, "at least the file's 400 records"),
+        ({"model": "none"}, "needs a model of the population"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(people, options, message):
@@ -212,7 +214,7 @@ def test_progress_is_told(people):
     heard = []
     pramble.calibrate(
         people, KEYS, population_size=N, column="region", at_most=2.0,
-        progress=lambda doing, share: heard.append((doing, share)),
+        progress=lambda told: heard.append((told.what, told.share)),
     )  # fmt: skip
     shares = [share for doing, share in heard if doing == "calibrating"]
     assert shares == sorted(shares)
@@ -232,7 +234,7 @@ def test_the_parts_of_alpha_never_add_up_to_more(people):
             tolerance=0.05,
         )
         for alpha in (k.alpha, 0.7, 1.1, 1.3, 2.9):
-            share = _shares(column, k.before)
+            share = parts_of_alpha(column, k.before.keys)
             parts = [Fraction(float_below(Fraction(alpha) * part)) for part in share.values()]
             assert sum(share.values()) == 1
             assert sum(parts) <= Fraction(alpha)

@@ -142,3 +142,15 @@ def test_a_release_folder_is_a_plan(people, tmp_path):
     document = json.loads(answer.stdout)
     assert document["after"]["plans"][0]["alpha"] <= 1.0 + 1e-9
     assert document["after"]["plans"][0]["tau2"] < document["tau2"]
+
+
+def test_a_plan_document_is_a_plan(people, tmp_path):
+    path = tmp_path / "plan.json"
+    plan = pramble.Plan({"sex": pramble.randomized_response(["f", "m"], 1.0)})
+    path.write_text(json.dumps(plan.to_json()), encoding="utf-8")
+    words = ["assess", people, "--keys", KEYS, "--population", 2000, "--json", "--plan", path]
+    found = json.loads(run(*words).stdout)["after"]["plans"][0]
+    a = pramble.assess(people, KEYS.split(","), population_size=2000)
+    assert found["tau2"] == pytest.approx(a.after(plan).tau2)
+    path.write_text("[]", encoding="utf-8")
+    assert "must hold a mechanism by column" in str(run(*words).exception)

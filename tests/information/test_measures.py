@@ -10,11 +10,7 @@ import pramble
 from pramble.information.bound import best_high_mass
 from pramble.mechanisms.operators.excess import entropy_excess, log_excess
 
-SCENARIO_I = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
-SCENARIO_II = np.array(
-    [0.0336, 0.1059, 0.1697, 0.0962, 0.0180, 0.0062, 0.1097, 0.0005, 0.1233, 0.3369]
-)
-SCENARIO_IV = np.array([0.05] + [0.95 / 29] * 29)
+SCENARIO_I, SCENARIO_II, SCENARIO_IV = map(pramble.paper.scenario, ("I", "II", "IV"))
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_uniform_rows_and_the_whole_matrix_give_the_same_measures(mechanism, see
 
 
 def test_every_kind_is_under_the_laws():
-    from pramble.mechanisms import json_form
+    from pramble.mechanisms import base
 
     drawn = {find(kind, lambda _: True).to_json()["kind"] for kind in KINDS.values()}
-    assert drawn == set(json_form.KINDS)
+    assert drawn == set(base.KINDS)

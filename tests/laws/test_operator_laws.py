@@ -106,3 +106,14 @@ def test_large_arcs_answer_at_once():
     p = rng.dirichlet(np.ones(S))
     law = apart.operator.apply(p)
     np.testing.assert_allclose(apart.operator.right_inverse().apply(law), p, atol=1e-9)
+
+
+@given(mechanisms, st.integers(0, 2**32 - 1))
+def test_largest_moves_are_those_beside_the_diagonal(m, seed):
+    S, T = m.shape
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(min(S, T))[: rng.integers(1, min(S, T) + 1)]
+    for operator in (m.operator, m.operator.between(rows, rows)):
+        beside = np.array(operator.dense())
+        np.fill_diagonal(beside, 0.0)
+        np.testing.assert_allclose(operator.largest_moves(), beside.max(axis=1), **CLOSE)

@@ -9,7 +9,7 @@ from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.exponential import ratio_within
 from pramble.mechanisms.general import General
-from pramble.solvers.general.arcs import best_arcs, labelled_slots
+from pramble.solvers.general.columns.arcs import best_arcs
 
 
 def arcs(positions, width, *, alpha=1.0, slots=None):
@@ -66,14 +66,3 @@ def test_large_arcs_can_be_perturbed():
     out = pramble.perturb(data, m, key=bytes(32))
     inside = m.weights[data, out] > m.low
     assert inside.mean() == pytest.approx(m.width * m.high / TOTAL, abs=0.06)
-
-
-def test_heavy_categories_are_named_by_a_slot_of_their_own_arc():
-    rng = np.random.default_rng(0)
-    prior = rng.dirichlet(np.ones(50))
-    positions = rng.integers(0, 50, 50)
-    slots = labelled_slots(prior, positions, 12)
-    assert sorted(slots) == list(range(50))
-    slot = np.argsort(slots)
-    own = (positions - slot) % 50 < 12
-    assert prior[own].sum() > 0.8

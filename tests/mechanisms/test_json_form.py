@@ -16,7 +16,7 @@ def test_the_good_document_reads():
     ("change", "message"),
     [
         ({"schema": "pramble/mechanism/2"}, "schema"),
-        ({"kind": "surprise"}, "one of general, uniform, arcs, product"),
+        ({"kind": "surprise"}, "one of .*general"),
         ({"extra": 1}, r"unknown fields \['extra'\]"),
         ({"off": None}, "integers"),
         ({"off": 5.0}, "integers"),

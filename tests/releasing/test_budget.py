@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan, PrivacyError
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.releasing.prepare.budget import (
     best_on_grid,
     check_spent,
-    float_above,
     split_by_weights,
     split_optimally,
 )
@@ -27,7 +26,8 @@ def test_weighted_shares_sum_to_the_total_and_floats_stay_below(total, weights):
     shares = split_by_weights(total, {str(i): w for i, w in enumerate(weights)})
     assert sum(shares.values()) == total
     floats = [float_below(share) for share in shares.values()]
-    assert check_spent(floats, total) <= total
+    limit = RecordPrivacy(total)
+    assert limit.allows(check_spent(floats, limit))
 
 
 @given(st.fractions(-100, 100))
@@ -38,8 +38,8 @@ def test_floats_bracket_the_rational(value):
 
 
 def test_a_split_above_the_total_is_refused():
-    with pytest.raises(PrivacyError, match="above the total"):
-        check_spent([0.1] * 3, 0.3)  # three floats 0.1 sum to a little more than the float 0.3
+    with pytest.raises(PrivacyError, match="above the limit"):
+        check_spent([0.1] * 3, RecordPrivacy(Fraction(0.3)))  # floats 0.1 sum to a little more
 
 
 def test_a_weight_of_zero_is_refused():

@@ -40,7 +40,7 @@ population_size = 1000
 """
     )
     plan = read_decisions(path)
-    assert plan.total == 3
+    assert plan.limit.alpha == 3
     sex, age = plan.columns
     assert sex.labels() == ("m", "f", "?")
     assert sex.prior == "uniform"
@@ -108,7 +108,7 @@ def test_alpha_must_come_from_somewhere():
     with pytest.raises(InvalidPlan, match="A split is of a total"):
         decisions_from({"split": "optimal", "columns": {"sex": {**SEX, "alpha": 1}}})
     plan = decisions_from({"columns": {"sex": {**SEX, "alpha": 1}, "age": {**SEX, "alpha": 0.5}}})
-    assert plan.total == 1.5
+    assert plan.limit.alpha == 1.5
 
 
 def test_seen_categories_are_explicit():
@@ -174,7 +174,7 @@ def test_any_settings_give_a_plan_or_clear_words(document, more):
         words = str(error)
     else:
         assert isinstance(plan, Decisions)
-        assert plan.total > 0
+        assert plan.limit.alpha > 0
         assert decisions_from(tomllib.loads(decisions_to_toml(plan))) == plan
         return
     assert words

@@ -105,7 +105,7 @@ def test_any_plan_gives_a_release_or_clear_words(source, tmp_path_factory, steps
     else:
         opened = open_release(folder / "out")
         assert opened.data.num_rows == 240
-        assert opened.alpha <= r.outcome.alpha_limit
+        assert opened.alpha <= r.outcome.limit.shown
         assert not list(mistakes_in(opened.manifest, manifest_schema()))
         return
     assert words

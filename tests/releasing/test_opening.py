@@ -30,6 +30,15 @@ def rewrite(folder, change):
     path.write_text(json.dumps(document))
 
 
+def block(document):
+    """Of the first column that the plan randomises."""
+    return document["plan"]["branches"][0]["blocks"][0]
+
+
+def spent(document):
+    return document["promise"]["spent"]
+
+
 def test_a_changed_data_file_is_refused(folder):
     path = folder / "data.parquet"
     content = bytearray(path.read_bytes())
@@ -51,16 +60,21 @@ def test_a_changed_data_file_is_refused(folder):
         (lambda d: d.update(rows=True), "must be of type integer"),
         (lambda d: d.update(extra=1), "unknown field 'extra'"),
         (lambda d: d["columns"].reverse(), "lists the columns"),
-        (lambda d: d["columns"][0].pop("mechanism"), "mechanism of column 'SEX'"),
-        (lambda d: d["columns"][0]["mechanism"].update(kind="magic"), "mechanism of column 'SEX'"),
+        (lambda d: block(d).pop("mechanism"), "A block has the fields"),
+        (lambda d: block(d)["mechanism"].update(kind="magic"), "mechanism of SEX"),
+        (lambda d: block(d).update(columns=["AGE"]), "AGE"),
+        (lambda d: block(d).update(columns=["RACESING"]), "its plan randomises"),
+        (lambda d: d["plan"]["branches"][0].update(share="1/2"), "must sum to 1"),
+        (lambda d: d["plan"]["branches"][0].update(share=0.5), "an exact fraction"),
         (lambda d: d["columns"][0].update(alpha=0.5), "states α = 0.5 for column 'SEX'"),
         (lambda d: d["columns"][0].pop("alpha"), "lacks its alpha"),
-        (lambda d: d["alpha"].update(total=0.25), "states α = 0.25 in total"),
-        (lambda d: d["alpha"].update(total_exact="1/4", total=0.25), "its columns spend"),
-        (lambda d: d["alpha"].update(total_exact="1/0"), "is no number"),
-        (lambda d: d["data"].update(file="../people.parquet"), "must be one of"),
+        (lambda d: spent(d).update(alpha=0.25), "must state one α"),
+        (lambda d: spent(d).update(alpha_exact="1/4", alpha=0.25), "its columns spend"),
+        (lambda d: spent(d).update(alpha_exact="1/0"), "is no number"),
+        (lambda d: spent(d).update(notion="central"), "must be one of"),
+        (lambda d: d["data"].update(file="../people.parquet"), "must match"),
         (
-            lambda d: d["columns"][0]["mechanism"].update(categories=["Male", "Nobody"]),
+            lambda d: block(d)["mechanism"].update(categories=["Male", "Nobody"]),
             "its mechanism cannot release",
         ),
     ],
@@ -75,18 +89,19 @@ def nested(depth):
     mechanism = {"kind": "uniform", "categories": ["Male", "Female"], "off": 1}
     for _ in range(depth):
         mechanism = {"kind": "product", "factors": [mechanism]}
-    return {"schema": "pramble/mechanism/1", **mechanism}
+    return mechanism
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda d: d["columns"][0].update(alpha=float("inf")),
-        lambda d: d["alpha"].update(total_exact="9" * 5000),
-        lambda d: d["columns"][0].update(mechanism=nested(200)),
-        lambda d: d["columns"][0]["mechanism"].update(kind=["uniform"]),
-        lambda d: d["columns"][0]["mechanism"].update(categories={"range": 10**12}, off=1),
-        lambda d: d["columns"][0]["mechanism"].update(categories={"range": 10**30}, off=1),
+        lambda d: spent(d).update(alpha_exact="9" * 5000),
+        lambda d: block(d).update(mechanism=nested(200)),
+        lambda d: block(d)["mechanism"].update(kind=["uniform"]),
+        lambda d: block(d)["mechanism"].update(categories={"range": 10**12}, off=1),
+        lambda d: block(d)["mechanism"].update(categories={"range": 10**30}, off=1),
+        lambda d: d.update(plan={"schema": "pramble/plan/1", "branches": [7]}),
     ],
 )
 def test_a_forged_manifest_is_refused_in_a_sentence(folder, change):
@@ -102,7 +117,7 @@ def test_forged_data_is_refused_in_a_sentence(folder, values):
     pq.write_table(table.set_column(0, "SEX", pa.array(values)), path)
     rewrite(folder, lambda d: d["data"].update(sha256=file_sha256(path)))
     ones = {"range": 2}
-    rewrite(folder, lambda d: d["columns"][0]["mechanism"].update(categories=ones))
+    rewrite(folder, lambda d: block(d)["mechanism"].update(categories=ones))
     with pytest.raises(InvalidData, match="Column 'SEX'"):
         pramble.open_release(folder)
 
@@ -115,7 +130,7 @@ def test_a_number_of_thousands_of_digits_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/1"}', "[" * 9999]
+    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/2"}', "[" * 9999]
 )
 def test_a_manifest_that_is_none_is_refused(folder, text):
     (folder / "manifest.json").write_text(text)
@@ -145,12 +160,19 @@ def test_the_hash_is_sha256(tmp_path):
 
 
 MANIFEST = {
-    "schema": "pramble/release/1",
+    "schema": "pramble/release/2",
     "software": {"name": "pramble", "version": "1"},
     "created": "2026-01-01",
     "rows": 3,
     "data": {"file": "data.csv", "format": "csv", "bytes": 9, "sha256": "0" * 64},
-    "alpha": {"total": 1.0, "total_exact": "1", "limit": 1, "relation": "replace one record"},
+    "promise": {
+        "spent": {"notion": "record", "alpha": 1.0, "alpha_exact": "1"},
+        "limit": {"notion": "record", "alpha": 1.0, "alpha_exact": "1"},
+        "relation": "replace one record",
+        "sentence": "x",
+        "conditional_on_prior": False,
+    },
+    "plan": {"schema": "pramble/plan/1", "branches": [{}]},
     "columns": [
         {"name": "a", "randomised": False},
         {

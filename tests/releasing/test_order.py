@@ -40,13 +40,13 @@ def test_the_variance_bounds_that_of_random_orders():
     alarms = 0
     for _ in range(300):
         found = Neighbours()
-        found.add(pa.array(rng.permutation(values)))
+        found.add(rng.permutation(values))
         alarms += found.tell([60, 30, 10])
     assert alarms == 0
 
 
 def test_empty_cells_are_values_and_a_constant_column_tells_nothing():
     found = Neighbours()
-    found.add(pa.array([None, None, "a", None], pa.string()))
+    found.add(np.array([0, 0, 1, 0]))
     assert (found.pairs, found.equal) == (3, 1)
     assert not Neighbours(pairs=99, equal=99).tell([100, 0])

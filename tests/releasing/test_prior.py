@@ -97,7 +97,7 @@ def test_public_priors_from_parquet_with_an_absent_category(tmp_path):
     ("text", "message"),
     [
         ("category,count\n7,1\n", "not declared categories"),
-        ("category,count\n0,many\n", "must be numbers"),
+        ("category,count\n0,many\n", "must hold numbers"),
         ("category,count\n0,-1\n1,2\n", "non-negative"),
         ("a,b\n1,2\n", "must have a column 'sex'"),
         ("column,category,count\nage,0,1\n", "no margins of column 'sex'"),
@@ -112,5 +112,5 @@ def test_bad_public_sources_are_refused(tmp_path, text, message):
 
 
 def test_an_absent_public_source_is_refused(tmp_path):
-    with pytest.raises(InvalidPrior, match="does not exist"):
+    with pytest.raises(InvalidPrior, match="There is no file"):
         public_prior(tmp_path / "no.csv", "sex", categories=[0, 1])

@@ -3,12 +3,14 @@
 import dataclasses
 import math
 import re
+from fractions import Fraction
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import pramble
+from pramble.privacy.guarantee import RecordPrivacy
 from pramble.report.outcome import (
     Check,
     ColumnOutcome,
@@ -62,13 +64,13 @@ def outcome(*columns, **changes):
         columns=columns or (column(),),
         untouched=("AGE",),
         dropped=("NAME",),
-        alpha=1.0,
-        alpha_limit=1.0,
+        guarantee=RecordPrivacy(Fraction(1)),
+        limit=RecordPrivacy(Fraction(1)),
         split="equal",
         warnings=("Mind the gap.",),
-        checks=(Check("rows", True, "1000 in and out"),),
+        checks=(Check("rows", passed=True, detail="1000 in and out"),),
         risk=RiskOutcome(("SEX", "AGE"), "two-way", 20_000, 12, 1.5, 4.5, 0.1, 0.2),
-        ledger_total=2.0,
+        ledger_total=RecordPrivacy(Fraction(2)),
         data_file="data.parquet",
         data_bytes=12_345,
         seconds=1.0,

@@ -15,12 +15,12 @@ TEN = [
 
 def ratios(population, keys, *, model, seeds, fraction=0.05):
     """Estimated over true τ1 and τ2, for samples of a population."""
-    whole = cross_classify(population, keys)
+    whole = cross_classify(population, keys).table
     rows = []
     for seed in seeds:
         chosen = np.flatnonzero(np.random.default_rng(seed).random(whole.n) < fraction)
         a = pramble.assess(population.take(chosen), keys, population_size=whole.n, model=model)
-        F = whole.counts[whole.class_of[chosen]][a.records["class_size"] == 1]
+        F = whole.counts[whole.cell_of[chosen]][a.records["class_size"] == 1]
         rows.append((a.tau1 / (F == 1).sum(), a.tau2 / (1 / F).sum()))
     return np.mean(rows, axis=0)
 
@@ -40,7 +40,7 @@ def test_two_way_is_near_the_truth_where_independence_is_far(new_york):
 def test_ten_keys_over_one_and_a_half_million_cells(new_york):
     chosen = np.flatnonzero(np.random.default_rng(1).random(len(new_york)) < 0.05)
     a = pramble.assess(new_york.take(chosen), TEN, population_size=len(new_york))
-    assert a.table.cells == 1_603_800
+    assert a.cells == 1_603_800
     assert len(a.fit.cells) < 200_000
     assert len(a.margins) == 45
     assert (a.tau1, a.tau2) == pytest.approx((357.978, 695.627), rel=1e-4)

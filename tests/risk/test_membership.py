@@ -9,10 +9,10 @@ import pytest
 import pramble
 from pramble.errors import InvalidInput
 from pramble.risk.cells import cross_classify
-from pramble.risk.convergence import effective_size, split_r_hat
-from pramble.risk.membership import Chain, Membership, _binomial_risks
-from pramble.risk.mixture import cell_probabilities
-from pramble.risk.structural_zeros import resolve_rules
+from pramble.risk.models.convergence import effective_size, split_r_hat
+from pramble.risk.models.membership import Chain, Membership, binomial_risks
+from pramble.risk.models.mixture import cell_probabilities
+from pramble.risk.models.structural_zeros import resolve_rules
 
 SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400)
 
@@ -46,7 +46,7 @@ def test_cell_probabilities_are_those_of_the_model():
 
 
 def test_simulated_records_follow_the_model():
-    from pramble.risk.membership_kernels import simulate
+    from pramble.risk.models.membership_kernels import simulate
 
     rng = np.random.default_rng(2)
     chain = fixed_chain(rng)
@@ -62,7 +62,7 @@ def test_simulated_records_follow_the_model():
 
 def test_reassigned_profiles_follow_their_exact_conditional_law():
     """One record, fixed parameters: the chain's profiles against the enumerated posterior."""
-    from pramble.risk.membership_kernels import reassign
+    from pramble.risk.models.membership_kernels import reassign
 
     rng = np.random.default_rng(3)
     chain = fixed_chain(rng)
@@ -90,7 +90,7 @@ def test_reassigned_profiles_follow_their_exact_conditional_law():
 
 
 def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
-    from pramble.risk.membership_kernels import log_density
+    from pramble.risk.models.membership_kernels import log_density
 
     alpha = np.array([0.4, 1.1])
     held = np.array([[2, 1], [0, 3], [3, 0]])
@@ -106,7 +106,7 @@ def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
 
 
 def test_moves_of_the_membership_law_settle_on_its_posterior():
-    from pramble.risk.membership_kernels import log_density, move_alpha
+    from pramble.risk.models.membership_kernels import log_density, move_alpha
 
     rng = np.random.default_rng(12)
     spread = np.array([[3.0, 5.0, 9.0, 13.0], [13.0, 9.0, 5.0, 3.0]])
@@ -133,7 +133,7 @@ def test_risks_are_binomial_expectations(rest):
     from scipy import stats
 
     p = np.array([0.0, 1e-9, 0.02, 0.4])
-    r1, r2 = _binomial_risks(p, rest)
+    r1, r2 = binomial_risks(p, rest)
     others = np.arange(rest + 1)
     for i, probability in enumerate(p):
         law = stats.binom.pmf(others, rest, probability)
@@ -183,7 +183,7 @@ def test_what_a_sampled_assessment_holds():
     heard = []
     a = pramble.assess(
         sample, list("abcd"), population_size=8000, model=SHORT, rng=np.random.default_rng(5),
-        progress=lambda doing, share: heard.append(share),
+        progress=lambda told: heard.append(told.share),
     )  # fmt: skip
     assert a.chains.r_hat < 1.2
     assert a.chains.effective_size > 10
@@ -195,7 +195,7 @@ def test_what_a_sampled_assessment_holds():
     left = a.after({"a": pramble.randomized_response(a.table.levels[0], 1.0)})
     assert 0 < left.tau2 < a.tau2
     identity = a.after({})
-    alone = a.table.counts[a.table.class_of] == 1
+    alone = a.table.counts[a.table.cell_of] == 1
     assert identity.records["r2"][alone].sum() == pytest.approx(a.tau2, rel=0.1)
 
 
@@ -219,9 +219,9 @@ def test_structural_zeros_take_no_probability():
     a, b = rng.integers(0, 4, 600), rng.integers(0, 4, 600)
     possible = ~((a == 0) & (b >= 2))
     data = {"a": a[possible], "b": b[possible], "c": rng.integers(0, 2, possible.sum())}
-    table = cross_classify(data, ["a", "b", "c"])
+    table = cross_classify(data, ["a", "b", "c"]).table
     rules = resolve_rules([{"a": 0, "b": [2, 3]}], table)
-    codes = np.ascontiguousarray(table.classes[table.class_of])
+    codes = table.cells[table.cell_of].astype(np.int32)
     model = Membership(profiles=2, memberships=2000)
     cells = np.array(list(product(range(4), range(4), range(2))), dtype=np.int32)
     barred = rules[0].holds(cells)

@@ -7,14 +7,10 @@ import pramble
 from pramble.estimation.intervals import unified_interval
 
 SCENARIOS = {
-    "I": np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09]),
-    "II": np.array(
-        [0.0336, 0.1059, 0.1697, 0.0962, 0.0180, 0.0062, 0.1097, 0.0005, 0.1233, 0.3369]
-    ),
+    **pramble.paper.priors(),
     "III": np.random.default_rng(2020).dirichlet(np.ones(30)),
-    "IV": np.r_[0.05, np.full(29, 0.95 / 29)],
 }
-ALPHAS = (0.5, 1.0, 1.5, 2.0)
+ALPHAS = pramble.paper.ALPHAS
 N = 10_000
 RUNS = 80
 

@@ -5,6 +5,7 @@ committing it.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
@@ -45,7 +46,7 @@ def plain(value):
     """A result as JSON knows it."""
     if is_dataclass(value):
         return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]

@@ -7,18 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramble.datasets import scenario
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
+from pramble.paper import (
+    ALPHAS,
+    SCENARIOS,
+    TABLES,
+    Counts,
+    draw_third,
+    keep_levels,
+    printed_counts,
+    scenario,
+)
 from pramble.privacy.certificate import certify
 from pramble.studies.family import (
     best_placement,
     count_values,
-    four_values,
     information,
     placements,
 )
-from pramble.studies.printed import ALPHAS, SCENARIOS, TABLES, Counts, draw_third, printed_counts
 
 
 @given(p=st.lists(st.floats(0.01, 1), min_size=3, max_size=8), data=st.data())
@@ -34,7 +41,7 @@ def test_information_is_that_of_the_library(p, data):
     "counts", [Counts(2, 3, 0, 0), Counts(0, 4, 0, 1), Counts(4, 0, 1, 0), Counts(5, 0, 0, 0)]
 )
 def test_placements_are_all_orders_once(counts):
-    values = np.repeat(four_values(5, 0.8), counts.as_tuple())
+    values = np.repeat(keep_levels(5, 0.8), counts)
     rows = [tuple(row) for row in placements(counts, 0.8)]
     assert len(rows) == len(set(rows))
     assert set(rows) == set(permutations(values.tolist()))
@@ -43,7 +50,7 @@ def test_placements_are_all_orders_once(counts):
 def test_best_placement_is_best_of_all_orders():
     prior = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     counts = Counts(2, 3, 0, 0)
-    values = np.repeat(four_values(5, 0.8), counts.as_tuple())
+    values = np.repeat(keep_levels(5, 0.8), counts)
     every = np.array(list(set(permutations(values.tolist()))))
     q, value = best_placement(prior, counts, alpha=0.8)
     assert value == information(prior, every).max()
@@ -54,7 +61,7 @@ def test_best_placement_is_best_of_all_orders():
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_printed_vertices_are_private_and_counted_back(name, alpha):
     counts = printed_counts(name, alpha)
-    assert sum(counts.as_tuple()) == (10 if name in {"I", "II"} else 30)
+    assert sum(counts) == (10 if name in {"I", "II"} else 30)
     q = placements(counts, alpha)[0]
     assert certify(keep_probabilities(q, alpha=alpha)).satisfies(alpha)
     assert count_values(q, alpha) == counts

@@ -8,7 +8,8 @@ import pytest
 from tests.studies.small import finished, golden_path, plain
 
 from pramble.studies.catalogue import NAMES
-from pramble.studies.parallel import Pooled, new_pool
+from pramble.studies.parallel import Watched, new_pool
+from pramble.values import Clock
 
 
 def same(found, golden, place):
@@ -41,8 +42,17 @@ def test_the_comparison_tells_a_wrong_number():
 
 def test_processes_do_not_change_the_result():
     with new_pool(2) as pool:
-        pooled = finished("sex", each=Pooled(pool, "sex"))
+        pooled = finished("sex", each=Watched("sex", pool=pool))
     same(plain(pooled.data), plain(finished("sex").data), "sex")
+
+
+def test_every_task_is_told():
+    seen = []
+    each = Watched("squares", Clock(seen.append))
+    assert each(lambda x: x * x, [1, 2, 3]) == [1, 4, 9]
+    assert [one.what for one in seen] == ["squares"] * 4
+    assert [one.share for one in seen] == [0, 1 / 3, 2 / 3, 1]
+    assert [one.figures["done"] for one in seen] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from tests.studies.small import finished
 
-from pramble.datasets import scenario
 from pramble.mechanisms.base import Mechanism
+from pramble.paper import ALPHAS, keep_levels, printed_counts, scenario
 from pramble.privacy.certificate import certify
 from pramble.solvers.design import design
 from pramble.studies import errata, ratios, sex
-from pramble.studies.family import four_values, information
-from pramble.studies.printed import ALPHAS, printed_counts
-from pramble.studies.tables import in_words, table_row
+from pramble.studies.family import in_words, information
+from pramble.studies.tables import table_row
 from pramble.studies.vertices import exact_vertices
 
 # The best in the family, and the best of all matrices, by independent programs.
@@ -32,7 +31,7 @@ GENERAL = {
 def best_of_all_vertices(prior, alpha):
     """The maximum over the 2^S vertices of Proposition 2, all of them tried."""
     S = len(prior)
-    high, low, least, most = four_values(S, alpha)
+    high, low, least, most = keep_levels(S, alpha)
     q = np.where(np.array(list(product((False, True), repeat=S))), high, low)
     highs = (q == high).sum(axis=1, keepdims=True)
     q = np.where((highs == 1) & (q == high), most, q)
@@ -73,7 +72,7 @@ def test_scenario_four_is_right_but_for_its_first_row():
 
 
 def test_a_vertex_in_words():
-    high, low, least, most = four_values(4, 0.5)
+    high, low, least, most = keep_levels(4, 0.5)
     assert in_words(np.array([high, low, high, low]), 0.5) == "2 v_α + 2 v_−α"
     assert in_words(np.array([least, high, high, high]), 0.5) == "3 v_α + 1 v_min"
     assert in_words(np.array([most, 0.3, 0.3, 0.3]), 0.5) == "another vertex"

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.privacy.certificate import certify
+from pramble.solvers.uniform.polytope import paper_levels
 from pramble.studies.errata import is_private, quadruple
 from pramble.studies.vertices import (
     exact_vertices,
     listed_vertices,
     privacy_rows,
-    special_values,
 )
 
 
@@ -91,7 +91,7 @@ def test_a_vertex_is_private_in_the_library_too_and_with_nothing_to_spare():
 
 
 def test_special_values_are_those_of_the_paper():
-    assert special_values(10, Fraction(3)) == {
+    assert paper_levels(10, Fraction(3)) == {
         "v_α": Fraction(3, 12),
         "v_−α": Fraction(1, 28),
         "v_min": Fraction(1, 36),

@@ -1,25 +1,45 @@
 """A search over α that ends on the side where the target is met."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pramble.calibration.target import Target
-from pramble.calibration.trial import Bench, Trial
+from pramble.calibration.trial import Experiment, Trial
+from pramble.values import Clock
 
-Told = Callable[[float], None]
 POINTS = 24
 
 
+def search(
+    experiment: Experiment, alphas: tuple[float, float], *, tolerance: float, clock: Clock
+) -> tuple[list[Trial], Trial]:
+    """Return all trials, and the one that is the answer."""
+    trials = scan(experiment, alphas, clock=clock.part(0.0, 0.6))
+    meets, fails = bracket(trials, experiment.target)
+    if meets is None:
+        best = min(trials, key=lambda trial: (trial.value, trial.alpha))
+    elif fails is None:
+        best = meets
+    else:
+        rest = clock.part(0.6, 0.4)
+        closing = close_in(experiment, meets, fails, tolerance=tolerance, clock=rest)
+        known = {trial.alpha for trial in trials}
+        trials += [trial for trial in closing if trial.alpha not in known]
+        best = closing[-1]
+    clock.tell("calibrating", 1.0)
+    return trials, best
+
+
 def scan(
-    bench: Bench, alphas: tuple[float, float], *, told: Told, points: int = POINTS
+    experiment: Experiment, alphas: tuple[float, float], *, clock: Clock, points: int = POINTS
 ) -> list[Trial]:
     """Try α at geometric steps over a range."""
     low, high = alphas
     inner = (low * (high / low) ** (step / (points - 1)) for step in range(1, points - 1))
     trials = []
     for alpha in (low, *inner, high):
-        trials.append(bench(alpha))
-        told(0.6 * len(trials) / points)
+        trials.append(experiment(alpha))
+        clock.tell("calibrating", len(trials) / points)
     return trials
 
 
@@ -38,20 +58,20 @@ def bracket(trials: Sequence[Trial], target: Target) -> tuple[Trial | None, Tria
 
 
 def close_in(
-    bench: Bench, meets: Trial, fails: Trial, *, tolerance: float, told: Told
+    experiment: Experiment, meets: Trial, fails: Trial, *, tolerance: float, clock: Clock
 ) -> list[Trial]:
     """Halve the bracket until α is known to a relative ``tolerance``; the last met comes last."""
     tried = [fails]
-    at_most = bench.target.at_most
+    at_most = experiment.target.at_most
     width = math.log(max(meets.alpha / fails.alpha, fails.alpha / meets.alpha))
     steps = max(1, math.ceil(math.log2(width / math.log1p(tolerance))))
     for step in range(steps):
-        middle = bench(math.sqrt(meets.alpha * fails.alpha))
+        middle = experiment(math.sqrt(meets.alpha * fails.alpha))
         if middle.value <= at_most:
             tried.append(meets)
             meets = middle
         else:
             tried.append(middle)
             fails = middle
-        told(0.6 + 0.4 * (step + 1) / steps)
+        clock.tell("calibrating", (step + 1) / steps)
     return [*tried, meets]

@@ -1,24 +1,25 @@
 """What a calibration says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramble.calibration.target import Target
-from pramble.mechanisms.base import Mechanism
+from pramble.calibration.trial import OF_RISK, plan_of
+from pramble.mechanisms.plan import Plan
+from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
-from pramble.risk.perturbed import RiskAfter
 from pramble.solvers.result import Design
-from pramble.values import read_only
+from pramble.values import value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Calibration:
     """The α that meets a target, what it gives, and the curve it was found on.
 
@@ -66,25 +67,19 @@ class Calibration:
     curve: NDArray[np.void] = field(repr=False)
     notes: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        read_only(self.curve)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
-
     @property
     def design(self) -> Any:
         """The design of the one column; with several columns, all of them by name."""
         return next(iter(self.designs.values())) if len(self.designs) == 1 else self.designs
 
     @property
-    def plan(self) -> dict[str, Mechanism]:
+    def plan(self) -> Plan:
         """The mechanisms, by column."""
-        return {name: design.mechanism for name, design in self.designs.items()}
+        return plan_of(self.designs)
 
     def plot(self) -> "Figure":
         """Return a figure of risk and information against α, with the target and the choice."""
-        from pramble.calibration.plot import plot_calibration
+        from pramble.plots.calibration import plot_calibration
 
         return plot_calibration(self)
 
@@ -104,9 +99,5 @@ class Calibration:
             "curve": {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()},
         }
         if self.after is not None:
-            figures["after"] = {
-                "tau1": self.after.tau1,
-                "tau2": self.after.tau2,
-                "worst": self.after.worst,
-            }
+            figures["after"] = {name: getattr(self.after, name) for name in OF_RISK}
         return figures

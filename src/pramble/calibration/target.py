@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pramble.errors import InvalidInput
 from pramble.information.fisher import estimation_variance
-from pramble.risk.perturbed import RiskAfter
+from pramble.risk.after.perturbed import RiskAfter
 from pramble.solvers.result import Design
+from pramble.values import value
 
 MEASURES = {
     "tau1": "expected released uniques that are unique in the population and stand on their cell",
@@ -18,7 +18,12 @@ MEASURES = {
 }
 
 
-@dataclass(frozen=True)
+def list_measures() -> str:
+    """Return the measures with what they are, for help pages."""
+    return "; ".join(f"{name}: {words}" for name, words in MEASURES.items())
+
+
+@value
 class Target:
     """A measure that must be at most a given value.
 
@@ -49,11 +54,13 @@ class Target:
 
     def value(self, left: RiskAfter | None, designs: Mapping[str, Design], *, n: int) -> float:
         """Return the measure, given the risk left and the designs of the columns."""
-        if self.measure == "error":
+        if not self.of_risk:
             return estimation_error(designs, n=n)
-        assert left is not None
-        if self.measure == "share":
-            assert self.level is not None
+        if left is None:
+            raise InvalidInput(
+                f'measure={self.measure!r} needs a model of the population; model="none" has none.'
+            )
+        if self.level is not None:
             return left.share_above(self.level)
         return float(getattr(left, self.measure))
 

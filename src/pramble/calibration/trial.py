@@ -1,22 +1,25 @@
 """One α tried: the designs it gives, the risk they leave and the information they keep."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramble.calibration.target import Target, estimation_error
 from pramble.information.measures import entropy
+from pramble.mechanisms.plan import Plan
+from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
-from pramble.risk.perturbed import RiskAfter
 from pramble.risk.records import record_array
 from pramble.solvers.result import Design
+from pramble.values import Floats, value
 
+OF_RISK = ("tau1", "tau2", "worst")
 DesignAt = Callable[[float], Mapping[str, Design]]
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Trial:
     """What one α gives."""
 
@@ -38,8 +41,8 @@ class Trial:
         return self.information / whole if whole else 1.0
 
 
-@dataclass(frozen=True)
-class Bench:
+@value(eq=False)
+class Experiment:
     """Everything a trial needs but its α."""
 
     assessment: Assessment
@@ -49,34 +52,25 @@ class Bench:
     def __call__(self, alpha: float) -> Trial:
         """Design for this α and measure what it leaves."""
         designs = self.designs_at(alpha)
-        left = None
-        if self.assessment.fit is not None:
-            left = self.assessment.after({name: d.mechanism for name, d in designs.items()})
+        left = self.assessment.after(plan_of(designs)) if self.assessment.fit else None
         n = self.assessment.n
-        return Trial(
-            alpha,
-            self.target.value(left, designs, n=n),
-            designs,
-            left,
-            estimation_error(designs, n=n),
-        )
+        measured = self.target.value(left, designs, n=n)
+        return Trial(alpha, measured, designs, left, estimation_error(designs, n=n))
+
+
+def plan_of(designs: Mapping[str, Design]) -> Plan:
+    """Return the mechanisms of the designs."""
+    return Plan({name: design.mechanism for name, design in designs.items()})
 
 
 def curve_of(trials: Sequence[Trial]) -> NDArray[np.void]:
     """Return the trials by rising α as records: risk, information and error at each."""
     rows = sorted(trials, key=lambda trial: trial.alpha)
-    nan = float("nan")
-    columns = {
-        "alpha": [trial.alpha for trial in rows],
-        "value": [trial.value for trial in rows],
-        "tau1": [nan if trial.left is None else trial.left.tau1 for trial in rows],
-        "tau2": [nan if trial.left is None else trial.left.tau2 for trial in rows],
-        "worst": [nan if trial.left is None else trial.left.worst for trial in rows],
-        "information": [trial.information for trial in rows],
-        "kept": [trial.kept for trial in rows],
-        "error": [trial.error for trial in rows],
-    }
-    records: NDArray[np.void] = record_array(
-        {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
-    )
+
+    def column(name: str) -> Floats:
+        holders = (trial.left if name in OF_RISK else trial for trial in rows)
+        return np.array([getattr(holder, name, math.nan) for holder in holders])
+
+    names = ("alpha", "value", *OF_RISK, "information", "kept", "error")
+    records: NDArray[np.void] = record_array({name: column(name) for name in names})
     return records

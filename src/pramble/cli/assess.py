@@ -7,23 +7,24 @@ import typer
 from rich.table import Table
 
 from pramble.cli.console import answers, print_json
-from pramble.cli.fitting_progress import fitting_progress
+from pramble.cli.progress import shown_progress
 from pramble.cli.risk_options import margins, names, read_plan, rules
+from pramble.risk.models.registry import list_models
 
 if TYPE_CHECKING:
+    from pramble.risk.after.compare import PlanComparison
     from pramble.risk.assessment import Assessment
-    from pramble.risk.compare import PlanComparison
 
-File = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
+File = Annotated[
+    Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
+]
 Keys = Annotated[
     list[str], typer.Option(help="The columns an intruder may know, separated by commas.")
 ]
 Population = Annotated[
     float | None, typer.Option(help="How many people the file was sampled from.")
 ]
-ModelName = Annotated[
-    str, typer.Option(help="independence, two-way, search, membership or none (class sizes).")
-]
+ModelName = Annotated[str, typer.Option(help=f"The model of the population. {list_models()}.")]
 Margins = Annotated[
     list[str] | None,
     typer.Option("--margin", help="Fit this margin, as 'age,sex'; give it as often as needed."),
@@ -68,7 +69,7 @@ def assess(
     """
     import pramble
 
-    with fitting_progress() as progress:
+    with shown_progress() as progress:
         a = pramble.assess(
             file,
             names(keys),
@@ -106,7 +107,7 @@ def figures_table(a: "Assessment") -> Table:
     table.add_row("records", f"{a.n:,}")
     if a.population_size == a.population_size:
         table.add_row("population", f"{a.population_size:,.0f}")
-    table.add_row("classes, of possible cells", f"{len(a.table.counts):,} of {a.table.cells:,}")
+    table.add_row("classes, of possible cells", f"{len(a.table.counts):,} of {a.cells:,}")
     table.add_row("sample uniques", f"{a.sample_uniques:,}")
     table.add_row("records in classes below 3; below 5", f"{a.below(3):,}; {a.below(5):,}")
     if a.fit is not None or a.sample_uniques == 0:

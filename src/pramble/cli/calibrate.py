@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from pramble.calibration.target import list_measures
 from pramble.cli.assess import (
     AsJson,
     File,
@@ -19,7 +20,7 @@ from pramble.cli.assess import (
     Weights,
 )
 from pramble.cli.console import answers, messages, print_json
-from pramble.cli.fitting_progress import fitting_progress
+from pramble.cli.progress import shown_progress
 from pramble.cli.risk_options import margins, names, rules
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def calibrate(
     ],
     at_most: Annotated[float, typer.Option(help="The target.")],
     measure: Annotated[
-        str, typer.Option(help="tau2, tau1, worst, share (with --level) or error.")
+        str, typer.Option(help=f"What the target is for. {list_measures()}.")
     ] = "tau2",
     level: Annotated[
         float | None, typer.Option(help="With share: the chance above which a record counts.")
@@ -65,7 +66,7 @@ def calibrate(
     """
     import pramble
 
-    with fitting_progress() as progress:
+    with shown_progress() as progress:
         k = pramble.calibrate(
             file,
             names(keys),

@@ -10,7 +10,7 @@ from pramble.cli.console import answers, print_json
 if TYPE_CHECKING:
     from pramble.solvers.tradeoff import Comparison, Pareto
 
-SPREAD = (0.25, 0.5, 1.0, 2.0, 4.0)
+MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The comparison is made at these multiples of α."""
 
 
@@ -21,7 +21,7 @@ def show_comparison(
     import pramble
 
     comparison = pramble.compare_designs(
-        prior, [alpha * factor for factor in SPREAD], tolerance=tolerance
+        prior, [alpha * factor for factor in MULTIPLES], tolerance=tolerance
     )
     pareto = pramble.pareto_curve(prior, alpha)
     if as_json:
@@ -65,5 +65,4 @@ def write_plot(comparison: "Comparison", pareto: "Pareto", target: Path) -> None
     """Write the figure in the format that the file's name says."""
     import pramble
 
-    figure = pramble.plot_tradeoff(comparison, pareto)
-    figure.savefig(target)
+    pramble.plot_tradeoff(comparison, pareto).savefig(target)

@@ -101,7 +101,7 @@ def estimate(
     else:
         answers().print(terminal_table(answer))
     if plot is not None:
-        from pramble.report.estimate_plot import save_estimate_plot
+        from pramble.plots.estimate import save_estimate_plot
 
         save_estimate_plot(answer, plot)
         messages().print(f"Wrote {plot}.")

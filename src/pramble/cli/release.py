@@ -1,16 +1,14 @@
 """``pramble release``: file in, release folder out."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from pramble.cli.console import answers, messages, print_json
+from pramble.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from pramble.releasing.folder.opening import Release
@@ -123,15 +121,6 @@ def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | 
     if keys is None:
         return None
     return {"keys": listed(keys), **({} if population is None else {"population_size": population})}
-
-
-@contextmanager
-def shown_progress() -> Iterator[Callable[[Any], None]]:
-    """Show a progress bar on standard error while the release is made."""
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    with Progress(*columns, TimeRemainingColumn(), console=messages(), transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda told: bar.update(task, description=told.what, completed=told.share)
 
 
 def outcome_of(result: "Release") -> "ReleaseOutcome":

@@ -7,6 +7,7 @@ from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import SCHEMA, Plan
 
 
 def names(given: Sequence[str]) -> list[str]:
@@ -43,20 +44,18 @@ def margins(model: str, given: Sequence[str]) -> Any:
     return [tuple(names([margin])) for margin in given] if given else model
 
 
-def read_plan(path: Path) -> dict[str, Mechanism]:
-    """Return the mechanisms of a release folder, its manifest, or a JSON object by column."""
+def read_plan(path: Path) -> Plan:
+    """Return the plan of a release folder, of its manifest, or of a JSON file."""
     file = path / "manifest.json" if path.is_dir() else path
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidPlan(f"A plan must be a JSON file; {str(file)!r} is not: {error}.") from None
+    if isinstance(document, dict) and document.get("schema") == SCHEMA:
+        return Plan.from_json(document)
     columns = document.get("columns") if isinstance(document, dict) else None
     if isinstance(columns, list):
-        found = {c["name"]: c["mechanism"] for c in columns if c.get("mechanism")}
-    elif isinstance(document, dict):
-        found = document
-    else:
-        found = {}
-    if not found:
+        document = {c["name"]: c["mechanism"] for c in columns if c.get("mechanism")}
+    if not document or not isinstance(document, dict):
         raise InvalidPlan(f"A plan must hold a mechanism by column; {str(file)!r} holds none.")
-    return {name: Mechanism.from_json(mechanism) for name, mechanism in found.items()}
+    return Plan({name: Mechanism.from_json(mechanism) for name, mechanism in document.items()})

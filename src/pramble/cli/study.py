@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pramble.cli.console import answers, messages
+from pramble.values import Progress as Told
 
 
 def study(
@@ -53,11 +54,12 @@ def study(
     with Progress(*columns, console=messages(), transient=False) as bars:
         tasks = {one.name: bars.add_task(one.title, total=None, start=False) for one in studies}
 
-        def watch(name: str, done: int, total: int) -> None:
-            bars.start_task(tasks[name])
-            bars.update(tasks[name], completed=done, total=total)
+        def show(told: Told) -> None:
+            bars.start_task(tasks[told.what])
+            done, total = told.figures["done"], told.figures["tasks"]
+            bars.update(tasks[told.what], completed=done, total=total)
 
-        finished = run_studies(asked, quick=quick, seed=seed, workers=workers, watch=watch)
+        finished = run_studies(asked, quick=quick, seed=seed, workers=workers, progress=show)
     page = write_folder(finished, out, quick=quick, seed=seed)
     messages().print(f"Studies done: {len(finished)}, in {time.perf_counter() - started:.0f} s.")
     answers().print(str(page))

@@ -77,7 +77,11 @@ class Encoder:
     @cached_property
     def null_code(self) -> int:
         """The code of null, or of the label that it stands for, if that was declared."""
-        return self.by_type[type(self.null_label)].get(self.null_label, UNDECLARED)
+        if self.null_label is None:
+            return self.by_type[type(None)].get(None, UNDECLARED)
+        keys = [label_key(label) for label in self.labels.values]
+        wanted = label_key(self.null_label)
+        return keys.index(wanted) if wanted in keys else UNDECLARED
 
     def codes(self, values: Any, rows: Rows | None = None) -> Codes:
         """Return the codes of an Arrow array, a NumPy array or a list; rows count from 0."""

@@ -65,13 +65,25 @@ def texts_of(label: Label) -> tuple[str | None, ...]:
 def place_of(labels: Sequence[Label], value: Label) -> int | None:
     """Return where a label stands: by type and value, else by its text (files hold text).
 
-    >>> place_of([1, 2], "2"), place_of([1, 2], True), place_of(["a"], "b")
-    (1, None, None)
+    >>> place_of([1, 2], "2"), place_of([1, 2], True), place_of([True], "true")
+    (1, None, 0)
     """
-    keys = [label_key(label) for label in labels]
-    if label_key(value) in keys:
-        return keys.index(label_key(value))
-    if value is None or isinstance(value, bool):
-        return None
-    texts = [str(label) for label in labels]
-    return texts.index(str(value)) if texts.count(str(value)) == 1 else None
+    return places_of(labels, [value])[0]
+
+
+def places_of(labels: Sequence[Label], values: Iterable[Label]) -> list[int | None]:
+    """Return where each value stands among labels, as `place_of` does, in one pass over both."""
+    by_key: dict[tuple[object, ...], int] = {}
+    by_text: dict[str, int | None] = {}
+    for place, label in enumerate(labels):
+        by_key.setdefault(label_key(label), place)
+        for text in filter(None, texts_of(label)):
+            by_text[text] = None if text in by_text else place
+
+    def place_of_one(value: Label) -> int | None:
+        found = by_key.get(label_key(value))
+        if found is None and value is not None and not isinstance(value, bool):
+            found = by_text.get(str(value))
+        return found
+
+    return [place_of_one(value) for value in values]

@@ -22,13 +22,13 @@ from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import exp_below, ratio_within
 from pramble.mechanisms.extremes import Ratio, largest
-from pramble.mechanisms.json_parts import both_labels, integers, labels_pair, one_integer
+from pramble.mechanisms.json_form import both_labels, integers, labels_pair, one_integer
 from pramble.mechanisms.operators.arcs import ArcsOperator
 from pramble.values import Integers, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Arcs(Mechanism):
+class Arcs(Mechanism, kind="arcs"):
     """High weights on W consecutive slots of a circle; see the module.
 
     Attributes

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from pramble.mechanisms.extremes import Ratio, largest_ratio
+from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_deep
 from pramble.values import read_only
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 BITS = 53
 TOTAL = 2**BITS
+
+KINDS: dict[str, Any] = {}
+"""Every kind of mechanism by its name in JSON: a subclass joins by its definition."""
 
 
 class Mechanism(ABC):
@@ -54,6 +58,12 @@ class Mechanism(ABC):
     """
 
     bits = BITS
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, *, kind: str) -> None:
+        """Make a kind of mechanism known by its name in JSON."""
+        cls.kind = kind
+        KINDS[kind] = cls
 
     if TYPE_CHECKING:
 
@@ -124,9 +134,8 @@ class Mechanism(ABC):
         pramble.errors.InvalidMechanism: Every row must sum to 1 within 1e-09; row 0 sums to 1.1.
         ...
         """
-        from pramble.mechanisms.general import from_matrix
-
-        return from_matrix(M, categories, outputs=outputs, alpha=alpha)
+        made: Mechanism = KINDS["general"].rounded(M, categories, outputs, alpha=alpha)
+        return made
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | str) -> Mechanism:
@@ -139,9 +148,15 @@ class Mechanism(ABC):
         >>> pramble.Mechanism.from_json(m.to_json()) == m
         True
         """
-        from pramble.mechanisms.json_form import from_json
+        body = body_of(document)
+        refuse_deep(body)
+        return Mechanism.from_body_of_kind(body)
 
-        return from_json(document)
+    @staticmethod
+    def from_body_of_kind(body: Any) -> Mechanism:
+        """Return the mechanism of a document without its schema tag."""
+        made: Mechanism = build(body, KINDS)
+        return made
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document of integers and labels.
@@ -152,9 +167,11 @@ class Mechanism(ABC):
         >>> pramble.randomized_response(2, 1.0).to_json()["kind"]
         'uniform'
         """
-        from pramble.mechanisms.json_form import to_json
+        return {"schema": SCHEMA, **self.body()}
 
-        return to_json(self)
+    def body(self) -> dict[str, Any]:
+        """Return the document without its schema tag, as it stands within others."""
+        return {"kind": self.kind, **self.to_body()}
 
     @cached_property
     def categories(self) -> tuple[Label, ...]:

@@ -13,7 +13,7 @@ from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import check_alpha, exp_below
-from pramble.mechanisms.json_parts import both_labels, integers, labels_pair
+from pramble.mechanisms.json_form import both_labels, integers, labels_pair
 from pramble.mechanisms.rounding import round_matrix
 from pramble.values import read_only
 
@@ -21,7 +21,7 @@ ROW_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class General(Mechanism):
+class General(Mechanism, kind="general"):
     """A mechanism that stores its whole (S, T) matrix of integer weights."""
 
     labels: Labels
@@ -62,35 +62,38 @@ class General(Mechanism):
         """Return the mechanism of a JSON form."""
         return cls(*labels_pair(categories, outputs), integers(weights))
 
-
-def from_matrix(
-    M: ArrayLike,
-    categories: int | Iterable[Label] | None = None,
-    *,
-    outputs: int | Iterable[Label] | None = None,
-    alpha: float | None = None,
-) -> General:
-    """Round a float matrix to a mechanism; see :meth:`Mechanism.from_matrix`."""
-    A = checked_matrix(M)
-    S, T = A.shape
-    labels = as_labels(S if categories is None else categories)
-    if outputs is not None:
-        output_labels = as_labels(outputs, what="outputs")
-    else:
-        output_labels = labels if T == S else as_labels(T, what="outputs")
-    if (len(labels), len(output_labels)) != (S, T):
-        raise InvalidMechanism(
-            f"A {S} x {T} matrix needs {S} categories and {T} outputs; "
-            f"found {len(labels)} and {len(output_labels)} labels."
+    @classmethod
+    def rounded(
+        cls,
+        M: ArrayLike,
+        categories: int | Iterable[Label] | None,
+        outputs: int | Iterable[Label] | None,
+        *,
+        alpha: float | None,
+    ) -> "General":
+        """Round a float matrix to a mechanism; see :meth:`Mechanism.from_matrix`."""
+        A = checked_matrix(M)
+        S, T = A.shape
+        labels = as_labels(S if categories is None else categories)
+        if outputs is not None:
+            output_labels = as_labels(outputs, what="outputs")
+        else:
+            output_labels = labels if T == S else as_labels(T, what="outputs")
+        if (len(labels), len(output_labels)) != (S, T):
+            raise InvalidMechanism(
+                f"A {S} x {T} matrix needs {S} categories and {T} outputs; "
+                f"found {len(labels)} and {len(output_labels)} labels."
+            )
+        if alpha is None:
+            limit = own_ratio(A)
+        else:
+            limit = exp_below(check_alpha(alpha))
+            refuse_far_from(A, check_alpha(alpha))
+        return cls(
+            labels,
+            output_labels,
+            round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, limit=limit),
         )
-    if alpha is None:
-        limit = own_ratio(A)
-    else:
-        limit = exp_below(check_alpha(alpha))
-        refuse_far_from(A, check_alpha(alpha))
-    return General(
-        labels, output_labels, round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, limit=limit)
-    )
 
 
 def checked_matrix(M: ArrayLike) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pramble.errors import InvalidMechanism, InvalidPlan
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.json_form import body, from_body, refuse_deep
+from pramble.mechanisms.json_form import refuse_deep
 from pramble.mechanisms.product import Product
 from pramble.values import value
 
@@ -37,6 +37,16 @@ class Branch:
     blocks : mapping from columns to Mechanism
         Disjoint tuples of columns, each with its mechanism. The labels of a mechanism for several
         columns are tuples.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> from fractions import Fraction
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
+    >>> plan = pramble.Plan(branches=halves)
+    >>> plan.columns, round(pramble.certify(plan).alpha, 9)
+    (('smokes', 'drinks'), 1.0)
     """
 
     share: Fraction
@@ -168,7 +178,7 @@ class Plan(Mapping[Any, Mechanism]):
                 {
                     "share": str(branch.share),
                     "blocks": [
-                        {"columns": list(block), "mechanism": body(mechanism)}
+                        {"columns": list(block), "mechanism": mechanism.body()}
                         for block, mechanism in branch.blocks.items()
                     ],
                 }
@@ -270,7 +280,7 @@ def branch_from(document: Any) -> Branch:
             raise InvalidPlan(f"A branch must randomise a column once; {block!r} stands twice.")
         try:
             refuse_deep(part["mechanism"])
-            blocks[block] = from_body(part["mechanism"])
+            blocks[block] = Mechanism.from_body_of_kind(part["mechanism"])
         except InvalidMechanism as error:
             raise InvalidPlan(f"The mechanism of {', '.join(block)}: {error}") from None
     return Branch(share, blocks)

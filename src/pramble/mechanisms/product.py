@@ -18,7 +18,7 @@ from pramble.values import read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Product(Mechanism):
+class Product(Mechanism, kind="product"):
     r"""Several columns randomised independently: :math:`M = M_1 \otimes \dots \otimes M_k`.
 
     Labels are tuples, one label per column. Nothing of the product's size is built unless asked:
@@ -75,18 +75,14 @@ class Product(Mechanism):
 
     def to_body(self) -> dict[str, Any]:
         """Return the fields of the JSON form."""
-        from pramble.mechanisms.json_form import body
-
-        return {"factors": [body(factor) for factor in self.factors]}
+        return {"factors": [factor.body() for factor in self.factors]}
 
     @classmethod
     def from_body(cls, *, factors: Any) -> "Product":
         """Return the mechanism of a JSON form."""
-        from pramble.mechanisms.json_form import from_body
-
         if not isinstance(factors, list):
             raise InvalidMechanism("The factors of a product are a list.")
-        return cls(tuple(from_body(factor) for factor in factors))
+        return cls(tuple(Mechanism.from_body_of_kind(factor) for factor in factors))
 
     def same_weights(self, other: Mechanism) -> bool:
         """Whether both matrices have the same integer weights."""

@@ -24,14 +24,14 @@ from pramble.mechanisms.extremes import (
     ratio_at_extremes,
     two_smallest,
 )
-from pramble.mechanisms.json_parts import integers, labels_from_json, labels_to_json
+from pramble.mechanisms.json_form import integers, labels_from_json, labels_to_json
 from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.rounding import least_mixing
 from pramble.values import read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UniformRows(Mechanism):
+class UniformRows(Mechanism, kind="uniform"):
     r"""Row x keeps its value with weight ``keep[x]`` and moves to each other value with ``off[x]``.
 
     .. math:: \mathrm{keep}_x + (S-1)\,\mathrm{off}_x = 2^{53}.

@@ -20,6 +20,16 @@ class Guarantee(ABC):
     """A promise about every person in a file.
 
     Guarantees of one notion compare and add up exactly; those of different notions do neither.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> promise = pramble.certify(pramble.randomized_response(2, 1.0)).guarantee
+    >>> promise.notion, (promise + promise).allows(promise)
+    ('record', True)
+    >>> print(promise.sentence())
+    An intruder who was 50 % sure of a person's true values can be at most 74 % sure after seeing
+    the record (α = 1): he stays in doubt.
     """
 
     notion: str

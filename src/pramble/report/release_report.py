@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pramble.drawing.pages import page_environment
+from pramble.plots.pages import page_environment
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.release_view import release_view
 

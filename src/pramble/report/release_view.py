@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
 from pramble.report import numbers
-from pramble.report.charts import budget_chart, frequency_chart, matrix_chart
 from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 
 

@@ -1,53 +1,26 @@
 """What an assessment of disclosure risk says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pramble.data.crosstab import Crosstab
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan, as_plan
+from pramble.risk.after.compare import PlanComparison, compare_plans
+from pramble.risk.after.perturbed import RiskAfter, risk_after
+from pramble.risk.after.readings import key_operators
 from pramble.risk.cells import CrossClassification
-from pramble.risk.compare import PlanComparison, compare_plans
-from pramble.risk.fit_criteria import FitCriteria
-from pramble.risk.laws import laws_of
-from pramble.risk.loglinear import Fit
-from pramble.risk.perturbed import RiskAfter, risk_after
-from pramble.values import read_only
+from pramble.risk.models.base import CellMeans
+from pramble.risk.models.convergence import Chains
+from pramble.risk.models.criteria import FitCriteria
+from pramble.values import Floats, value
 
 
-@dataclass(frozen=True)
-class Chains:
-    """How the chains of a sampled model mixed, and the intervals they give.
-
-    Attributes
-    ----------
-    tau1_interval, tau2_interval : tuple of float
-        Central 95 % credible intervals of the population's own τ1 and τ2.
-    r_hat : float
-        The larger split R-hat of τ1 and τ2; near 1 when the chains agree.
-    effective_size : float
-        The smaller effective number of draws.
-    draws : (chains, draws, 2) array
-        τ1 and τ2, draw by draw.
-    """
-
-    tau1_interval: tuple[float, float]
-    tau2_interval: tuple[float, float]
-    r_hat: float
-    effective_size: float
-    draws: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        read_only(self.draws)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
-
-
-@dataclass(frozen=True)
+@value(eq=False)
 class Assessment:
     r"""Disclosure risk of a file, before randomisation; :meth:`after` gives what a plan leaves.
 
@@ -56,21 +29,23 @@ class Assessment:
     tau1, tau2 : float
         Expected number of sample uniques that are unique in the population, and of right matches
         among the sample uniques: the sums of r1 and r2 over them. NaN without a model.
-    sample_uniques : int
-        Records alone in their class.
     records : (n,) record array
         For each row: ``r1`` = P(F = 1 | f), ``r2`` = E(1/F | f) and ``class_size`` f; with weights
         also ``individual`` (negative binomial), with a household also ``household``.
     model, reason : str
         The model that was used, and why.
-    margins : tuple of tuples of str
-        The margins that the log-linear model reproduces.
     population_size : float
         N, as given; the summed weights when only those were.
     criteria : FitCriteria or None
         Skinner and Shlomo's B1 and B2, where the model is log-linear.
     chains : Chains or None
         Convergence and credible intervals, where the model was sampled.
+    classes : CrossClassification
+        Who shares all key values with whom.
+    fraction : (C,) array
+        The sampling fraction of each class.
+    fit : CellMeans or None
+        The fitted model.
 
     Examples
     --------
@@ -85,24 +60,20 @@ class Assessment:
 
     tau1: float
     tau2: float
-    sample_uniques: int
     records: Any = field(repr=False)
     model: str
     reason: str
-    margins: tuple[tuple[str, ...], ...]
     population_size: float
     criteria: FitCriteria | None
     chains: Chains | None
-    table: CrossClassification = field(repr=False)
-    fraction: NDArray[np.float64] = field(repr=False)
-    fit: Fit | None = field(repr=False)
+    classes: CrossClassification = field(repr=False)
+    fraction: Floats = field(repr=False)
+    fit: CellMeans | None = field(repr=False)
 
-    def __post_init__(self) -> None:
-        read_only(self.records)
-        read_only(self.fraction)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+    @property
+    def table(self) -> Crosstab:
+        """Counts by the keys: ``levels`` of each, ``cells`` that occur, their ``counts``."""
+        return self.classes.table
 
     @property
     def n(self) -> int:
@@ -112,23 +83,39 @@ class Assessment:
     @property
     def keys(self) -> tuple[str, ...]:
         """The key columns."""
-        return self.table.keys
+        return self.table.columns
+
+    @property
+    def margins(self) -> tuple[tuple[str, ...], ...]:
+        """The margins that the model reproduces, by the names of their keys."""
+        margins = () if self.fit is None else self.fit.margins
+        return tuple(tuple(self.keys[axis] for axis in margin) for margin in margins)
+
+    @property
+    def cells(self) -> int:
+        """Number of possible combinations of the levels that occur."""
+        return self.classes.cells
+
+    @property
+    def sample_uniques(self) -> int:
+        """Records alone in their class."""
+        return self.classes.sample_uniques
 
     @property
     def smallest_class(self) -> int:
         """The k of k-anonymity: the size of the smallest class."""
-        return int(self.table.sizes.min())
+        return int(self.classes.sizes.min())
 
     def below(self, k: int) -> int:
         """Return how many records violate k-anonymity: those in classes of fewer than k."""
-        return self.table.below(k)
+        return self.classes.below(k)
 
-    def after(self, plan: Mapping[str, Mechanism]) -> RiskAfter:
+    def after(self, plan: Plan | Mapping[Any, Mechanism]) -> RiskAfter:
         """Return the risk that remains once the plan's columns have been randomised.
 
         Parameters
         ----------
-        plan : mapping from column to Mechanism
+        plan : Plan, or mapping from column to Mechanism
             Keys that it does not name are released as they are.
 
         Examples
@@ -145,12 +132,12 @@ class Assessment:
                 'The risk after randomisation needs a model of the population; model="none" has '
                 'none. Assess with "independence" or "two-way".'
             )
-        return risk_after(
-            self.table, self.fit, fraction=self.fraction, laws=laws_of(plan, self.table)
-        )
+        mechanisms = as_plan(plan).single_columns(what="The risk after randomisation")
+        operators = key_operators(mechanisms, self.table)
+        return risk_after(self.table, self.fit, fraction=self.fraction, operators=operators)
 
     def compare(
-        self, plans: Mapping[str, Mapping[str, Mechanism]], *, level: float = 0.1
+        self, plans: Mapping[str, Plan | Mapping[Any, Mechanism]], *, level: float = 0.1
     ) -> PlanComparison:
         """Return protection plans side by side: risk left against information kept.
 
@@ -167,18 +154,16 @@ class Assessment:
 
         This shows confidential values: for the curator only.
         """
+        names = self.records.dtype.names
         measure = "r2" if self.fit is not None else "individual"
-        if measure not in self.records.dtype.names:
-            order = np.argsort(self.records["class_size"], kind="stable")
-        else:
-            order = np.argsort(-self.records[measure], kind="stable")
+        by_risk = -self.records[measure] if measure in names else self.records["class_size"]
+        assert self.table.cell_of is not None, "the rows were kept"
         rows = []
-        for row in order[:count]:
-            values = self.table.labels_of(int(self.table.class_of[row]))
-            risks = {name: self.records[name][row].item() for name in self.records.dtype.names}
-            rows.append(
-                {"row": int(row), "keys": dict(zip(self.keys, values, strict=True)), **risks}
-            )
+        for row in np.argsort(by_risk, kind="stable")[:count]:
+            values = self.table.labels_of(int(self.table.cell_of[row]))
+            keys = dict(zip(self.keys, values, strict=True))
+            risks = {name: self.records[name][row].item() for name in names}
+            rows.append({"row": int(row), "keys": keys, **risks})
         return rows
 
     def summary(self) -> dict[str, Any]:
@@ -188,8 +173,8 @@ class Assessment:
             "population_size": self.population_size,
             "keys": list(self.keys),
             "classes": len(self.table.counts),
-            "cells": self.table.cells,
-            "missing": self.table.missing,
+            "cells": self.cells,
+            "missing": self.classes.missing,
             "sample_uniques": self.sample_uniques,
             "below_3": self.below(3),
             "below_5": self.below(5),
@@ -197,8 +182,8 @@ class Assessment:
             "model": self.model,
             "reason": self.reason,
             "margins": [list(margin) for margin in self.margins],
-            "tau1": _number(self.tau1),
-            "tau2": _number(self.tau2),
+            "tau1": None if np.isnan(self.tau1) else self.tau1,
+            "tau2": None if np.isnan(self.tau2) else self.tau2,
         }
         if self.criteria is not None:
             z1, z2 = self.criteria.standardised
@@ -214,7 +199,3 @@ class Assessment:
             if name in self.records.dtype.names:
                 figures[f"sum_of_{name}_risk"] = float(self.records[name].sum())
         return figures
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else value

@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike
 from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
+from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.exponential import check_alpha
-from pramble.solvers.problem import Problem, Progress
+from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.values import Floats
-
-SMALLEST_ALPHA = 2.0**-52
+from pramble.values import Floats, Watcher, read_only
 
 SOLVERS = {
-    ("uniform", "information"): "pramble.solvers.uniform_information",
-    ("uniform", "estimation"): "pramble.solvers.uniform_estimation",
+    ("uniform", "information"): "pramble.solvers.uniform.information",
+    ("uniform", "estimation"): "pramble.solvers.uniform.estimation",
     ("general", "information"): "pramble.solvers.general.information",
     ("general", "estimation"): "pramble.solvers.general.estimation",
 }
@@ -52,7 +51,7 @@ def design(
     outputs: str | int | Iterable[Label] = "same",
     workload: ArrayLike | None = None,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Watcher | None = None,
 ) -> Design:
     r"""Return the best mechanism at a given privacy, with a proof that none is better.
 
@@ -98,7 +97,8 @@ def design(
     time_limit : float, optional
         Seconds after which the best design so far is returned, with the bound proven so far.
     progress : callable, optional
-        Called now and then with (value, bound).
+        Called now and then with a :class:`~pramble.values.Progress`: ``what`` is being done, and
+        ``figures["value"]`` and ``figures["bound"]`` so far; ``share`` is the ratio of the two.
 
     Returns
     -------
@@ -200,5 +200,4 @@ def as_workload(workload: ArrayLike, size: int) -> Floats:
         raise InvalidInput(
             f"A workload must be a finite matrix with {size} columns; found shape {queries.shape}."
         )
-    queries.flags.writeable = False
-    return queries
+    return read_only(queries)

@@ -1,14 +1,14 @@
 """The design problem, validated once and handed to one solver."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pramble.data.labels import Labels
-from pramble.values import Floats
-
-Progress = Callable[[float, float], None]
-"""Called with the best value so far and the proven bound so far."""
+from pramble.mechanisms.base import Mechanism
+from pramble.solvers.result import Design, most_information
+from pramble.solvers.watch import Watch
+from pramble.values import Floats, Watcher
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,31 @@ class Problem:
     outputs: Any
     workload: Floats | None
     time_limit: float | None
-    progress: Progress | None
+    progress: Watcher | None
 
     @property
     def size(self) -> int:
         """The number of categories, S."""
         return len(self.prior)
+
+    @cached_property
+    def ceiling(self) -> float:
+        """The most information that any mechanism could carry."""
+        return most_information(self.prior, self.alpha)
+
+    def watch(self, share: float = 1.0) -> Watch:
+        """Return the watch of a search that may use this share of the tolerance."""
+        return Watch(self.tolerance * share, self.time_limit, self.progress)
+
+    def answer(self, mechanism: Mechanism, *, value: float, bound: float, **more: Any) -> Design:
+        """Return the design with a mechanism, its value and a proven bound."""
+        return Design(
+            mechanism=mechanism,
+            prior=self.prior,
+            alpha=self.alpha,
+            family=self.family,
+            objective=self.objective,
+            value=value,
+            bound=bound,
+            **more,
+        )

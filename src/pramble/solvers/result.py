@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import field
 from functools import cached_property, singledispatch
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.certificate import Certificate, certify
-from pramble.values import Floats, read_only
+from pramble.values import Floats, Integers, read_only, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search")
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Level:
     """Categories that are kept with one and the same probability.
 
@@ -42,19 +41,13 @@ class Level:
 
     name: str
     probability: float
-    positions: np.ndarray[Any, np.dtype[np.int64]]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "positions", read_only(np.array(self.positions, dtype=np.int64)))
+    positions: Integers
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, self.probability, self.positions)
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class Design:
     r"""The answer of :func:`~pramble.design`: a certified mechanism and a proof of its quality.
 
@@ -111,7 +104,6 @@ class Design:
             raise InvalidInput(f"stopped must be one of {STOPPED}; found {self.stopped!r}.")
         object.__setattr__(self, "prior", as_prior(self.prior, size=self.mechanism.shape[0]))
         object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -135,7 +127,7 @@ class Design:
     @cached_property
     def ceiling(self) -> float:
         """The most information that any mechanism could carry: min of universal bound and H(X)."""
-        return min(information_bound(self.alpha), entropy(self.prior))
+        return most_information(self.prior, self.alpha)
 
     @property
     def share(self) -> float:
@@ -157,11 +149,6 @@ class Design:
         """The distinct keep probabilities in the paper's words; empty outside its family."""
         return tuple(self.details.get("levels", ()))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
-        values["details"] = dict(self.details)
-        return type(self), tuple(values.values())
-
     def __repr__(self) -> str:
         from pramble.solvers.show import as_text
 
@@ -171,6 +158,11 @@ class Design:
         from pramble.solvers.show import as_html
 
         return as_html(self)
+
+
+def most_information(prior: Floats, alpha: float) -> float:
+    """Return the smaller of the universal bound at α and the entropy of the prior."""
+    return min(information_bound(alpha), entropy(prior))
 
 
 @singledispatch

@@ -1,42 +1,32 @@
 """Trade-offs: information against α for every family, and against estimation variance."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.errors import InvalidInput
-from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
-from pramble.information.measures import entropy, mutual_information
+from pramble.information.measures import mutual_information
 from pramble.information.priors import as_prior
 from pramble.mechanisms.exponential import check_alpha
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.design import design
-from pramble.values import Floats, read_only
+from pramble.solvers.result import most_information
+from pramble.values import Floats, value
 
 SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
 
 
 class Curves:
-    """Columns of equal length, read-only."""
-
-    def __post_init__(self) -> None:
-        for part in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            column = read_only(np.array(getattr(self, part.name), dtype=np.float64))
-            object.__setattr__(self, part.name, column)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]  # every subclass is a dataclass
+    """Columns of equal length."""
 
     def to_json(self) -> dict[str, list[float]]:
         """Return the columns as lists of numbers."""
-        return {part.name: getattr(self, part.name).tolist() for part in fields(self)}  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {name: column.tolist() for name, column in vars(self).items()}
 
 
-@dataclass(frozen=True, eq=False)
+@value(eq=False)
 class Comparison(Curves):
     r"""Mutual information against α, in nats.
 
@@ -66,7 +56,7 @@ class Comparison(Curves):
     ceiling: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@value(eq=False)
 class Pareto(Curves):
     r"""Information against estimation variance at one α.
 
@@ -128,7 +118,7 @@ def compare_designs(
         np.array([mutual_information(p, randomized_response(len(p), alpha)) for alpha in levels]),
         np.array([best("uniform", alpha) for alpha in levels]),
         np.array([best("general", alpha) for alpha in levels]),
-        np.array([min(information_bound(alpha), entropy(p)) for alpha in levels]),
+        np.array([most_information(p, alpha) for alpha in levels]),
     )
 
 
@@ -168,9 +158,9 @@ def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SH
     points = sorted(
         (-one.information, estimation_variance(p, one.mechanism), share) for share, one in designs
     )
-    kept: list[tuple[float, float, float]] = []
+    best: list[tuple[float, float, float]] = []
     for point in points:
-        if not kept or point[1] < kept[-1][1]:
-            kept.append(point)
-    information, variance, share = (np.array(column) for column in zip(*kept, strict=True))
+        if not best or point[1] < best[-1][1]:
+            best.append(point)
+    information, variance, share = (np.array(column) for column in zip(*best, strict=True))
     return Pareto(share, -information, variance)

@@ -2,86 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pramble.errors import InvalidInput
+from pramble.plots.study import estimates as estimates_plots
+from pramble.plots.study import gallery as gallery_plots
+from pramble.plots.study import new_york as new_york_plots
+from pramble.plots.study import ratios as ratios_plots
+from pramble.plots.study import sex as sex_plots
+from pramble.plots.study import tables as tables_plots
 from pramble.studies import errata, estimates, gallery, new_york, ratios, sex, tables
-from pramble.studies.pictures import estimates as estimates_pictures
-from pramble.studies.pictures import gallery as gallery_pictures
-from pramble.studies.pictures import new_york as new_york_pictures
-from pramble.studies.pictures import ratios as ratios_pictures
-from pramble.studies.pictures import sex as sex_pictures
-from pramble.studies.pictures import tables as tables_pictures
 from pramble.studies.study import Study
 
+
+def study(title: str, module: Any, plots: Any = None, *, heavy: bool = True, **quick: Any) -> Study:
+    """Return the study of a module, named as it is; ``quick`` says what a quick run changes."""
+    return Study(
+        module.__name__.rpartition(".")[2].replace("_", "-"),
+        title,
+        full=module.Config(),
+        quick=module.Config(**quick),
+        run=module.run,
+        tables=module.tables,
+        pictures=plots.pictures if plots else lambda _: (),
+        heavy=heavy,
+    )
+
+
 STUDIES = (
-    Study(
-        "gallery",
-        "the feasible set and its vertices",
-        full=gallery.Config(),
-        quick=gallery.Config(),
-        run=gallery.run,
-        tables=gallery.tables,
-        pictures=gallery_pictures.pictures,
-        heavy=False,
+    study("the feasible set and its vertices", gallery, gallery_plots, heavy=False),
+    study("errors of the paper, with exact counterexamples", errata, heavy=False),
+    study(
+        "tables 1 to 4: printed and true optima", tables, tables_plots, redraws=20, tolerance=1e-6
     ),
-    Study(
-        "errata",
-        "errors of the paper, with exact counterexamples",
-        full=errata.Config(),
-        quick=errata.Config(),
-        run=errata.run,
-        tables=errata.tables,
-        pictures=errata.pictures,
-        heavy=False,
-    ),
-    Study(
-        "tables",
-        "tables 1 to 4: printed and true optima",
-        full=tables.Config(),
-        quick=tables.Config(redraws=20, tolerance=1e-6),
-        run=tables.run,
-        tables=tables.tables,
-        pictures=tables_pictures.pictures,
-    ),
-    Study(
-        "estimates",
+    study(
         "figures 1 to 4: estimates from repeated releases",
-        full=estimates.Config(),
-        quick=estimates.Config(alphas=(0.5, 2.0), repetitions=10, tolerance=1e-2),
-        run=estimates.run,
-        tables=estimates.tables,
-        pictures=estimates_pictures.pictures,
+        estimates,
+        estimates_plots,
+        alphas=(0.5, 2.0),
+        repetitions=10,
+        tolerance=1e-2,
     ),
-    Study(
-        "ratios",
+    study(
         "simple mechanisms against the optimum",
-        full=ratios.Config(),
-        quick=ratios.Config(priors=6, alphas=ratios.Config().alphas[::3]),
-        run=ratios.run,
-        tables=ratios.tables,
-        pictures=ratios_pictures.pictures,
+        ratios,
+        ratios_plots,
+        priors=6,
+        alphas=ratios.Config().alphas[::3],
     ),
-    Study(
-        "sex",
-        "figures 5 and 6: sex in New York",
-        full=sex.Config(),
-        quick=sex.Config(repetitions=20),
-        run=sex.run,
-        tables=sex.tables,
-        pictures=sex_pictures.pictures,
-    ),
-    Study(
-        "new-york",
-        "ten New York variables",
-        full=new_york.Config(),
-        quick=new_york.Config(alphas=(1.0, 4.0), tolerance=1e-3),
-        run=new_york.run,
-        tables=new_york.tables,
-        pictures=new_york_pictures.pictures,
-    ),
+    study("figures 5 and 6: sex in New York", sex, sex_plots, repetitions=20),
+    study("ten New York variables", new_york, new_york_plots, alphas=(1.0, 4.0), tolerance=1e-3),
 )
 """The studies."""
 
-NAMES = tuple(study.name for study in STUDIES)
+NAMES = tuple(one.name for one in STUDIES)
 
 
 def chosen(names: tuple[str, ...]) -> tuple[Study, ...]:
@@ -89,4 +63,4 @@ def chosen(names: tuple[str, ...]) -> tuple[Study, ...]:
     for name in names:
         if name not in NAMES:
             raise InvalidInput(f"A study is one of {', '.join(NAMES)}; found {name!r}.")
-    return tuple(study for study in STUDIES if not names or study.name in names)
+    return tuple(one for one in STUDIES if not names or one.name in names)

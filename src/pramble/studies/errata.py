@@ -11,16 +11,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pramble.mechanisms.uniform import keep_probabilities
+from pramble.paper import SEX_ALPHA, SEX_KEEP
 from pramble.privacy.certificate import certify
-from pramble.studies.printed import SEX_ALPHA, SEX_KEEP
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.solvers.uniform.polytope import paper_levels
+from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.studies.vertices import (
     Point,
     exact_vertices,
     listed_vertices,
     privacy_rows,
-    special_values,
 )
+from pramble.values import value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +35,8 @@ class Config:
     step: Fraction = Fraction(1, 1000)
 
 
-@dataclass(frozen=True)
-class Enumeration(Result):
+@value
+class Enumeration:
     """The vertices for one S and one e^α, beside those of Proposition 2."""
 
     S: int
@@ -55,8 +56,8 @@ class Enumeration(Result):
         return self.missing == 0 and self.infeasible == 0
 
 
-@dataclass(frozen=True)
-class Refutation(Result):
+@value
+class Refutation:
     """A printed inequality, and the left side minus the right side at a private point."""
 
     place: str
@@ -67,8 +68,8 @@ class Refutation(Result):
     corrected_excess: Fraction
 
 
-@dataclass(frozen=True)
-class Outside(Result):
+@value
+class Outside:
     """A keep probability of the New York example, and whether it is private as claimed."""
 
     q: float
@@ -78,8 +79,8 @@ class Outside(Result):
     end: float
 
 
-@dataclass(frozen=True)
-class Errata(Result):
+@value
+class Errata:
     """All that the study found."""
 
     refutations: tuple[Refutation, ...]
@@ -153,7 +154,7 @@ def refutations(S: int, a: Fraction) -> tuple[Refutation, ...]:
 
     The point is q = v_−α in every category, a vertex that Proposition 2 itself lists.
     """
-    n, v = S - 1, special_values(S, a)["v_−α"]
+    n, v = S - 1, paper_levels(S, a)["v_−α"]
     assert is_private((v,) * S, a)
     return (
         Refutation(
@@ -202,14 +203,7 @@ def tables(data: Errata) -> tuple[Table, ...]:
         "errata-inequalities",
         "Misprinted inequalities at a private point (S = 4, e^α = 3/2). An inequality holds where "
         "left minus right is at most 0; both columns are exact.",
-        (
-            Column("where", text=True),
-            Column("printed", text=True),
-            Column("at", text=True),
-            Column("excess"),
-            Column("correct", text=True),
-            Column("excess"),
-        ),
+        headings("where:text | printed:text | at:text | excess | correct:text | excess"),
         tuple(
             (r.place, r.printed, r.point, r.excess, r.correct, r.corrected_excess)
             for r in data.refutations
@@ -220,17 +214,9 @@ def tables(data: Errata) -> tuple[Table, ...]:
         "All vertices of the feasible set by exact enumeration, beside the list of Proposition 2. "
         "Quadruples: different largest two and smallest two entries, which determine a vertex up "
         "to who gets which.",
-        (
-            Column("S"),
-            Column("e^α"),
-            Column("α", ".4f"),
-            Column("place", text=True),
-            Column("vertices"),
-            Column("up to order"),
-            Column("quadruples"),
-            Column("largest q_k/q_l over e^2α"),
-            Column("not in the list"),
-            Column("list is right"),
+        headings(
+            "S | e^α | α:.4f | place:text | vertices | up to order | quadruples | "
+            "largest q_k/q_l over e^2α | not in the list | list is right"
         ),
         tuple(
             (
@@ -254,8 +240,3 @@ def tables(data: Errata) -> tuple[Table, ...]:
 def decimal(value: Fraction) -> str:
     """Write a fraction as a short decimal."""
     return format(float(value), ".6g")
-
-
-def pictures(data: Errata) -> tuple[()]:  # noqa: ARG001 (every study has one form)
-    """Draw nothing: the gallery shows the vertices."""
-    return ()

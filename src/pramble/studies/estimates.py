@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from pramble.estimation.estimate import estimate
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.solvers.design import design
-from pramble.studies.family import best_placement
-from pramble.studies.printed import (
+from pramble.paper import (
     ALPHAS,
     REPETITIONS,
     SAMPLE_SIZE,
@@ -24,17 +22,18 @@ from pramble.studies.printed import (
     printed_counts,
     priors,
 )
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.solvers.design import design
+from pramble.studies.family import best_placement
+from pramble.studies.study import Spread, Table, headings, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from pramble.estimation.result import Estimate
     from pramble.mechanisms.base import Mechanism
+    from pramble.values import Floats
 
-    Floats = NDArray[np.float64]
-
-DRAWN = ("printed", "family", "estimation")
 TITLES = {
     "printed": "the paper’s printed vertex",
     "family": "best in the paper’s family",
@@ -57,8 +56,8 @@ class Config:
     tolerance: float = 1e-4
 
 
-@dataclass(frozen=True)
-class Cell(Result):
+@value
+class Cell:
     """One panel: the estimates (repetitions × categories) under one design."""
 
     scenario: str
@@ -72,13 +71,18 @@ class Cell(Result):
     information: float
 
 
-@dataclass(frozen=True)
-class Estimates(Result):
+@value
+class Estimates:
     """All panels, the priors, and the sample size."""
 
     cells: tuple[Cell, ...]
-    priors: dict[str, Floats]
+    priors: Mapping[str, Floats]
     sample_size: int
+    drawn: ClassVar = {kind: TITLES[kind] for kind in ("printed", "family", "estimation")}
+
+    def number(self, scenario: str) -> int:
+        """Return the number of a scenario's figure in the paper."""
+        return SCENARIOS.index(scenario) + 1
 
     def cell(self, scenario: str, alpha: float, *, design: str) -> Cell:
         """Return one panel."""
@@ -127,10 +131,20 @@ def panel(case: Case) -> Cell:
         design=kind,
         estimates=estimates,
         rmse=float(np.sqrt(((estimates - prior) ** 2).mean())),
-        expected=math.sqrt(estimation_variance(prior, mechanism) / config.sample_size / len(prior)),
+        expected=standard_error(prior, mechanism, n=config.sample_size),
         coverage=float(np.mean(covered)),
         information=mutual_information(prior, mechanism),
     )
+
+
+def standard_error(prior: Floats, mechanism: Mechanism, *, n: int, fixed: bool = False) -> float:
+    r"""Return the asymptotic standard error of a share, in root mean square over categories.
+
+    That is for people drawn anew. For ``fixed`` people only Z is random, and the part that sampling
+    them would add, :math:`p_k(1-p_k)/n` a category, is taken off.
+    """
+    sampling = float((prior * (1 - prior)).sum()) if fixed else 0.0
+    return math.sqrt(max(estimation_variance(prior, mechanism) - sampling, 0.0) / n / len(prior))
 
 
 def mechanism_for(name: str, alpha: float, *, kind: str, tolerance: float) -> Mechanism:
@@ -170,7 +184,7 @@ def tables(data: Estimates) -> tuple[Table, ...]:
 
 def error_table(data: Estimates, name: str) -> Table:
     """Show the errors of one scenario, one row for each panel."""
-    number = SCENARIOS.index(name) + 1
+    number = data.number(name)
     rows = tuple(
         (
             cell.alpha,
@@ -189,14 +203,9 @@ def error_table(data: Estimates, name: str) -> Table:
         f"Scenario {name}: root mean squared error of p̂ per category over the repetitions; the "
         "asymptotic error, which knows no boundary; the error relative to the general design for "
         "estimation; how often 95 % intervals hold the truth; and information in nats.",
-        (
-            Column("α", "g"),
-            Column("design", text=True),
-            Column("RMSE", ".4f"),
-            Column("asymptotic", ".4f"),
-            Column("relative RMSE", ".2f"),
-            Column("coverage", ".1%"),
-            Column("information", ".6f"),
+        headings(
+            "α:g | design:text | RMSE:.4f | asymptotic:.4f | relative RMSE:.2f | "
+            "coverage:.1% | information:.6f"
         ),
         rows,
     )

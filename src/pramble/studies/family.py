@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.studies.printed import Counts
+from pramble.paper import Counts, keep_levels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from pramble.values import Floats
 
 
-def information(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def information(p: Floats, q: Floats) -> Floats:
     r"""Return f(q) of the paper for each row of ``q``, in O(S) a row.
 
     .. math:: f(q) = \sum_x p_x\Big[q_x\log q_x + (1-q_x)\log\frac{1-q_x}{S-1}\Big]
@@ -30,21 +30,15 @@ def information(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.fl
     return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
 
 
-def four_values(S: int, alpha: float) -> tuple[float, float, float, float]:
-    """Return v_α, v_−α, v_min and v_max."""
-    a, n = np.exp(alpha), S - 1
-    return a / (a + n), 1 / (1 + n * a), 1 / (a * (a + n)), a * a / (1 + n * a)
-
-
-def placements(counts: Counts, alpha: float) -> NDArray[np.float64]:
+def placements(counts: Counts, alpha: float) -> Floats:
     """Return every vector q with these counts, one a row; at most two of the counts are positive.
 
     The rarer of the two values is placed on every possible set of categories.
     """
-    S = sum(counts.as_tuple())
+    S = sum(counts)
     present = [
         (number, value)
-        for number, value in zip(counts.as_tuple(), four_values(S, alpha), strict=True)
+        for number, value in zip(counts, keep_levels(S, alpha), strict=True)
         if number
     ]
     rare, common = min(present), max(present)
@@ -56,9 +50,7 @@ def placements(counts: Counts, alpha: float) -> NDArray[np.float64]:
     return q
 
 
-def best_placement(
-    p: NDArray[np.float64], counts: Counts, *, alpha: float
-) -> tuple[NDArray[np.float64], float]:
+def best_placement(p: Floats, counts: Counts, *, alpha: float) -> tuple[Floats, float]:
     """Return the placement of the values that carries most information, and how much."""
     candidates = placements(counts, alpha)
     values = information(p, candidates)
@@ -66,10 +58,23 @@ def best_placement(
     return candidates[best], float(values[best])
 
 
-def count_values(q: NDArray[np.float64], alpha: float) -> Counts | None:
+def count_values(q: Floats, alpha: float) -> Counts | None:
     """Return how often each of the four values occurs in q; None if another value does."""
-    distance = np.abs(q[:, None] - np.array(four_values(len(q), alpha)))
+    distance = np.abs(q[:, None] - np.array(keep_levels(len(q), alpha)))
     if (distance.min(axis=1) > 1e-9).any():
         return None
     counts = np.bincount(distance.argmin(axis=1), minlength=4)
     return Counts(*(int(count) for count in counts))
+
+
+def in_words(q: Floats, alpha: float, *, joint: str = " + ", every: str = "") -> str:
+    """Name a vertex by the values of Proposition 2; ``every`` replaces the number of all."""
+    counts = count_values(q, alpha)
+    if counts is None:
+        return "another vertex"
+    named = zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
+    return joint.join(
+        f"{every if every and number == len(q) else number} {name}"
+        for number, name in named
+        if number
+    )

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.studies.family import information
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.family import in_words, information
+from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.studies.vertices import cut, exact_vertices, listed_vertices, privacy_rows, unit_box
+from pramble.values import value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Config:
     pairs: tuple[Fraction, ...] = (Fraction(3, 2), Fraction(2), Fraction(5, 2))
 
 
-@dataclass(frozen=True)
-class Body(Result):
+@value
+class Body:
     """The feasible set for one prior and one e^α: its vertices, and the information at each."""
 
     prior: tuple[float, ...]
@@ -50,9 +51,14 @@ class Body(Result):
         """The vertex with most information."""
         return int(self.information.argmax())
 
+    @property
+    def best_name(self) -> str:
+        """The best vertex by the values of Proposition 2."""
+        return in_words(self.vertices[self.best], math.log(self.a), joint=", ", every="all")
 
-@dataclass(frozen=True)
-class Pair(Result):
+
+@value
+class Pair:
     """Two of four coordinates: what each kind of constraint leaves, and what is really possible."""
 
     a: Fraction
@@ -61,8 +67,8 @@ class Pair(Result):
     possible: Floats
 
 
-@dataclass(frozen=True)
-class Gallery(Result):
+@value
+class Gallery:
     """All bodies and pairs."""
 
     bodies: tuple[Body, ...]
@@ -130,15 +136,9 @@ def tables(data: Gallery) -> tuple[Table, ...]:
         Table(
             "gallery",
             "The feasible sets drawn above.",
-            (
-                Column("S"),
-                Column("e^α"),
-                Column("α", ".4f"),
-                Column("log(S−2)", ".4f"),
-                Column("vertices"),
-                Column("of them in Proposition 2"),
-                Column("best vertex", text=True),
-                Column("its information", ".6f"),
+            headings(
+                "S | e^α | α:.4f | log(S−2):.4f | vertices | of them in Proposition 2 | "
+                "best vertex:text | its information:.6f"
             ),
             tuple(
                 (

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from pramble.datasets import new_york_2000_margins
-from pramble.information.bound import information_bound
-from pramble.information.fisher import estimation_variance
-from pramble.information.measures import entropy, mutual_information
+from pramble.paper import new_york_2000_margins
 from pramble.solvers.design import design
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.estimates import standard_error
+from pramble.studies.study import Column, Spread, Table, headings, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Mapping
 
-    from pramble.mechanisms.base import Mechanism
-
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 DESIGNS = {
     "family": ("uniform", "information"),
@@ -53,8 +49,8 @@ class Config:
     tolerance: float = 1e-5
 
 
-@dataclass(frozen=True)
-class Best(Result):
+@value
+class Best:
     """One design for one variable: its matrix, its information, and the error it leaves."""
 
     variable: str
@@ -72,17 +68,25 @@ class Best(Result):
         return self.information / self.ceiling
 
 
-@dataclass(frozen=True)
-class NewYork(Result):
+@value
+class NewYork:
     """Every design, and the margins they were made for."""
 
     designs: tuple[Best, ...]
-    margins: dict[str, dict[str, int]]
+    margins: Mapping[str, dict[str, int]]
+    words: ClassVar = WORDS
 
     def best(self, variable: str, alpha: float, *, design: str) -> Best:
         """Return one design."""
         wanted = (variable, alpha, design)
         return next(d for d in self.designs if (d.variable, d.alpha, d.design) == wanted)
+
+    def rows(self) -> Iterator[tuple[tuple[str, int, float], list[Best]]]:
+        """Yield each variable in words, its size and an α, with its designs."""
+        for variable, margin in self.margins.items():
+            for alpha in self.alphas:
+                found = [self.best(variable, alpha, design=kind) for kind in DESIGNS]
+                yield (WORDS[variable], len(margin), alpha), found
 
     @property
     def alphas(self) -> list[float]:
@@ -123,22 +127,16 @@ def best_for(case: Case) -> Best:
         categories=list(margin),
         tolerance=config.tolerance,
     )
-    mechanism = found.mechanism
     return Best(
         variable=variable,
         alpha=alpha,
         design=kind,
-        matrix=mechanism.matrix,
-        information=mutual_information(prior, mechanism),
-        ceiling=min(information_bound(alpha), entropy(prior)),
+        matrix=found.mechanism.matrix,
+        information=found.information,
+        ceiling=found.ceiling,
         gap=found.gap,
-        standard_error=standard_error(prior, mechanism, n=int(counts.sum())),
+        standard_error=standard_error(prior, found.mechanism, n=int(counts.sum())),
     )
-
-
-def standard_error(prior: Floats, mechanism: Mechanism, *, n: int) -> float:
-    """Return the asymptotic standard error of a share, in root mean square over categories."""
-    return math.sqrt(estimation_variance(prior, mechanism) / n / len(prior))
 
 
 def tables(data: NewYork) -> tuple[Table, ...]:
@@ -152,63 +150,39 @@ def tables(data: NewYork) -> tuple[Table, ...]:
 
 def information_table(data: NewYork) -> Table:
     """Show the share of the possible information that each design keeps."""
-    rows = []
-    for variable, margin in data.margins.items():
-        for alpha in data.alphas:
-            kinds = [data.best(variable, alpha, design=kind) for kind in DESIGNS]
-            shares = [kind.share for kind in kinds]
-            rows.append(
-                (
-                    WORDS[variable],
-                    len(margin),
-                    alpha,
-                    kinds[0].ceiling,
-                    kinds[1].information,
-                    *shares,
-                )
-            )
+    rows = tuple(
+        (*head, one[0].ceiling, one[1].information, *(best.share for best in one))
+        for head, one in data.rows()
+    )
     return Table(
         "new-york-information",
         "Ten New York variables: the most that α and the entropy allow (nats), the information of "
         "the best matrix, and what share of the most each design keeps.",
-        (
-            Column("variable", text=True),
-            Column("S"),
-            Column("α", "g"),
-            Column("most possible", ".6f"),
-            Column("best matrix", ".6f"),
-            Column("paper’s family", ".1%"),
-            Column("best matrix", ".1%"),
-            Column("for estimation", ".1%"),
+        headings(
+            "variable:text | S | α:g | most possible:.6f | best matrix:.6f | "
+            "paper’s family:.1% | best matrix:.1% | for estimation:.1%"
         ),
-        tuple(rows),
+        rows,
     )
 
 
 def error_table(data: NewYork) -> Table:
     """Show the standard error of a share under each design."""
-    rows = []
-    for variable, margin in data.margins.items():
-        for alpha in data.alphas:
-            kinds = [data.best(variable, alpha, design=kind) for kind in DESIGNS]
-            errors = [kind.standard_error for kind in kinds]
-            ratio = errors[0] / errors[2]
-            rows.append((WORDS[variable], len(margin), alpha, *errors, ratio))
+    rows = tuple(
+        (*head, *errors, errors[0] / errors[2])
+        for head, one in data.rows()
+        for errors in [[best.standard_error for best in one]]
+    )
     people = sum(next(iter(data.margins.values())).values())
     return Table(
         "new-york-errors",
         f"Standard error of an estimated share (root mean square over categories) from a release "
         f"of all {people:,} people. An error near 1 or above says that p cannot be estimated.",
-        (
-            Column("variable", text=True),
-            Column("S"),
-            Column("α", "g"),
-            Column("paper’s family", ".5f"),
-            Column("best information", ".5f"),
-            Column("for estimation", ".5f"),
-            Column("family ÷ estimation", ".2f"),
+        headings(
+            "variable:text | S | α:g | paper’s family:.5f | best information:.5f | "
+            "for estimation:.5f | family ÷ estimation:.2f"
         ),
-        tuple(rows),
+        rows,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pramble.drawing.pages import page_environment
+from pramble.plots.pages import page_environment
 from pramble.studies import story
 
 if TYPE_CHECKING:

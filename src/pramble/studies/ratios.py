@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.design import design
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.study import Column, Spread, Table, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 RIVALS = ("randomised response", "binary mechanism", "the paper’s family")
 
@@ -31,13 +30,14 @@ class Config:
     alphas: tuple[float, ...] = tuple(np.geomspace(0.1, 10, 25).round(4).tolist())
 
 
-@dataclass(frozen=True)
-class Ratios(Result):
+@value
+class Ratios:
     """Information relative to the optimum: (rivals, α, priors)."""
 
     alphas: Floats
     ratios: Floats
     largest_gap: float
+    rivals: ClassVar = RIVALS
     """The widest proven gap of an optimum that was divided by."""
 
     def worst(self, rival: str) -> tuple[float, float]:

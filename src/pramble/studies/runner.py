@@ -9,17 +9,19 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pramble.drawing.images import to_png, to_svg
+from pramble.plots.images import to_png, to_svg
 from pramble.studies.catalogue import chosen
 from pramble.studies.page import render
-from pramble.studies.parallel import Pooled, Watched, new_pool, unwatched
+from pramble.studies.parallel import Watched, new_pool
 from pramble.studies.study import generator
+from pramble.values import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from pramble.studies.study import Picture, Study, Table
+    from pramble.plots.images import Picture
+    from pramble.studies.study import Study, Table
+    from pramble.values import Watcher
 
 
 @dataclass(frozen=True)
@@ -39,26 +41,32 @@ def run_studies(
     quick: bool,
     seed: int,
     workers: int,
-    watch: Callable[[str, int, int], None] = unwatched,
+    progress: Watcher | None = None,
 ) -> tuple[Finished, ...]:
     """Run the named studies, all of them for no name.
 
     The numbers depend on ``quick`` and ``seed`` only, not on the number of workers nor on which
-    other studies run.
+    other studies run. Progress tells the study's name, and the tasks of it that are done.
     """
     studies = chosen(names)
+    clock, part = Clock(progress), 1 / max(len(studies), 1)
     with new_pool(workers) as pool:
-        spreads = [
-            Pooled(pool, one.name, watch) if one.heavy and workers > 1 else Watched(one.name, watch)
-            for one in studies
-        ]
         return tuple(
-            finish(one, each, quick=quick, seed=seed)
-            for one, each in zip(studies, spreads, strict=True)
+            finish(
+                one,
+                Watched(
+                    one.name,
+                    clock.part(i * part, part),
+                    pool if one.heavy and workers > 1 else None,
+                ),
+                quick=quick,
+                seed=seed,
+            )
+            for i, one in enumerate(studies)
         )
 
 
-def finish(study: Study, each: Watched | Pooled, *, quick: bool, seed: int) -> Finished:
+def finish(study: Study, each: Watched, *, quick: bool, seed: int) -> Finished:
     """Run one study and prepare what shows it."""
     config = study.quick if quick else study.full
     data = study.run(config, generator(seed, study.name), each=each)

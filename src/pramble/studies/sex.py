@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.datasets import new_york_2000_margins
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
-from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
+from pramble.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, keep_levels, new_york_2000_margins
 from pramble.privacy.certificate import certify
-from pramble.studies.printed import REPETITIONS, SEX_ALPHA, SEX_KEEP
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.estimates import standard_error
+from pramble.studies.study import Spread, Table, headings, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pramble.mechanisms.base import Mechanism
-
-    Floats = NDArray[np.float64]
+    from pramble.values import Floats
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,8 @@ class Config:
     share: float = 1.0
 
 
-@dataclass(frozen=True)
-class Panel(Result):
+@value
+class Panel:
     """Releases at one keep probability: estimates and estimated information of each."""
 
     q: float
@@ -53,8 +51,8 @@ class Panel(Result):
     from_pairs: Floats
 
 
-@dataclass(frozen=True)
-class Sex(Result):
+@value
+class Sex:
     """All panels in order of q, and the theoretical curve over the whole interval."""
 
     alpha: float
@@ -72,7 +70,7 @@ class Sex(Result):
     @property
     def interval(self) -> tuple[float, float]:
         """The keep probabilities that α allows."""
-        return 1 / (1 + math.exp(self.alpha)), 1 / (1 + math.exp(-self.alpha))
+        return interval(self.alpha)
 
 
 Case = tuple[float, bool, tuple[int, int], Config, np.random.Generator]
@@ -82,7 +80,7 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Sex
     """Release the column again and again at each keep probability."""
     margin = new_york_2000_margins()["SEX"]
     first, second = (round(count * config.share) for count in margin.values())
-    low, high = 1 / (1 + math.exp(config.alpha)), 1 / (1 + math.exp(-config.alpha))
+    low, high = interval(config.alpha)
     grid = sorted([*((q, False) for q in config.keep), (low, True), (high, True)])
     cases = [
         (q, end, (first, second), config, own)
@@ -99,6 +97,12 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Sex
         curve_q=curve_q,
         curve=np.array([mutual_information(prior, symmetric(q)) for q in curve_q]),
     )
+
+
+def interval(alpha: float) -> tuple[float, float]:
+    """Return the end points of the keep probabilities that α allows to two categories."""
+    levels = keep_levels(2, alpha)
+    return levels.v_minus_alpha, levels.v_alpha
 
 
 def symmetric(q: float, alpha: float | None = None) -> Mechanism:
@@ -130,7 +134,7 @@ def panel(case: Case) -> Panel:
         satisfies=certificate.satisfies(config.alpha),
         estimates=estimates,
         rmse=float(np.sqrt(((estimates - prior) ** 2).mean())),
-        expected=released_error(prior, mechanism, n=len(column)),
+        expected=standard_error(prior, mechanism, n=len(column), fixed=True),
         information=mutual_information(prior, mechanism),
         from_margins=np.array([entropy(m / m.sum()) - entropy([q, 1 - q]) for m in margins]),
         from_pairs=np.array([plug_in(pairs) for pairs in joint]),
@@ -153,16 +157,6 @@ def plug_in(pairs: NDArray[np.int64]) -> float:
     return entropy(shares.sum(axis=0)) + entropy(shares.sum(axis=1)) - entropy(shares.ravel())
 
 
-def released_error(prior: Floats, mechanism: Mechanism, *, n: int) -> float:
-    r"""Return the standard error of a share when the people are fixed and only Z is random.
-
-    The asymptotic variance is for people drawn anew; the part that sampling them would add,
-    :math:`p_k(1-p_k)/n` a category, is taken off.
-    """
-    sampling = float((prior * (1 - prior)).sum())
-    return math.sqrt(max(estimation_variance(prior, mechanism) - sampling, 0.0) / n / len(prior))
-
-
 def tables(data: Sex) -> tuple[Table, ...]:
     """Show each keep probability: whether it is private, its errors, its information."""
     return (
@@ -170,15 +164,9 @@ def tables(data: Sex) -> tuple[Table, ...]:
             "figure-5-sex",
             f"Sex in New York, α = {data.alpha:g}: each keep probability, the smallest α that it "
             "satisfies, errors of the estimated shares, and information in nats.",
-            (
-                Column("q", ".7f"),
-                Column("certified α", ".7f"),
-                Column("private"),
-                Column("RMSE of p̂", ".4f"),
-                Column("expected", ".4f"),
-                Column("information", ".3e"),
-                Column("plug-in, margins", ".3e"),
-                Column("plug-in, pairs", ".3e"),
+            headings(
+                "q:.7f | certified α:.7f | private | RMSE of p̂:.4f | expected:.4f | "
+                "information:.3e | plug-in, margins:.3e | plug-in, pairs:.3e"
             ),
             tuple(
                 (

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from pramble.values import read_only
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from matplotlib.figure import Figure
+    from pramble.plots.images import Picture
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -26,20 +24,6 @@ class Spread(Protocol):
     ) -> list[Answer]:  # pragma: no cover
         """Return the answers in the order of the tasks."""
         ...
-
-
-class Result:
-    """What a study returns: a frozen dataclass whose arrays stay read-only, unpickled ones too."""
-
-    def __post_init__(self) -> None:
-        for part in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            value = getattr(self, part.name)
-            if isinstance(value, np.ndarray):
-                object.__setattr__(self, part.name, read_only(np.array(value)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = (getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
-        return type(self), tuple(values)
 
 
 def in_turn(function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
@@ -68,6 +52,20 @@ class Column:
         return format(value, self.form).replace("-", "−")
 
 
+def headings(line: str) -> tuple[Column, ...]:
+    """Return columns from ``heading:form`` apart by bars; with the form ``text`` they hold words.
+
+    Examples
+    --------
+    >>> headings("α:g | design:text | S")[1]
+    Column(heading='design', form='', text=True)
+    """
+    pairs = [part.strip().partition(":")[::2] for part in line.split("|")]
+    return tuple(
+        Column(name, "" if form == "text" else form, form == "text") for name, form in pairs
+    )
+
+
 @dataclass(frozen=True)
 class Table:
     """A named table of raw values, with the way each column is written."""
@@ -85,16 +83,6 @@ class Table:
             [column.show(value) for column, value in zip(self.columns, row, strict=True)]
             for row in self.rows
         ]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A named figure with its caption, and its content in words for those who cannot see it."""
-
-    name: str
-    caption: str
-    description: str
-    figure: Figure
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy
+from pramble.paper import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
 from pramble.solvers.design import design
-from pramble.studies.family import best_placement, count_values
-from pramble.studies.printed import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
-from pramble.studies.study import Column, Result, Spread, Table, in_turn
+from pramble.studies.family import best_placement, in_words
+from pramble.studies.study import Spread, Table, headings, in_turn
+from pramble.values import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from pramble.studies.printed import Counts
-
-    Floats = NDArray[np.float64]
+    from pramble.paper import Counts
+    from pramble.values import Floats
 
 CHUNK = 25
 SAME = 1e-10
@@ -36,8 +32,8 @@ class Config:
     tolerance: float = 1e-7
 
 
-@dataclass(frozen=True)
-class Row(Result):
+@value
+class Row:
     """One row of a table: information in nats, with the bound that proves each optimum."""
 
     scenario: str
@@ -62,8 +58,8 @@ class Row(Result):
         return self.loss < SAME
 
 
-@dataclass(frozen=True)
-class Redraws(Result):
+@value
+class Redraws:
     """Scenario III over many priors drawn as described: what the printed vertex loses."""
 
     alpha: float
@@ -75,8 +71,8 @@ class Redraws(Result):
         return int((self.losses < SAME).sum())
 
 
-@dataclass(frozen=True)
-class Tables(Result):
+@value
+class Tables:
     """All rows, and the redraws of scenario III."""
 
     rows: tuple[Row, ...]
@@ -131,7 +127,7 @@ def table_row(case: tuple[str, Floats, float, float]) -> Row:
         family_bound=family.bound,
         general=general.value,
         general_bound=general.bound,
-        ceiling=min(information_bound(alpha), entropy(prior)),
+        ceiling=family.ceiling,
     )
 
 
@@ -142,15 +138,6 @@ def losses_of_third(case: tuple[Floats, float]) -> Floats:
     printed = [best_placement(prior, counts, alpha=alpha)[1] for prior in drawn]
     optima = [design(prior, alpha).value for prior in drawn]
     return np.asarray(np.maximum(0.0, 1 - np.array(printed) / np.array(optima)))
-
-
-def in_words(keep: Floats, alpha: float) -> str:
-    """Name a vector of keep probabilities by the values of Proposition 2."""
-    counts = count_values(keep, alpha)
-    if counts is None:
-        return "another vertex"
-    names = zip(counts.as_tuple(), ("v_α", "v_−α", "v_min", "v_max"), strict=True)
-    return " + ".join(f"{number} {name}" for number, name in names if number)
 
 
 def tables(data: Tables) -> tuple[Table, ...]:
@@ -168,25 +155,15 @@ def scenario_table(name: str, rows: tuple[Row, ...]) -> Table:
     return Table(
         f"table-{number}",
         f"Table {number}, scenario {name}. Printed: the counts of the paper. Information in nats.",
-        (
-            Column("α", "g"),
-            Column("# v_α"),
-            Column("# v_−α"),
-            Column("# v_min"),
-            Column("# v_max"),
-            Column("I, printed", ".6f"),
-            Column("best in family", text=True),
-            Column("I, best in family", ".6f"),
-            Column("proven ≤", ".6f"),
-            Column("printed loses", ".3%"),
-            Column("I, best of all", ".6f"),
-            Column("proven ≤", ".6f"),
-            Column("universal bound", ".6f"),
+        headings(
+            "α:g | # v_α | # v_−α | # v_min | # v_max | I, printed:.6f | "
+            "best in family:text | I, best in family:.6f | proven ≤:.6f | "
+            "printed loses:.3% | I, best of all:.6f | proven ≤:.6f | universal bound:.6f"
         ),
         tuple(
             (
                 row.alpha,
-                *row.counts.as_tuple(),
+                *row.counts,
                 row.printed,
                 row.optimum,
                 row.family,
@@ -207,13 +184,9 @@ def redraw_table(redraws: tuple[Redraws, ...]) -> Table:
         "table-3-redraws",
         "Scenario III over priors drawn as described: what the printed vertex loses against the "
         "best of the family.",
-        (
-            Column("α", "g"),
-            Column("draws"),
-            Column("printed is optimal in"),
-            Column("least loss", ".5%"),
-            Column("median loss", ".3%"),
-            Column("largest loss", ".3%"),
+        headings(
+            "α:g | draws | printed is optimal in | least loss:.5% | median loss:.3% | "
+            "largest loss:.3%"
         ),
         tuple(
             (

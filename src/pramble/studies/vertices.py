@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
-from math import gcd, lcm
+from math import gcd
+
+from pramble.solvers.uniform.feasible_set import pair_constraints
+from pramble.solvers.uniform.polytope import clear_denominators, paper_levels
 
 Point = tuple[Fraction, ...]
 Row = tuple[int, ...]
@@ -33,21 +36,16 @@ def privacy_rows(S: int, a: Fraction) -> list[Row]:
         \text{(B)}\; q_k + n a q_l \ge 1, \qquad
         \text{(C)}\; a q_l - q_k \le a - 1 \;\;(S \ge 3).
     """
-    n = S - 1
-    rows = []
-    for k, l in permutations(range(S), 2):  # noqa: E741 (the paper's index)
-        rows.append(integer_row(S, a, {k: Fraction(-n), l: -a}))
-        rows.append(integer_row(S, Fraction(-1), {k: Fraction(1), l: n * a}))
-        if S >= 3:
-            rows.append(integer_row(S, a - 1, {k: Fraction(1), l: -a}))
-    return rows
+    return [
+        integer_row(S, limit, {k: -on_k, l: -on_l})
+        for k, l in permutations(range(S), 2)  # noqa: E741 (the paper's index)
+        for on_k, on_l, limit in pair_constraints(S, a)
+    ]
 
 
 def integer_row(S: int, constant: Fraction, coefficients: dict[int, Fraction]) -> Row:
     """Return an inequality with its fractions cleared."""
-    row = [constant] + [coefficients.get(k, Fraction(0)) for k in range(S)]
-    scale = lcm(*(value.denominator for value in row))
-    return tuple(int(value * scale) for value in row)
+    return tuple(clear_denominators([constant, *(coefficients.get(k, 0) for k in range(S))]))
 
 
 def unit_box(S: int) -> list[Corner]:
@@ -104,20 +102,9 @@ def exact_vertices(S: int, a: Fraction) -> frozenset[Point]:
     )
 
 
-def special_values(S: int, a: Fraction) -> dict[str, Fraction]:
-    """Return v_α, v_−α, v_min and v_max of the paper's Proposition 2."""
-    n = S - 1
-    return {
-        "v_α": a / (a + n),
-        "v_−α": 1 / (1 + n * a),
-        "v_min": 1 / (a * (a + n)),
-        "v_max": a * a / (1 + n * a),
-    }
-
-
 def listed_vertices(S: int, a: Fraction) -> frozenset[Point]:
     """Return the vertices that the paper's Proposition 2 lists."""
-    values = special_values(S, a)
+    values = paper_levels(S, a)
     high, low = values["v_α"], values["v_−α"]
     swapped = {1: (high, values["v_max"]), S - 1: (low, values["v_min"])}
     listed = set()

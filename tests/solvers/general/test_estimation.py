@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.solvers.general.block_designs import block_designs
-from pramble.solvers.general.convex import Variance, optimal_mixture
-from pramble.solvers.general.estimation import query_variance
-from pramble.solvers.general.estimation_bounds import all_sets, spread_bound
-from pramble.solvers.general.square import SquareSearch
-from pramble.solvers.general.starts import circulant
+from pramble.paper import scenario
+from pramble.solvers.general.columns.interior_point import optimal_mixture
+from pramble.solvers.general.columns.variance_bounds import spread_bound
+from pramble.solvers.general.patterns import all_sets
+from pramble.solvers.general.square.block_designs import block_designs
+from pramble.solvers.general.square.search import SquareSearch
+from pramble.solvers.general.variance import Variance, query_variance
 
-SCENARIO_I = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
+SCENARIO_I = scenario("I")
 
 
 def estimation(prior, alpha, **options):
@@ -99,33 +100,6 @@ def test_a_floor_of_information_is_kept():
     assert d.value < 60
 
 
-def test_the_local_search_updates_what_it_would_compute_anew():
-    rng = np.random.default_rng(0)
-    search = SquareSearch(SCENARIO_I, 1.0)
-    block = np.zeros(10, dtype=bool)
-    block[[0, 1, 3]] = True
-    found = search.improve(circulant(block), rng=rng, steps=4000)
-    again = search.evaluate(found.sets)
-    assert found.variance == pytest.approx(again.variance, rel=1e-9)
-    mechanism = pramble.Mechanism.from_matrix(found.matrix(1.0), alpha=1.0)
-    direct = pramble.estimation_variance(SCENARIO_I, mechanism)
-    assert found.variance == pytest.approx(direct, rel=1e-9)
-    assert found.information == pytest.approx(pramble.mutual_information(SCENARIO_I, mechanism))
-
-
-@pytest.mark.parametrize("size", range(5, 66))
-def test_block_designs_are_balanced(size):
-    for blocks in block_designs(size):
-        shared = blocks.astype(int) @ blocks.T
-        assert len(set(np.diagonal(shared))) == 1
-        assert len(set(shared[~np.eye(size, dtype=bool)])) == 1
-
-
-def test_the_known_sizes_have_block_designs():
-    known = {7, 11, 13, 15, 16, 19, 21, 23, 31, 35, 37, 40, 43, 47, 57, 59, 63, 64, 67, 71, 73}
-    assert {size for size in range(5, 74) if block_designs(size)} == known
-
-
 @pytest.mark.parametrize("outputs", ["same", "free"])
 def test_ctrl_c_while_relaxing_returns_the_best_so_far(outputs):
     def stop(*_):
@@ -141,7 +115,7 @@ def test_ctrl_c_returns_the_best_so_far(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pramble.solvers.general.square.SquareSearch.improve", stop)
+    monkeypatch.setattr("pramble.solvers.general.square.search.SquareSearch.improve", stop)
     d = estimation(np.full(7, 1 / 7), 1.0)
     assert d.stopped == "interrupted"
     assert d.certificate.satisfies(1.0)

@@ -7,12 +7,12 @@ import pytest
 
 import pramble
 from pramble.mechanisms.base import TOTAL
+from pramble.paper import scenario
 from pramble.solvers.general.invariant import closed_form
-from pramble.solvers.general.invariant_rounding import settled
-from pramble.solvers.general.ties import information_of
-from pramble.solvers.general.transport import best_plan
+from pramble.solvers.general.invariant_rounding import settle
+from pramble.solvers.general.patterns import matrix_information
 
-SCENARIO_I = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
+SCENARIO_I = scenario("I")
 
 
 def units_off(prior, mechanism):
@@ -43,7 +43,7 @@ def test_margins_are_right_to_the_last_unit(prior, alpha):
     assert d.value <= d.bound
     assert d.details["invariance_cost"] == pytest.approx(d.bound - d.value)
     positive = prior[prior > 0]
-    assert d.value >= information_of(positive, closed_form(positive, alpha)) * (1 - 1e-9)
+    assert d.value >= matrix_information(positive, closed_form(positive, alpha)) * (1 - 1e-9)
 
 
 def test_better_than_bayes_by_far():
@@ -52,7 +52,7 @@ def test_better_than_bayes_by_far():
     bayes = best / released @ (best.T * SCENARIO_I)
     assert bayes.sum(axis=1) == pytest.approx(np.ones(10))
     d = pramble.design(SCENARIO_I, 1.0, family="general", invariant=True)
-    assert d.value > 5 * information_of(SCENARIO_I, bayes)
+    assert d.value > 5 * matrix_information(SCENARIO_I, bayes)
 
 
 def test_flat_priors_lose_nothing():
@@ -75,17 +75,6 @@ def test_the_closed_form_is_private_and_invariant():
 
 def test_settling_mends_margins_that_are_off():
     weights = np.array([[TOTAL // 2 + 40, TOTAL // 2 - 40], [TOTAL // 2, TOTAL // 2]])
-    after = settled(weights, np.array([0.5, 0.5]))
+    after = settle(weights, np.array([0.5, 0.5]))
     assert (after.sum(axis=1) == TOTAL).all()
     assert abs(int(after[:, 0].sum()) - TOTAL) <= 2
-
-
-def test_a_transport_plan_meets_both_sides():
-    rng = np.random.default_rng(0)
-    supply, demand = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(7))
-    gains = rng.normal(size=(5, 7))
-    plan = best_plan(gains, supply, demand)
-    assert plan.sum(axis=1) == pytest.approx(supply, abs=1e-14)
-    assert plan.sum(axis=0) == pytest.approx(demand, abs=1e-14)
-    independent = np.outer(supply, demand)
-    assert (plan * gains).sum() > (independent * gains).sum()

@@ -73,6 +73,10 @@ class Operator(ABC):
         """
 
     @abstractmethod
+    def largest_moves(self) -> Floats:
+        """Return the largest entry of each row beside the diagonal; 0 where there is none."""
+
+    @abstractmethod
     def between(self, rows: Integers, columns: Integers) -> Operator:
         """Return the operator of some rows and columns; a column of −1 is all zero."""
 

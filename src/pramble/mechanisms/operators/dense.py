@@ -50,6 +50,12 @@ class ArrayAlgebra(Operator):
             np.fill_diagonal(matrix, diagonal)
         return ArrayOperator(matrix)
 
+    def largest_moves(self) -> Floats:
+        """Return the largest entry of each row beside the diagonal."""
+        beside = np.array(self.dense())
+        np.fill_diagonal(beside, 0.0)
+        return np.asarray(beside.max(axis=1))
+
     def between(self, rows: Integers, columns: Integers) -> ArrayOperator:
         """Return the operator of some rows and columns."""
         part = self.dense()[np.asarray(rows)[:, None], columns]

@@ -65,6 +65,10 @@ class UniformAlgebra(Operator):
                 keep = np.asarray(function(self.diagonal))
         return BesideDiagonal(off, keep - off)
 
+    def largest_moves(self) -> Floats:
+        """Return the entry beside the diagonal of each row."""
+        return self.off if len(self.off) > 1 else np.zeros(1)
+
     def between(self, rows: Integers, columns: Integers) -> Operator:
         """Return the operator of some rows and columns; uniform if they are the same."""
         if np.array_equal(rows, columns):

@@ -12,6 +12,7 @@ from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.decisions.hints import nearest
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -175,8 +176,6 @@ class Decisions:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a plan that names columns which the file does not have."""
-        from pramble.releasing.decisions.settings import nearest
-
         wanted = [
             *((column.name, "to randomise") for column in self.columns),
             *((name, "to drop") for name in self.drop),

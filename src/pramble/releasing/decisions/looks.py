@@ -116,7 +116,9 @@ def judge(found: ColumnLook, *, declared: Sequence[Label] | None = None) -> Look
         return look("date", "dates are not randomised; group them into labels first")
     if not is_looked_at(kind):
         return look("unsuited", f"its type is {kind}")
-    if any(isinstance(label, float) for label in labels):
+    numbers = bool(texts) and all(NUMBER.fullmatch(text) for text in texts)
+    broken = numbers and any(not text.lstrip("+-").isdigit() for text in texts)
+    if broken or any(isinstance(label, float) for label in labels):
         return look("numeric", f"numbers with {many} distinct values")
     if distinct < 2:
         return look("constant", "it has fewer than two values")
@@ -129,7 +131,6 @@ def judge(found: ColumnLook, *, declared: Sequence[Label] | None = None) -> Look
     if texts and np.mean([len(text) for text in texts]) > LONG_TEXT:
         return look("free text", "its values are long")
     if distinct > MOST_TEXTS:
-        numbers = all(NUMBER.fullmatch(text) for text in texts)
         return look("numeric" if numbers else "free text", f"{many} distinct values")
     order = tuple(declared or ()) or tuple(in_order(labels))
     return Look(name, "categorical", f"{distinct} values", order, found.empty)

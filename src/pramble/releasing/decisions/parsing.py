@@ -14,6 +14,7 @@ from typing import Any
 from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
+from pramble.releasing.decisions.hints import nearest
 from pramble.releasing.decisions.settings import (
     COLUMN,
     DEFAULTS,
@@ -23,7 +24,6 @@ from pramble.releasing.decisions.settings import (
     RISK,
     Mistake,
     Reader,
-    nearest,
     text,
 )
 

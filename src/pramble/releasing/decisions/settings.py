@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 from pramble.data.labels import label_key
 from pramble.releasing.decisions.decisions import FAMILIES, OBJECTIVES, OUTPUTS, SEEN, SPLITS
+from pramble.releasing.decisions.hints import nearest
 from pramble.releasing.prepare.prior import SOURCES
-from pramble.risk.assess import MODELS
+from pramble.risk.models.registry import MODELS
 
 Reader = Callable[[Any], Any]
 
@@ -149,12 +149,6 @@ def one_character(value: Any) -> str:
     if not isinstance(value, str) or len(value) != 1:
         raise Mistake(f"must be one character; found {value!r}")
     return value
-
-
-def nearest(name: str, options: Sequence[str]) -> str:
-    """Return a hint at the nearest option, or nothing."""
-    close = get_close_matches(name, options, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 DEFAULTS: dict[str, Reader] = {

@@ -171,7 +171,10 @@ def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) ->
 
 def check_promise(release: Release) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
-    stated = guarantee_from_json(release.manifest["promise"]["spent"])
+    try:
+        stated = guarantee_from_json(release.manifest["promise"]["spent"])
+    except InvalidData as error:
+        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
     spent = Fraction(0)
     for column in release.manifest["columns"]:
         if not column["randomised"]:
@@ -184,9 +187,17 @@ def check_promise(release: Release) -> None:
                 f"{MANIFEST} is not that of the release: it states α = {column['alpha']!r} for "
                 f"column {name!r}, which its mechanism does not satisfy."
             )
-        spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
+        spent += exactly(column["alpha"]) + exactly(column["prior"]["alpha_exact"])
     if stated != RecordPrivacy(spent):
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r}."
         )
+
+
+def exactly(number: Any) -> Fraction:
+    """Return a number of the manifest exactly."""
+    try:
+        return rational(number)
+    except InvalidData as error:
+        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None

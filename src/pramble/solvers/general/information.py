@@ -1,24 +1,26 @@
 """Family general, objective information: the most mutual information of any matrix."""
 
 from pramble.errors import InvalidInput
-from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
-from pramble.information.measures import entropy, mutual_information
+from pramble.information.measures import mutual_information
+from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.general.arcs import best_arcs
-from pramble.solvers.general.column_generation import Mixture, Watch
-from pramble.solvers.general.figures import figures, warnings
-from pramble.solvers.general.labelling import named_mechanism
-from pramble.solvers.general.mixtures import best_mixture
-from pramble.solvers.general.ties import (
+from pramble.solvers.general.columns.arcs import best_arcs
+from pramble.solvers.general.columns.generation import Mixture
+from pramble.solvers.general.columns.mixtures import best_mixture
+from pramble.solvers.general.diagnostics import answer
+from pramble.solvers.general.invariant import solve_invariant
+from pramble.solvers.general.labelling import name_outputs
+from pramble.solvers.general.steadiest import (
     MOST_CATEGORIES,
-    completed,
+    complete_rank,
     steadiest_mixture,
     steadiest_square,
 )
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
@@ -27,23 +29,19 @@ MOST_STORED = 5000
 MOST_COMPLETED = 400
 MOST_TRADED = 1500
 MOST_MIXED = 64
-LARGEST_ALPHA = 25.0
 
 
 def solve(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
     if problem.invariant:
-        from pramble.solvers.general.invariant import solve_invariant
-
         return solve_invariant(problem)
     share = information_share(problem)
-    watch = Watch(problem.tolerance / 2, problem.time_limit, problem.progress)
-    ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
+    watch, ceiling = problem.watch(0.5), problem.ceiling
     quick = closed_forms(problem)
     value = max(mutual_information(problem.prior, one) for one in quick)
     if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
         stopped = "tolerance" if ceiling - value <= problem.tolerance * value else "size limit"
-        return finished(problem, quick, bound=ceiling, floor=value, stopped=stopped)
+        return choose(problem, quick, bound=ceiling, floor=value, stopped=stopped)
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
@@ -51,11 +49,11 @@ def solve(problem: Problem) -> Design:
     most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
     if stopped == "tolerance" and problem.size <= most and steadiness_asked(problem):
         try:
-            matrices += steadier(problem, best, floor=floor, watch=watch)
+            matrices += steadier_matrices(problem, best, floor=floor, watch=watch)
         except KeyboardInterrupt:
             stopped = "interrupted"
-    candidates = [*quick, *(named(problem, matrix) for matrix in matrices)]
-    return finished(problem, candidates, bound=bound, floor=floor, stopped=stopped)
+    candidates = [*quick, *(name_outputs(problem, matrix) for matrix in matrices)]
+    return choose(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
 def steadiness_asked(problem: Problem) -> bool:
@@ -84,27 +82,20 @@ def information_share(problem: Problem) -> float:
 
 def closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response, and arcs where they exist, when the outputs are the same."""
-    if problem.outputs != "same":
-        return [randomized_response(problem.labels.values, problem.alpha)]
     response: Mechanism = randomized_response(problem.labels.values, problem.alpha)
-    if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
+    if problem.outputs != "same" or problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
 
 
-def named(problem: Problem, matrix: Floats) -> Mechanism:
-    """Round a matrix and name its columns."""
-    return named_mechanism(
-        matrix, problem.prior, problem.alpha, labels=problem.labels, outputs=problem.outputs
-    )
-
-
-def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> list[Floats]:
+def steadier_matrices(
+    problem: Problem, best: Mixture, *, floor: float, watch: Watch
+) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
     if problem.outputs == "free":
         return [steadiest_mixture(prior, alpha, best.sets, floor=floor)]
-    whole = completed(prior, alpha, best, floor=floor)
+    whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:
         square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
@@ -113,7 +104,7 @@ def steadier(problem: Problem, best: Mixture, *, floor: float, watch: Watch) -> 
     return found
 
 
-def finished(
+def choose(
     problem: Problem, candidates: list[Mechanism], *, bound: float, floor: float, stopped: str
 ) -> Design:
     """Return the candidate of least variance among those with enough information."""
@@ -126,18 +117,7 @@ def finished(
         if value >= floor
     ]
     _, negative, k = min(enough)
-    report = figures(prior, candidates[k])
     if stopped != "interrupted" and bound + negative <= -negative * problem.tolerance:
         stopped = "tolerance"
-    return Design(
-        mechanism=candidates[k],
-        prior=prior,
-        alpha=problem.alpha,
-        family=problem.family,
-        objective=problem.objective,
-        value=-negative,
-        bound=max(bound, -negative),
-        stopped=stopped,
-        notes=warnings(prior, problem.alpha, report),
-        details=report,
-    )
+    bound = max(bound, -negative)
+    return answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)

@@ -7,7 +7,7 @@ and its row is p):
 - Bayes post-processing :math:`R = M \operatorname{diag}(1/m) M^\top \operatorname{diag}(p)` of a
   mechanism M with :math:`m = pM`;
 - better post-processing: with :math:`F_{jz}` the probability of "j, then z", the invariant
-  post-processings of M are the transport plans from m to p, and the information of
+  post-processings of M are the couplings of m and p, and the information of
   :math:`R = M \operatorname{diag}(1/m) F` is convex in F. Its linearisation is a transport problem
   with gains :math:`\sum_x \Pr(x|j) \log(R_{xz}/p_z)`; moving to its optimum never loses, and
   ends at a vertex, where few columns are mixed.
@@ -19,146 +19,147 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy, mutual_information
+from pramble.information.measures import mutual_information
+from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
-from pramble.solvers.general.column_generation import Watch
-from pramble.solvers.general.estimation_bounds import spread_bound
-from pramble.solvers.general.figures import figures, warnings
-from pramble.solvers.general.invariant_rounding import rounded_invariant
-from pramble.solvers.general.mixtures import best_mixture
-from pramble.solvers.general.ties import information_of
-from pramble.solvers.general.transport import best_plan, first_plans
+from pramble.solvers.general.columns.mixtures import best_mixture
+from pramble.solvers.general.columns.variance_bounds import spread_bound
+from pramble.solvers.general.diagnostics import answer
+from pramble.solvers.general.invariant_rounding import round_invariant
+from pramble.solvers.general.patterns import matrix_information, response_matrix
+from pramble.solvers.general.square.transport import best_coupling, first_couplings
+from pramble.solvers.general.variance import observed_variance, query_variance
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_MOVED = 80
 MOST_CATEGORIES = 1000
 MOST_STEPS = 40
-LARGEST_ALPHA = 25.0
-MOST_ALPHA = 600.0
+LARGEST_EXPONENT = 600.0
+"""Caps e^α where it would overflow."""
 
 
 def solve_invariant(problem: Problem) -> Design:
     """Return the best invariant mechanism found, and what the invariance costs."""
-    possible = problem.prior > 0
-    prior = problem.prior[possible] / problem.prior[possible].sum()
-    watch = Watch(problem.tolerance, problem.time_limit, problem.progress)
+    prior = possible_prior(problem)
+    watch = problem.watch()
     free, bound = best_without(problem, watch)
     candidates = [closed_form(prior, problem.alpha)]
     stopped = "search"
     try:
-        for one in post_processed(prior, problem.alpha, free, watch):
+        for one in post_processings(prior, problem.alpha, free, watch):
             candidates.append(one)
             if watch.left() <= 0:
                 stopped = "time limit"
                 break
     except KeyboardInterrupt:
         stopped = "interrupted"
-    exact = [rounded_invariant(whole(one, possible, problem.prior), problem) for one in candidates]
-    return finished(problem, exact, bound=bound, stopped=stopped)
+    exact = [on_all_categories(one, problem) for one in candidates]
+    return choose(problem, exact, bound=bound, stopped=stopped)
+
+
+def possible_prior(problem: Problem) -> Floats:
+    """Return the prior of the categories that can occur."""
+    prior = problem.prior[problem.prior > 0]
+    return np.asarray(prior / prior.sum())
 
 
 def best_without(problem: Problem, watch: Watch) -> tuple[Floats | None, float]:
     """Return the best matrix without invariance on the possible categories, and a bound."""
-    prior = problem.prior[problem.prior > 0]
-    prior = prior / prior.sum()
-    ceiling = min(information_bound(problem.alpha), entropy(problem.prior))
+    prior = possible_prior(problem)
     few = 2 <= len(prior) <= MOST_CATEGORIES
     if not few or problem.alpha > LARGEST_ALPHA:
-        return None, ceiling
-    best = best_mixture(prior, problem.alpha, Watch(1e-6, watch.left(), watch.progress))
-    return best.matrix(problem.alpha), min(best.bound, ceiling)
+        return None, problem.ceiling
+    best = best_mixture(prior, problem.alpha, watch.inner(1e-6))
+    return best.matrix(problem.alpha), min(best.bound, problem.ceiling)
 
 
 def closed_form(prior: Floats, alpha: float) -> Floats:
     """Return the mixture of the identity and the prior in every row."""
-    odds = math.expm1(min(alpha, MOST_ALPHA)) * prior.min()
+    odds = math.expm1(min(alpha, LARGEST_EXPONENT)) * prior.min()
     t = odds / (1 + odds)
     return np.asarray(t * np.eye(len(prior)) + (1 - t) * prior)
 
 
-def post_processed(
+def keep_or_draw(problem: Problem) -> Mechanism:
+    """Return the closed form in exact weights."""
+    return on_all_categories(closed_form(possible_prior(problem), problem.alpha), problem)
+
+
+def post_processings(
     prior: Floats, alpha: float, free: Floats | None, watch: Watch
 ) -> Iterator[Floats]:
     """Yield invariant matrices made from good mechanisms: the best one, and randomised response."""
-    S, a = len(prior), math.exp(min(alpha, MOST_ALPHA))
-    response = (1 + (a - 1) * np.eye(S)) / (S + a - 1)
+    response = response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))
     for matrix in [response] if free is None else [free, response]:
         released = prior @ matrix
         bayes = matrix / released @ (matrix.T * prior)
         yield bayes
-        if S > MOST_MOVED:
+        if len(prior) > MOST_MOVED:
             continue
-        for plan in first_plans(matrix, prior):
-            yield climbed(matrix, prior, plan, watch)
+        for coupling in first_couplings(matrix, prior):
+            yield climb(matrix, prior, coupling, watch)
 
 
-def climbed(matrix: Floats, prior: Floats, plan: Floats, watch: Watch) -> Floats:
-    """Return the invariant matrix at which no transport plan improves the linearised gain."""
+def climb(matrix: Floats, prior: Floats, coupling: Floats, watch: Watch) -> Floats:
+    """Return the invariant matrix at which no coupling improves the linearised gain."""
     released = prior @ matrix
     posterior = (prior[:, None] * matrix / released).T
-    current = matrix / released @ plan
-    value = information_of(prior, current)
+    current = matrix / released @ coupling
+    value = matrix_information(prior, current)
     for _ in range(MOST_STEPS):
         if watch.left() <= 0:
             break
-        plan = best_plan(posterior @ np.log(current / prior), released, prior)
-        after = matrix / released @ plan
-        gained = information_of(prior, after)
+        coupling = best_coupling(posterior @ np.log(current / prior), released, prior)
+        after = matrix / released @ coupling
+        gained = matrix_information(prior, after)
         if gained <= value * (1 + 1e-9):
             break
         current, value = after, gained
     return current
 
 
-def whole(matrix: Floats, possible: NDArray[np.bool_], prior: Floats) -> Floats:
-    """Return the matrix on all categories: impossible ones are never released."""
-    full = np.tile(prior, (len(prior), 1))
+def on_all_categories(matrix: Floats, problem: Problem) -> Mechanism:
+    """Return the exact mechanism on all categories: impossible ones are never released."""
+    possible = problem.prior > 0
+    full = np.tile(problem.prior, (problem.size, 1))
     full[np.ix_(possible, possible)] = matrix
-    return full
+    return round_invariant(full, problem)
 
 
-def finished(
-    problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str
-) -> Design:
+def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
-    from pramble.solvers.general.estimation import observed_variance, query_variance
-
     prior = problem.prior
     informed = [mutual_information(prior, one) for one in candidates]
     if problem.objective == "information":
-        values, limit = informed, bound
-        k = int(np.argmax(values))
-        limit = max(limit, values[k])
+        k = int(np.argmax(informed))
+        value, limit = informed[k], max(bound, informed[k])
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
-        level = min(problem.alpha, LARGEST_ALPHA)
-        seen = observed_variance(prior, problem.workload)
-        proven = seen
-        if problem.alpha == level:
-            proven = max(spread_bound(prior, level, problem.workload), seen)
-        limit = min(proven, values[k])
-    report = figures(prior, candidates[k])
-    report["information_without_invariance"] = bound
-    report["invariance_cost"] = bound - informed[k]
-    cost = (
-        f"Invariance costs at most {max(bound - informed[k], 0):.6g} nats: {informed[k]:.6g} of "
+        value, limit = values[k], min(least_variance(problem), values[k])
+    cost = bound - informed[k]
+    note = (
+        f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
         f"the {bound:.6g} that a general matrix may carry at most."
     )
-    return Design(
-        mechanism=candidates[k],
-        prior=prior,
-        alpha=problem.alpha,
-        family=problem.family,
-        objective=problem.objective,
-        value=values[k],
+    return answer(
+        problem,
+        candidates[k],
+        value=value,
         bound=limit,
         stopped=stopped,
-        notes=(cost, *warnings(prior, problem.alpha, report)),
-        details=report,
+        notes=(note,),
+        details={"information_without_invariance": bound, "invariance_cost": cost},
     )
+
+
+def least_variance(problem: Problem) -> float:
+    """Return a proven lower bound on the variance under any matrix."""
+    seen = observed_variance(problem.prior, problem.workload)
+    if problem.alpha > LARGEST_ALPHA:
+        return seen
+    return max(spread_bound(problem.prior, problem.alpha, problem.workload), seen)

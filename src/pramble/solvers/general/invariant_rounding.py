@@ -22,18 +22,18 @@ from pramble.values import Floats, Integers
 MOST_MOVES = 100_000
 
 
-def rounded_invariant(matrix: Floats, problem: Problem) -> Mechanism:
+def round_invariant(matrix: Floats, problem: Problem) -> Mechanism:
     """Return the exact mechanism of an invariant float matrix."""
     prior = problem.prior
 
     def mixed(delta: float) -> Integers:
-        return settled(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
+        return settle(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
 
     weights = least_mixing(mixed, largest_ratio, exp_below(problem.alpha))
     return General(problem.labels, problem.labels, weights)
 
 
-def settled(weights: Integers, prior: Floats) -> Integers:
+def settle(weights: Integers, prior: Floats) -> Integers:
     """Move single units along rows until every margin is right within one unit."""
     shares, scale = exact_integers(prior)
     weights = weights.copy()

@@ -9,18 +9,17 @@ from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
+from pramble.solvers.problem import Problem
 from pramble.values import Floats, Integers
 
 
 def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
     """Return the labels of the outputs that were asked for, at least ``used`` of them."""
-    if isinstance(outputs, str):
-        if outputs == "same":
-            return labels
-        if outputs == "free":
-            return as_labels([f"z{j + 1}" for j in range(used)], what="outputs")
-        raise InvalidInput(f'outputs must be "same", "free", a count or labels; found {outputs!r}.')
-    if not isinstance(outputs, int | Iterable):
+    if isinstance(outputs, str) and outputs == "same":
+        return labels
+    if isinstance(outputs, str) and outputs == "free":
+        return as_labels([f"z{j + 1}" for j in range(used)], what="outputs")
+    if isinstance(outputs, str) or not isinstance(outputs, int | Iterable):
         raise InvalidInput(f'outputs must be "same", "free", a count or labels; found {outputs!r}.')
     found = as_labels(outputs, what="outputs")
     if len(found) < used:
@@ -41,18 +40,17 @@ def best_places(prior: Floats, matrix: Floats) -> Integers:
     return places
 
 
-def named_mechanism(
-    matrix: Floats, prior: Floats, alpha: float, *, labels: Labels, outputs: Any = "same"
-) -> Mechanism:
+def name_outputs(problem: Problem, matrix: Floats) -> Mechanism:
     """Round a matrix to exact weights that satisfy α, and put its columns under their labels.
 
     Columns fewer than the outputs leave the others impossible.
     """
     S, used = matrix.shape
-    names = output_labels(outputs, labels, used)
-    rounded = Mechanism.from_matrix(matrix, labels.values, used, alpha=alpha)
+    labels = problem.labels
+    names = output_labels(problem.outputs, labels, used)
+    rounded = Mechanism.from_matrix(matrix, labels.values, used, alpha=problem.alpha)
     same = len(names) == S and names == labels
-    places = best_places(prior, matrix) if same else np.arange(used)
+    places = best_places(problem.prior, matrix) if same else np.arange(used)
     weights = np.zeros((S, len(names)), dtype=np.int64)
     weights[:, places] = rounded.weights
     return General(labels, names, weights)

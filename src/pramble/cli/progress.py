@@ -1,0 +1,50 @@
+"""The one progress bar of the command line."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from pramble import values
+from pramble.cli.console import messages
+
+
+@contextmanager
+def shown_progress() -> Iterator[values.Watcher]:
+    """Yield what ``progress=`` of any verb takes: a bar on standard error, gone when all is done.
+
+    It says what is being done, the share done and the time left; nothing where standard error is no
+    terminal, nor with ``--quiet``.
+    """
+    console = messages()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    hidden = console.quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("", total=1.0, left="")
+
+        def show(told: values.Progress) -> None:
+            left = time_left(told.seconds_left)
+            bar.update(task, description=told.what, completed=told.share, left=left)
+
+        yield show
+
+
+def time_left(seconds: float) -> str:
+    """Return a time as people say it.
+
+    >>> time_left(7.2), time_left(95), time_left(7300), time_left(float("inf"))
+    ('8 s left', '2 min left', '2.0 h left', '')
+    """
+    if seconds == float("inf"):
+        return ""
+    if seconds < 90:
+        return f"{math.ceil(seconds)} s left"
+    return (
+        f"{math.ceil(seconds / 60)} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
+    )

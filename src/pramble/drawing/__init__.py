@@ -1,1 +1,0 @@
-"""One look for every figure and page: style, images, and the shell of a self-contained page."""

@@ -1,0 +1,1 @@
+"""The figures of the studies, drawn from what the studies found."""

@@ -1,0 +1,1 @@
+"""What randomisation leaves of the risk."""

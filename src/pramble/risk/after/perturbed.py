@@ -1,0 +1,85 @@
+r"""Risk that remains after randomisation, exactly under the Poisson model.
+
+An intruder links each record that is unique in the release to the population members whose true
+keys are the released ones. M is the plan's matrix over the cells: the product over the columns.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pramble.data.crosstab import Crosstab
+from pramble.risk.after.alone import expected_alone
+from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
+from pramble.risk.models.base import CellMeans, Operators
+from pramble.risk.records import by_record, record_array
+from pramble.values import Floats, value
+
+
+@value(eq=False)
+class RiskAfter:
+    r"""The risk left once a plan has been applied.
+
+    For a record whose keys are cell j, were it to be unique on j in the release,
+
+    .. math::
+        \tilde r_{1j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} e^{-v_j}, \qquad
+        \tilde r_{2j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} \frac{1-e^{-v_j}}{v_j}, \qquad
+        v_j = \lambda_j(1-\pi M_{jj}), \quad \tilde\lambda_j = \sum_k \lambda_k M_{kj}.
+
+    τ̃1 and τ̃2 are, given the file, the expected numbers of released uniques that stand on their own
+    cell and are unique in the population, and of right matches:
+
+    .. math:: \tilde\tau_2 = \sum_j f_j M_{jj}(1-M_{jj})^{f_j-1}
+        \prod_{k\ne j}(1-M_{kj})^{f_k}\; E(1/F_j \mid f_j),
+
+    and likewise τ̃1 with :math:`P(F_j = 1 \mid f_j)`. With no randomisation they are τ1 and τ2.
+
+    Attributes
+    ----------
+    tau1, tau2 : float
+        Expected over the randomisation.
+    records : (n,) record array
+        ``r1``, ``r2`` and ``posterior``, the intruder's P(X = j | Z = j), for each row of the file.
+    """
+
+    tau1: float
+    tau2: float
+    records: Any
+
+    @property
+    def worst(self) -> float:
+        """The largest r̃2 of any record."""
+        return float(self.records["r2"].max())
+
+    def share_above(self, level: float) -> float:
+        """Return the share of records whose r̃2 is above a level."""
+        return float((self.records["r2"] > level).mean())
+
+
+def risk_after(
+    table: Crosstab, fit: CellMeans, *, fraction: Floats, operators: Operators
+) -> RiskAfter:
+    """Return the risk left when the keys move by the given operators.
+
+    ``fraction`` is the sampling fraction of each class.
+    """
+    stay = np.ones(len(table.cells))
+    for axis, operator in operators.items():
+        stay *= operator.diagonal[table.cells[:, axis]]
+    means = fit.means(table.cells)
+    released = fit.released_means(table.cells, operators)
+    posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
+    rest = means * (1 / fraction - stay)
+    alone = expected_alone(table, operators, stay=stay)
+    unsampled = means * (1 / fraction - 1)
+    per_class = {
+        "r1": posterior * np.exp(-rest),
+        "r2": posterior * mean_exponential(rest),
+        "posterior": posterior,
+    }
+    return RiskAfter(
+        float(alone @ uniqueness_risk(unsampled, table.counts)),
+        float(alone @ match_risk(unsampled, table.counts)),
+        record_array(by_record(table, per_class)),
+    )

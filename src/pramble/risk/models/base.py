@@ -1,0 +1,115 @@
+r"""What a model of the population is: it is fitted to a sample and gives the mean of every cell."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.data.crosstab import Crosstab
+from pramble.mechanisms.operators.base import Operator
+from pramble.risk.models.convergence import Chains
+from pramble.risk.models.criteria import FitCriteria
+from pramble.risk.models.structural_zeros import Forbidden
+from pramble.values import Clock, Floats, value
+
+Codes = NDArray[np.integer]
+"""(K, d): the codes of cells, one column per key."""
+Margin = tuple[int, ...]
+"""The keys of a margin, by their place."""
+Operators = Mapping[int, Operator]
+"""How the levels of each randomised key move among each other, by its place."""
+
+
+class CellMeans(ABC):
+    r"""Fitted sample means :math:`\mu = \pi\lambda` of every cell."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> tuple[Margin, ...]:
+        """The observed margins that the means reproduce."""
+
+    @abstractmethod
+    def means(self, cells: Codes) -> Floats:
+        """Return the fitted mean of each cell."""
+
+    @abstractmethod
+    def released_means(self, cells: Codes, operators: Operators) -> Floats:
+        r"""Return the mean released counts :math:`\tilde\mu_j = \sum_k \mu_k M_{kj}`."""
+
+    def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:  # noqa: ARG002
+        """Return the criteria of fit; None where there are none, or too many cells to scan."""
+        return None
+
+
+@value(eq=False)
+class Sample:
+    """What a model is fitted to.
+
+    Attributes
+    ----------
+    table : Crosstab
+        The counts, with the class of each record.
+    population_size : float
+        N.
+    rules : tuple of Forbidden
+        Structural zeros.
+    rng : numpy.random.Generator or None
+        For models that are sampled.
+    clock : Clock
+        Told how far the fit has come.
+    """
+
+    table: Crosstab
+    population_size: float
+    rules: Sequence[Forbidden] = ()
+    rng: np.random.Generator | None = None
+    clock: Clock = Clock(None)
+
+    @property
+    def fraction(self) -> float:
+        """The share of the population that was sampled."""
+        return self.table.n / self.population_size
+
+
+@value(eq=False)
+class FittedModel:
+    """What a model gave.
+
+    Attributes
+    ----------
+    means : CellMeans or None
+        None where nothing was fitted.
+    reason : str
+        Why this fit was taken.
+    chains : Chains or None
+        How its chains mixed, if it was sampled.
+    unique_risks : pair of arrays or None
+        r1 and r2 of the sample uniques, where the model has better ones than its means give.
+    """
+
+    means: CellMeans | None
+    reason: str = "as asked"
+    chains: Chains | None = None
+    unique_risks: tuple[Floats, Floats] | None = None
+
+
+class RiskModel(ABC):
+    """A model of the population; ``registry.MODELS`` lists those that have a name.
+
+    Attributes
+    ----------
+    name, summary : str
+        What it is called, and what it is, in a few words for help pages.
+    needs_population : bool
+        Whether it must know how many people the file was sampled from.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    needs_population: ClassVar[bool] = True
+
+    @abstractmethod
+    def fit(self, sample: Sample) -> FittedModel:
+        """Return the model fitted to a sample."""

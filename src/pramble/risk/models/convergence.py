@@ -1,0 +1,105 @@
+"""Whether several chains agree: split R-hat and effective sample size."""
+
+import numpy as np
+
+from pramble.values import Floats, value
+
+AGREEMENT = 1.1
+"""Chains whose R-hat is below this agree."""
+
+
+@value(eq=False)
+class Chains:
+    """How the chains of a sampled model mixed, and the intervals they give.
+
+    Attributes
+    ----------
+    tau1_interval, tau2_interval : tuple of float
+        Central 95 % credible intervals of the population's own τ1 and τ2.
+    r_hat : float
+        The larger split R-hat of τ1 and τ2; near 1 when the chains agree.
+    effective_size : float
+        The smaller effective number of draws.
+    draws : (chains, draws, 2) array
+        τ1 and τ2, draw by draw.
+    """
+
+    tau1_interval: tuple[float, float]
+    tau2_interval: tuple[float, float]
+    r_hat: float
+    effective_size: float
+    draws: Floats
+
+    @property
+    def verdict(self) -> str:
+        """Whether the chains agree, in words."""
+        word = "agree" if self.r_hat < AGREEMENT else "disagree: run longer"
+        return f"R-hat {self.r_hat:.3f}, the chains {word}"
+
+
+def chains_of(expected: Floats, predicted: Floats) -> Chains:
+    """Return how chains mixed, from τ1 and τ2 of every draw: two (chains, draws, 2) arrays.
+
+    ``expected`` holds them given the parameters, ``predicted`` those of a population drawn.
+    """
+    low, high = np.quantile(predicted, [0.025, 0.975], axis=(0, 1)).tolist()
+    traces = [expected[:, :, measure] for measure in (0, 1)]
+    return Chains(
+        (low[0], high[0]),
+        (low[1], high[1]),
+        max(map(split_r_hat, traces)),
+        min(map(effective_size, traces)),
+        expected,
+    )
+
+
+def split_r_hat(chains: Floats) -> float:
+    r"""Return the split R-hat of a (chains, draws) array (Gelman and others, BDA3, section 11.4).
+
+    .. math:: \hat R = \sqrt{\frac{(l-1)/l\; W + B/l}{W}}
+
+    with W the mean variance within half-chains of length l and B/l the variance of their means.
+
+    >>> split_r_hat(np.tile(np.array([0.0, 1.0]), (2, 20))) < 1.01
+    True
+    >>> split_r_hat(np.array([[0.0, 1.0] * 20, [5.0, 6.0] * 20])) > 2
+    True
+    """
+    halves = _halves(chains)
+    within = float(halves.var(axis=1, ddof=1).mean())
+    between = float(halves.mean(axis=1).var(ddof=1))
+    if within == 0:
+        return 1.0 if between == 0 else float("inf")
+    length = halves.shape[1]
+    return float(np.sqrt((length - 1) / length + between / within))
+
+
+def effective_size(chains: Floats) -> float:
+    """Return the effective number of draws, by Geyer's initial positive sequence.
+
+    >>> draws = np.random.default_rng(1).normal(size=(4, 500))
+    >>> round(effective_size(draws), -2)
+    2000.0
+    """
+    halves = _halves(chains)
+    count, length = halves.shape
+    within = float(halves.var(axis=1, ddof=1).mean())
+    total = within * (length - 1) / length + float(halves.mean(axis=1).var(ddof=1))
+    if total == 0:
+        return float(count * length)
+    centred = halves - halves.mean(axis=1, keepdims=True)
+    covariance = np.array(
+        [(centred[:, : length - lag] * centred[:, lag:]).sum() for lag in range(length)]
+    ) / (count * length)
+    correlation = 1 - (within - covariance * length / (length - 1)) / total
+    correlation[0] = 1.0
+    pairs = correlation[: length // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    kept = np.minimum.accumulate(pairs[: negative[0]] if negative.size else pairs)
+    time = max(2 * float(kept.sum()) - 1, 1 / np.log10(count * length))
+    return float(count * length / time)
+
+
+def _halves(chains: Floats) -> Floats:
+    half = chains.shape[1] // 2
+    return np.concatenate([chains[:, :half], chains[:, -half:]])

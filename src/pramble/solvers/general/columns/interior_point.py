@@ -1,0 +1,95 @@
+r"""The A-optimal mixture of given columns, by a primal-dual interior-point method.
+
+The convex :math:`f(\theta)` of :mod:`~pramble.solvers.general.variance` is minimised subject to
+:math:`\sum_j \theta_j s_j = 1` and θ ≥ 0, and, if asked, to
+:math:`\sum_j \theta_j \mu_j \ge \text{floor}`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pramble.solvers.general.variance import Variance
+from pramble.values import Floats
+
+MOST_ROUNDS = 80
+TO_THE_WALL = 0.98
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """θ, the prices λ of the equations, the variance f, and the gradient matrix in S dimensions."""
+
+    theta: Floats
+    prices: Floats
+    variance: float
+    gradient: Floats
+
+
+def optimal_mixture(
+    patterns: Floats,
+    variance: Variance,
+    *,
+    tolerance: float,
+    gains: Floats | None = None,
+    floor: float = 0.0,
+) -> Optimum:
+    r"""Minimise f over mixtures of the patterns (rows), to a relative tolerance.
+
+    Every round solves the Newton equations of :math:`\nabla f - E\lambda = z`,
+    :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. With ``gains`` the
+    equations have one more row, their sum, and a column for what exceeds the ``floor``.
+    """
+    scores = variance.scores(patterns)
+    equations, right = patterns, np.ones(patterns.shape[1])
+    if gains is not None:
+        equations = np.vstack([patterns, np.zeros(patterns.shape[1])])
+        last = np.append(gains / floor, -1.0)
+        equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
+        scores = np.vstack([scores, np.zeros(scores.shape[1])])
+    theta, prices, value, middle = _interior_point(
+        scores, equations, right, variance, tolerance=tolerance
+    )
+    count = len(patterns)
+    return Optimum(theta[:count], prices[: patterns.shape[1]], value, variance.gradient(middle))
+
+
+def _interior_point(
+    scores: Floats, equations: Floats, right: Floats, variance: Variance, *, tolerance: float
+) -> tuple[Floats, Floats, float, Floats]:
+    """Return θ, λ, f and the gradient matrix at the optimum."""
+    N, rows = equations.shape
+    theta = np.full(N, 1 / equations[:, 0].mean() / N)
+    value, inverse, middle = variance.at(scores, theta)
+    slack = np.full(N, value / theta.sum())
+    prices = np.full(rows, -value / rows)
+    for _ in range(MOST_ROUNDS):
+        side = scores @ middle
+        slope = -np.einsum("ij,ij->i", side, scores)
+        gap = float(theta @ slack)
+        off = right - equations.T @ theta
+        if gap <= tolerance * value and np.abs(off).max() < 1e-11:
+            break
+        target = 0.1 * gap / N
+        hessian = 2 * (scores @ inverse @ scores.T) * (side @ scores.T)
+        hessian[np.diag_indices(N)] += slack / theta
+        pull = target / theta - (slope - equations @ prices)
+        solved = np.linalg.solve(hessian, np.column_stack([pull, equations]))
+        schur = equations.T @ solved[:, 1:]
+        step_prices = np.linalg.solve(schur, off - equations.T @ solved[:, 0])
+        step = solved[:, 0] + solved[:, 1:] @ step_prices
+        step_slack = (target - slack * step) / theta - slack
+        length, length_slack = _reach(theta, step), _reach(slack, step_slack)
+        theta = theta + length * step
+        slack = slack + length_slack * step_slack
+        prices = prices + length_slack * step_prices
+        value, inverse, middle = variance.at(scores, theta)
+    return theta, -prices, value, middle
+
+
+def _reach(point: Floats, step: Floats) -> float:
+    """Return how far a step may go before something turns negative, at most 1."""
+    falling = step < 0
+    if not falling.any():
+        return 1.0
+    return min(1.0, float(TO_THE_WALL * (point[falling] / -step[falling]).min()))

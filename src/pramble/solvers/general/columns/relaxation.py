@@ -1,0 +1,173 @@
+"""The relaxed estimation problem: any number of outputs, convex, by column generation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pramble.solvers.general.circulants import random_circulants
+from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
+from pramble.solvers.general.columns.variance_bounds import (
+    MOST_ENUMERATED,
+    enumerated_violations,
+    sharp_bound,
+    spread_bound,
+    violations,
+)
+from pramble.solvers.general.patterns import (
+    Gain,
+    Sets,
+    all_sets,
+    matrix_of,
+    patterns_of,
+    polish,
+    sets_numbered,
+)
+from pramble.solvers.general.variance import Variance
+from pramble.solvers.watch import Watch
+from pramble.values import Floats
+
+GAP = 5e-4
+MOST_ROUNDS = 40
+BATCH = 60
+WHOLE = 8
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """High sets, weights, their variance, and a proven bound on every mechanism's variance."""
+
+    sets: Sets
+    theta: Floats
+    variance: float
+    bound: float
+    stopped: str
+
+    def matrix(self, alpha: float) -> Floats:
+        """Return the row-stochastic matrix."""
+        return matrix_of(self.sets, self.theta, alpha)
+
+
+def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch) -> Relaxed:
+    """Minimise the variance over mixtures of all sets.
+
+    Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
+    Beyond, sets are found by local search and the bound is that of :func:`spread_bound`.
+    """
+    state = _Growing(prior, alpha, workload)
+    stopped = "search"
+    try:
+        for _ in range(MOST_ROUNDS):
+            state.solve()
+            variance = state.optimum.variance
+            watch.tell("adding columns", value=variance, bound=state.bound)
+            if variance - state.bound <= GAP * variance:
+                stopped = "tolerance"
+                break
+            if watch.left() <= 0:
+                stopped = "time limit"
+                break
+            if not state.grow():
+                break
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    return _trim(state, alpha, stopped)
+
+
+class _Growing:
+    """The columns so far, the optimum over them, and the bound it proves."""
+
+    def __init__(self, prior: Floats, alpha: float, workload: Floats | None) -> None:
+        S = len(prior)
+        self.prior, self.alpha = prior, alpha
+        self.variance = Variance(prior, workload)
+        self.bound = spread_bound(prior, alpha, workload)
+        self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
+        self.solved = self.sets
+        self.optimum = self._optimum(1e-2)
+
+    def _optimum(self, tolerance: float) -> Optimum:
+        patterns = patterns_of(self.sets, np.expm1(self.alpha))
+        return optimal_mixture(patterns, self.variance, tolerance=tolerance)
+
+    def solve(self) -> None:
+        """Solve over the columns, and price every set where they are few."""
+        self.optimum, self.solved = self._optimum(GAP / 20), self.sets
+        if len(self.prior) <= MOST_ENUMERATED:
+            worth = enumerated_violations(self.optimum, self.prior, self.alpha)
+            self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
+            self.new = most_violated(worth, len(self.prior))
+        else:
+            self.new = climb(self.optimum, self.sets, self.prior, self.alpha)
+
+    def grow(self) -> bool:
+        """Take in the sets found; whether anything changed."""
+        grown = with_new(self.sets, self.optimum.theta, self.new)
+        same = grown.shape == self.sets.shape and bool((grown == self.sets).all())
+        self.sets = grown
+        return not same
+
+
+def _trim(state: _Growing, alpha: float, stopped: str) -> Relaxed:
+    found = state.optimum
+    used = found.theta > 1e-6 * found.theta.max()
+    theta = polish(state.solved[used], found.theta[used], Gain(alpha))
+    return Relaxed(state.solved[used], theta, found.variance, state.bound, stopped)
+
+
+def first_sets(prior: Floats) -> Sets:
+    """Return single categories, all but one, and turns of random blocks."""
+    S = len(prior)
+    rng = np.random.default_rng(S)
+    single = np.eye(S, dtype=np.bool_)
+    turns = np.vstack(list(random_circulants(S, max(4, 120 // S), rng)))
+    return np.unique(np.vstack([single, ~single, turns]), axis=0)
+
+
+def most_violated(worth: Floats, size: int) -> Sets:
+    """Return the sets with the largest violation."""
+    count = min(BATCH, len(worth))
+    top = np.argpartition(-worth, count - 1)[:count]
+    top = top[worth[top] > 0]
+    return sets_numbered(top, size)
+
+
+def with_new(sets: Sets, theta: Floats, new: Sets) -> Sets:
+    """Return the columns in use and the new ones, each once; others while there is room."""
+    S = sets.shape[1]
+    order = np.argsort(-theta)
+    used = order[theta[order] > 1e-6 * theta.max()]
+    spare = order[theta[order] <= 1e-6 * theta.max()]
+    room = max(S * (S + 1) // 2 + 2 * BATCH - len(used) - len(new), 0)
+    return np.unique(np.vstack([sets[used], new, sets[spare[:room]]]), axis=0)
+
+
+def climb(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:
+    """Return local maxima of the violation, from the columns in use and from random sets."""
+    a1 = float(np.expm1(alpha))
+    rng = np.random.default_rng(len(sets))
+    S = len(prior)
+    starts = sets[np.argsort(-optimum.theta)[:BATCH]]
+    current = np.vstack([starts, rng.random((BATCH, S)) < 1 / (2 + a1)])
+    for _ in range(4 * S):
+        worth = flip_values(optimum, current, prior, a1)
+        best = worth.argmax(axis=1)
+        rows = np.arange(len(current))
+        now = violations(patterns_of(current, a1), optimum, prior)
+        better = worth[rows, best] > now + 1e-12 * optimum.variance
+        if not better.any():
+            break
+        current[rows[better], best[better]] ^= True
+    worth = violations(patterns_of(current, a1), optimum, prior)
+    return np.unique(current[worth > 0], axis=0)
+
+
+def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:
+    """Return the violation after flipping each category of each set."""
+    patterns = patterns_of(sets, a1)
+    step = np.where(sets, -a1, a1)
+    image = patterns @ optimum.gradient
+    squares = (image * patterns).sum(axis=1)[:, None]
+    squares = squares + 2 * step * image + step**2 * np.diagonal(optimum.gradient)
+    masses = (patterns @ prior)[:, None] + step * prior
+    costs = (patterns @ optimum.prices)[:, None] + step * optimum.prices
+    return np.asarray(squares / masses - costs)

@@ -1,0 +1,1 @@
+"""Square matrices: local search, block designs, and transport to the released values."""

@@ -1,0 +1,1 @@
+"""The paper's family: uniform rows, their feasible set, and its proven optimum."""

@@ -1,0 +1,233 @@
+"""The paper's problem: the most informative matrix with uniform off-diagonal rows, proven."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import PrivacyError
+from pramble.information.measures import mutual_information
+from pramble.limits import LARGEST_UNIFORM_ALPHA
+from pramble.mechanisms.base import TOTAL
+from pramble.mechanisms.exponential import exp_below
+from pramble.mechanisms.uniform import UniformRows, keep_probabilities
+from pramble.solvers.problem import Problem
+from pramble.solvers.result import Design, Level
+from pramble.solvers.uniform.bound import SAFETY
+from pramble.solvers.uniform.invariant import solve_invariant
+from pramble.solvers.uniform.model import HIGH, LOW, TOP, Kind, kind_of
+from pramble.solvers.uniform.names import level_name
+from pramble.solvers.uniform.polytope import Corner, corners
+from pramble.solvers.uniform.rounding import round_assignment
+from pramble.solvers.uniform.search import Found, Search, roots
+from pramble.solvers.watch import Watch
+from pramble.values import Floats
+
+KEYWORDS = frozenset({"invariant", "keep_at_least", "symmetric"})
+
+FINEST = 1e-9
+"""The search does not go below this relative tolerance: float margins would drown it."""
+
+TIE = 1e-12
+"""Relative difference below which two assignments count as equally good."""
+
+CLOSE = 1e-9
+"""Relative difference after rounding below which the assignment that was preferred stays."""
+
+LIKELY = 3
+
+
+def solve(problem: Problem) -> Design:
+    """Return the proven optimum over uniform rows."""
+    if problem.invariant:
+        return with_cost(solve_invariant(problem), solve(replace(problem, invariant=False)))
+    watch = problem.watch()
+    search = Search(search_tolerance(problem))
+    stopped = run(search, problem, vertex_kinds(problem), watch)
+    found, mechanism = best_rounded(search, problem)
+    value = mutual_information(problem.prior, mechanism)
+    ceiling = problem.ceiling * (1 + SAFETY)
+    bound = ceiling if problem.alpha > LARGEST_UNIFORM_ALPHA else min(search.bound, ceiling)
+    return problem.answer(
+        mechanism,
+        value=value,
+        bound=max(bound, value),
+        stopped=stopped,
+        notes=tuple(notes(problem, search, value)),
+        details={
+            "levels": levels_of(problem, found),
+            "nodes": search.nodes,
+            "unrounded": found.value,
+            "seconds": watch.clock.seconds(),
+        },
+    )
+
+
+def search_tolerance(problem: Problem) -> float:
+    """Return the share of the tolerance that the search may use; rounding needs the rest."""
+    coarse = 2 * problem.size**2 / (TOTAL * math.expm1(min(problem.alpha, LARGEST_UNIFORM_ALPHA)))
+    share = 2 if coarse < problem.tolerance / 4 else 10
+    return max(problem.tolerance / share, FINEST)
+
+
+def vertex_kinds(problem: Problem) -> list[Kind]:
+    """Return the kinds of vertices of the feasible set; refuse an impossible floor."""
+    S, a = problem.size, working_exp(problem)
+    floor = None if problem.keep_at_least is None else Fraction(problem.keep_at_least)
+    most = a / (S - 1 + a)
+    if floor is not None and floor > most:
+        raise PrivacyError(
+            f"At alpha = {problem.alpha:g} at most one of {S} categories can be kept with more "
+            f"than {float(most):.6g}; keep_at_least = {problem.keep_at_least!r} asks it of all."
+        )
+    if problem.symmetric:
+        least = 1 / (a * (S - 1) + 1)
+        ends = {most, least if floor is None else max(least, floor)}
+        return [kind_of(Corner(q, q, q, q), S) for q in ends]
+    points = [c for c in corners(S, a, floor) if not (S == 2 and c.bottom == 0)]
+    inside = {q for c in points if is_two_level(c) for q in (c.high, c.low)}
+    return [kind_of(c, S) for c in points if not set(c) <= inside or len(set(c)) > 1]
+
+
+def is_two_level(corner: Corner) -> bool:
+    """Whether any set of categories may be at the high level and the others at the low one."""
+    return corner.top == corner.high != corner.low == corner.bottom
+
+
+def working_exp(problem: Problem) -> Fraction:
+    """Return the rational just below e^α that the search works with."""
+    return exp_below(min(problem.alpha, LARGEST_UNIFORM_ALPHA))
+
+
+def run(search: Search, problem: Problem, kinds: list[Kind], watch: Watch) -> str:
+    """Search until the tolerance, the time limit or an interruption; say which."""
+    try:
+        nodes = list(roots(problem.prior, kinds))
+        for node in nodes:
+            for choice in starts(node.model.rest, node.model.kind, top_left=node.model.top_left):
+                search.offer(node.model, choice)
+        for node in nodes:
+            search.add(node, 0.0)
+        while search.heap:
+            if watch.left() < 0:
+                return "time limit"
+            search.step()
+            watch.tell("assigning keep probabilities", value=search.value, bound=search.bound)
+    except KeyboardInterrupt:
+        if not search.found:
+            raise
+        search.settled = np.inf
+        return "interrupted"
+    return "tolerance"
+
+
+def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.int64]]:
+    """Yield a few assignments that often win: all alike, or a likely category at the top."""
+    levels = [HIGH, LOW] if kind.free else [HIGH]
+    for level in levels:
+        alike = np.full(len(rest), level)
+        yield alike
+        if top_left:
+            for x in np.argsort(-rest)[:LIKELY]:
+                yield np.where(np.arange(len(rest)) == x, TOP, alike)
+
+
+def with_cost(invariant: Design, free: Design) -> Design:
+    """Return the invariant design with what its invariance costs in information."""
+    cost = max(free.bound - invariant.value, 0.0)
+    note = (
+        f"Invariance costs at most {cost:.6g} nats: {invariant.value:.6g} of the {free.bound:.6g} "
+        "that uniform rows may carry at most."
+    )
+    details = {"information_without_invariance": free.bound, "invariance_cost": cost}
+    return replace(
+        invariant, notes=(note, *invariant.notes), details={**invariant.details, **details}
+    )
+
+
+def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
+    """Return the assignment that is best after rounding, and its mechanism.
+
+    Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
+    the one with the fewest levels is taken (categories that never occur may be at any level), and
+    among those the one that keeps most values: with two categories "all v_−α" carries as much as
+    "all v_α", but reads inverted.
+    """
+    best: tuple[float, Found, UniformRows] | None = None
+    for found in sorted(search.found.values(), key=lambda one: rank(one, search.value)):
+        if best is not None and found.value <= best[0] * (1 + TIE):
+            continue
+        pairs = [(mutual_information(problem.prior, m), m) for m in roundings(problem, found)]
+        value, mechanism = max(pairs, key=lambda pair: pair[0])
+        if best is None or value > best[0] * (1 + CLOSE):
+            best = value, found, mechanism
+    assert best is not None
+    return best[1], best[2]
+
+
+def rank(found: Found, best: float) -> tuple[bool, int, float, float]:
+    """Return what orders assignments: the best, then simple ones, then those that keep most."""
+    model, keep = found.model, found.model.kind.keep
+    used = {*np.unique(found.choice).tolist(), model.star}
+    kept = (1 - model.mass) * keep[model.star] + float((model.rest * keep[found.choice]).sum())
+    return found.value < best * (1 - TIE), len(used), -kept, -found.value
+
+
+def roundings(problem: Problem, found: Found) -> Iterator[UniformRows]:
+    """Yield private mechanisms close to an assignment."""
+    levels = all_levels(problem, found)
+    corner = found.model.kind.corner
+    floor = None if problem.keep_at_least is None else Fraction(problem.keep_at_least)
+    none = True
+    for off in round_assignment(corner, levels, alpha=problem.alpha, keep_at_least=floor):
+        none = False
+        yield UniformRows(problem.labels, off)
+    if none:
+        q = np.array([float(q) for q in corner])[levels]
+        mechanism = keep_probabilities(q, problem.labels.values, alpha=problem.alpha)
+        if floor is not None and (mechanism.keep < floor * TOTAL).any():
+            raise PrivacyError(
+                f"keep_at_least = {problem.keep_at_least!r} leaves no weights over 2**53 at "
+                f"alpha = {problem.alpha:g}; lower it a little."
+            )
+        yield mechanism
+
+
+def all_levels(problem: Problem, found: Found) -> NDArray[np.int64]:
+    """Return the level of every category, the likeliest one included."""
+    star = int(problem.prior.argmax())
+    return np.insert(found.choice, star, found.model.star)
+
+
+def levels_of(problem: Problem, found: Found) -> tuple[Level, ...]:
+    """Return the distinct keep probabilities, largest first, in the paper's words."""
+    levels, corner = all_levels(problem, found), found.model.kind.corner
+    a = working_exp(problem)
+    exact = np.array([sorted(set(corner), reverse=True).index(q) for q in corner])[levels]
+    named = []
+    for rank, q in enumerate(sorted(set(corner), reverse=True)):
+        positions = np.flatnonzero(exact == rank)
+        if positions.size:
+            name = level_name(q, corner, size=problem.size, a=a)
+            named.append(Level(name, float(q), positions))
+    return tuple(named)
+
+
+def notes(problem: Problem, search: Search, value: float) -> Iterator[str]:
+    """Yield what the reader should know."""
+    if problem.alpha > LARGEST_UNIFORM_ALPHA:
+        yield (
+            f"alpha = {problem.alpha:g} asks for next to no privacy: weights over 2**53 end at "
+            "alpha = 36.7, and the bound is H(X)."
+        )
+    lost = 1 - value / search.value if search.value > 0 else 0.0
+    if lost > problem.tolerance / 2:
+        yield (
+            f"Weights over 2**53 are coarse for {problem.size} categories: rounding to the private "
+            f"side cost a share {lost:.1e} of the information."
+        )
+    if value == 0:
+        yield "The prior has no entropy: nothing can be learnt, whatever is released."

@@ -1,0 +1,39 @@
+"""When a search stops, and whom it tells."""
+
+from __future__ import annotations
+
+import math
+
+from pramble.values import Clock, Watcher
+
+
+class Watch:
+    """The tolerance and the time of a search, and who hears how far it has come."""
+
+    def __init__(
+        self, tolerance: float, time_limit: float | None = None, progress: Watcher | None = None
+    ) -> None:
+        self.tolerance = tolerance
+        self.time_limit = math.inf if time_limit is None else time_limit
+        self.clock = Clock(progress)
+
+    def inner(self, tolerance: float, *, seconds: float = math.inf, quiet: bool = False) -> Watch:
+        """Return the watch of a part of the search, which may take so many seconds at most."""
+        part = Watch(tolerance, min(self.time_limit, self.clock.seconds() + seconds))
+        part.clock = self.clock.part(0.0, 1.0)
+        part.clock.watcher = None if quiet else self.clock.watcher
+        return part
+
+    def left(self) -> float:
+        """Return the seconds left."""
+        return self.time_limit - self.clock.seconds()
+
+    def closed(self, value: float, bound: float) -> bool:
+        """Whether a value is so near to its bound, from either side, as the tolerance asks."""
+        return abs(bound - value) <= self.tolerance * value
+
+    def tell(self, what: str, *, value: float, bound: float) -> None:
+        """Tell a value and a bound; the share done is the ratio of the two."""
+        least, most = sorted((value, bound))
+        share = least / most if 0 < most < math.inf else 0.0
+        self.clock.tell(what, share, value=value, bound=bound)

@@ -1,1 +1,0 @@
-"""How the results of the studies are drawn: one file per study."""
