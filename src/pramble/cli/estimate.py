@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,12 +73,14 @@ def estimate(
       pramble estimate out --by sex --mean income --plot income.png
     """
     import pramble
+    from pramble.data.open import open_records
 
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
+    opened = pramble.open_release(release)
     answer = pramble.estimate(
-        pramble.open_release(release),
-        by=[name.strip() for name in by.split(",")],
+        opened,
+        by=names_among(by, open_records(opened.data).names),
         query=query or None,
         mean=mean,
         total=total,
@@ -102,6 +105,15 @@ def estimate(
 
         save_estimate_plot(answer, plot)
         messages().print(f"Wrote {plot}.")
+
+
+def names_among(given: str, known: Sequence[str]) -> list[str]:
+    """Return the columns that ``a,b,c`` names; blanks count only where a column has them.
+
+    >>> names_among("sex, region, age", ["sex", " region", "age"])
+    ['sex', ' region', 'age']
+    """
+    return [name if name in known else name.strip() for name in given.split(",")]
 
 
 def document_of(answer: "Estimate") -> dict[str, Any]:

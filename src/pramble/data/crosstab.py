@@ -103,7 +103,7 @@ def crosstab(
         Declared categories; a value that is none of them is refused. Other columns have the values
         that occur.
     weights : str or array, optional
-        A column of weights, or one for each record.
+        A column of weights, or one for each record; none is negative.
     measure : str, optional
         A numeric column to sum.
     powers : sequence of pairs
@@ -122,7 +122,6 @@ def crosstab(
         powers=tuple(powers),
         keep_rows=keep_rows,
     )
-    records.refuse_missing(job.columns)
     if job.can_be_pushed_down:
         return job.grouped()
     scan(records, [job], watch=watch)
@@ -154,6 +153,7 @@ class Tabulation:
         self.records, self.names, self.powers = records, names, powers
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
+        records.refuse_missing(self.columns)
         self.weights, self.measure, self.keep_rows = weights, measure, keep_rows
         self.encoders = {
             name: Encoder(labels[name], name, from_text=not records.typed)
@@ -173,7 +173,10 @@ class Tabulation:
     def can_be_pushed_down(self) -> bool:
         """Whether the engine that holds the records can group them."""
         plain = isinstance(self.records, LazyRecords) and not self.records.reading.recode
-        return plain and not self.keep_rows and not isinstance(self.weights, np.ndarray)
+        if not plain or self.keep_rows or isinstance(self.weights, np.ndarray):
+            return False
+        numbers = [name for name in (self.weights, self.measure) if name is not None]
+        return all(is_number(self.records.schema.field(name).type) for name in numbers)
 
     def add(
         self, batch: Any, times: Floats | None = None, sums: list[Floats] | None = None
@@ -205,6 +208,10 @@ class Tabulation:
         if not self.powers:
             return []
         w, y = (self._numbers(what, batch, rows) for what in (self.weights, self.measure))
+        negative = np.flatnonzero(w < 0)
+        if negative.size:
+            row = rows.start + int(negative[0])
+            raise InvalidData(f"Weights must not be negative; that of row {row} is.")
         return [w**a * y**b for a, b in self.powers]
 
     def _numbers(self, what: str | Floats | None, batch: Any, rows: range) -> Floats:
@@ -213,6 +220,8 @@ class Tabulation:
         if isinstance(what, str):
             decimal = self.records.reading.decimal
             return as_numbers(batch[what], what, rows=rows, decimal=decimal)
+        if len(what) < rows.stop:
+            raise wrong_length(what)
         return what[rows.start : rows.stop]
 
     def grouped(self) -> Crosstab:
@@ -228,16 +237,29 @@ class Tabulation:
             unused(f"sum {i}", self.names): product(w, a, y, b)
             for i, (a, b) in enumerate(self.powers)
         }
+        sound = unused("sound", self.names)
+        if terms:
+            fine = w.is_finite() & (w >= 0) & y.is_finite()
+            terms[sound] = nw.when(fine).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
         frame = records.frame.with_columns(**terms) if terms else records.frame
         sums = [nw.col(name).sum().alias(name) for name in terms]
         groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums)
         for batch in records.collect(groups).to_batches():
-            given = [as_numbers(batch[name], name) for name in terms]
-            self.add(batch, times=as_numbers(batch[count], count), sums=given)
+            times = as_numbers(batch[count], count)
+            if terms and (as_numbers(batch[sound], sound) < times).any():
+                names = [repr(name) for name in (self.weights, self.measure) if name is not None]
+                raise InvalidData(
+                    f"Column {' and '.join(names)} must hold finite numbers, and weights must not "
+                    "be negative; some row breaks this."
+                )
+            given = [as_numbers(batch[name], name) for name in terms if name != sound]
+            self.add(batch, times=times, sums=given)
         return self.result()
 
     def result(self) -> Crosstab:
         """Return the counts of all batches together."""
+        if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
+            raise wrong_length(self.weights)
         none = np.zeros((0, len(self.names)), np.int64)
         parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
         cells = np.concatenate([part.cells for part in parts])
@@ -307,6 +329,18 @@ def product(w: Any, a: int, y: Any, b: int) -> Any:
     for one in factors[1:]:
         answer = answer * one
     return answer
+
+
+def wrong_length(weights: Floats) -> InvalidData:
+    """Return the error for weights that are not one per record."""
+    return InvalidData(f"Weights must be one number per row; {len(weights):,} were given.")
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type holds numbers."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def unused(name: str, names: Sequence[str]) -> str:

@@ -1,45 +1,41 @@
 """Estimates of every cell of a table."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from pramble.estimation.fit import Fit, fit
+from pramble.estimation.fit.fit import FittedTable, fit
+from pramble.estimation.layout import Layout
+from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate
 from pramble.estimation.settings import Settings
-from pramble.estimation.source import Source
-from pramble.estimation.spread import Spread, right_inverses
-from pramble.estimation.tables import Layout
-from pramble.values import Floats
+from pramble.estimation.tabulate import Tabulated
+from pramble.values import Floats, value
 
 
-def cell_estimate(source: Source, settings: Settings) -> Estimate:
+def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     """Return the estimate of every cell of a table."""
-    layout = source.layout
-    fitted = fit(layout.axes, source.counts, method=settings.method)
-    spread = spread_of(source, fitted, settings=settings)
-    lower, upper = spread.intervals(
-        spread.invert(source.counts / source.counts.sum()), level=settings.level
-    )
+    layout, counts = tabulated.layout, tabulated.counts
+    fitted = fit(layout.axes, counts, method=settings.method)
+    moments = moments_of(tabulated, fitted, settings=settings)
+    lower, upper = moments.intervals(moments.invert(counts / counts.sum()), level=settings.level)
     return Estimate(
         cells=layout.labels(),
         probabilities=layout.flatten(fitted.p),
-        standard_errors=np.sqrt(layout.flatten(spread.variances())),
+        standard_errors=np.sqrt(layout.flatten(moments.variances())),
         lower=layout.flatten(lower),
         upper=layout.flatten(upper),
-        n=source.n,
-        covariance_parts=CellCovariance(layout, spread),
+        n=tabulated.n,
+        covariance_parts=CellCovariance(layout, moments),
         method=settings.method,
         level=settings.level,
         covers=settings.covers,
         log_likelihood=fitted.log_likelihood,
         gap=fitted.gap,
-        misfit=misfit_of(source, fitted),
-        backend=source.backend,
+        misfit=misfit_of(tabulated, fitted),
+        backend=tabulated.backend,
     )
 
 
-def misfit_of(source: Source, fitted: Fit) -> float:
+def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
     r"""Return a bound on the p-value of :math:`2\sum_z c_z \log(\hat c_z/\hat m_z)`.
 
     The simplex is a cone around the truth, so the statistic is at most chi-square with one degree
@@ -47,33 +43,31 @@ def misfit_of(source: Source, fitted: Fit) -> float:
     """
     from scipy.special import chdtrc, xlogy
 
-    if source.squares is not None:
+    if tabulated.weighted:
         return float("nan")
-    saturated = float(xlogy(source.counts, source.counts / source.n).sum())
+    counts = tabulated.counts
+    saturated = float(xlogy(counts, counts / tabulated.n).sum())
     statistic = 2 * (saturated - fitted.log_likelihood)
-    return float(chdtrc(max(source.counts.size - 1, 1), max(statistic, 0.0)))
+    return float(chdtrc(max(counts.size - 1, 1), max(statistic, 0.0)))
 
 
-def spread_of(source: Source, fitted: Fit, *, settings: Settings) -> Spread:
+def moments_of(tabulated: Tabulated, fitted: FittedTable, *, settings: Settings) -> SecondMoments:
     """Return the second moments of a fit; without weights they come from the fitted law."""
-    axes = source.layout.axes
+    axes, squares = tabulated.layout.axes, tabulated.squared_weights
     inverses = right_inverses(axes, fitted.law if settings.method == "mle" else None)
-    if source.squares is None:
-        squares = fitted.law / source.n
-    else:
-        squares = source.squares / source.counts.sum() ** 2
-    share = settings.sampling_share(source.n)
-    return Spread(axes, inverses, fitted.p, fitted.law, squares, share)
+    share = settings.sampling_share(tabulated.n)
+    squares = fitted.law / tabulated.n if squares is None else squares
+    return SecondMoments(axes, inverses, fitted.p, fitted.law, squares, share)
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class CellCovariance:
     """The covariance of the cells of a table, in the table's order."""
 
     layout: Layout
-    spread: Spread
+    moments: SecondMoments
 
     def covariance(self) -> Floats:
         """Return the (K, K) matrix."""
         order = self.layout.order
-        return np.asarray(self.spread.covariance()[np.ix_(order, order)])
+        return np.asarray(self.moments.covariance()[np.ix_(order, order)])

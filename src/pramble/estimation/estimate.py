@@ -1,21 +1,24 @@
 """The verb of the analyst: what a release says about the original."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.cells import cell_estimate
 from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
 from pramble.estimation.result import Estimate
-from pramble.estimation.settings import Settings, checked_cover
-from pramble.estimation.source import source_of
+from pramble.estimation.settings import Settings, as_cover
+from pramble.estimation.tabulate import tabulate
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 
 
 def estimate(
     data: Any,
-    plan: Any = None,
+    plan: Plan | Mapping[Any, Mechanism] | Mechanism | None = None,
     *,
     by: Sequence[str] | str | None = None,
     counts: bool = False,
@@ -27,6 +30,7 @@ def estimate(
     query: Any = None,
     mean: str | None = None,
     total: str | None = None,
+    reading: Reading | Mapping[str, Any] | None = None,
 ) -> Estimate:
     r"""Estimate the original distribution from a release, with intervals.
 
@@ -45,12 +49,14 @@ def estimate(
     ----------
     data
         One column of released values (list, NumPy, pandas, polars or pyarrow); a vector of
-        counts in the order of ``m.outputs``, with ``counts=True``; a frame; or an opened release.
-    plan : Mechanism, or mapping from column to mechanism
-        What the data was randomised with. Columns of a frame that are not in the plan are taken as
-        they are. An opened release brings its own.
+        counts in the order of ``m.outputs``, with ``counts=True``; an opened release; or anything
+        with named columns: a path to a file of any known format, a frame (pandas, polars eager or
+        lazy, pyarrow, DuckDB, Spark), an Arrow stream, a mapping from names to columns.
+    plan : Plan, Mechanism, or mapping from column to mechanism
+        What the data was randomised with. Columns that are not in the plan are taken as they are.
+        An opened release brings its own.
     by : str or sequence of str, optional
-        Columns of the frame to cross-classify, randomised or not.
+        Columns to cross-classify, randomised or not.
     counts : bool
         Whether ``data`` holds counts.
     method : {"mle", "inverse"}
@@ -73,6 +79,8 @@ def estimate(
     mean, total : str, optional
         A numeric column of the frame that was not randomised: its mean or its total within
         each cell comes back in place of the probabilities.
+    reading : Reading or mapping, optional
+        How to read a file: separator, encoding, what means missing, recodings.
 
     Returns
     -------
@@ -109,12 +117,13 @@ def estimate(
     """
     if sum(wanted is not None for wanted in (query, mean, total)) > 1:
         raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
-    settings = Settings(check_level(level), checked_cover(covers), population_size, method)
-    numeric = mean if mean is not None else total
-    extra = [] if numeric is None else [numeric]
-    source = source_of(data, plan, by=by, counts=counts, weights=weights, extra=extra)
+    settings = Settings(check_level(level), as_cover(covers), population_size, method)
+    measure = mean if mean is not None else total
+    tabulated = tabulate(
+        data, plan, by=by, counts=counts, weights=weights, measure=measure, reading=reading
+    )
     if query is not None:
-        return query_estimate(source, settings, query=query)
-    if numeric is not None:
-        return group_estimate(source, settings, column=numeric, kind="mean" if mean else "total")
-    return cell_estimate(source, settings)
+        return query_estimate(tabulated, settings, query=query)
+    if measure is not None:
+        return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
+    return cell_estimate(tabulated, settings)

@@ -8,106 +8,114 @@ is unbiased, and its mean by the ratio :math:`R_x` to the estimated size
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from pramble.errors import InvalidInput
-from pramble.estimation.fit import fit
+from pramble.estimation.fit.fit import inverse_moments
+from pramble.estimation.moments import SecondMoments
 from pramble.estimation.result import Estimate
 from pramble.estimation.settings import Settings
-from pramble.estimation.source import Source, numbers
-from pramble.estimation.spread import Spread, right_inverses
-from pramble.estimation.tables import Layout
-from pramble.values import Floats
+from pramble.estimation.tabulate import Tabulated
+from pramble.values import Floats, value
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Weighted sums over released cells: of 1 and y, and of their squared-weight relatives."""
+@value(eq=False)
+class GroupSums:
+    """Sums over released cells, with the second moments of the unbiased inverse."""
 
-    n: float
-    size: Floats
-    total: Floats
-    squares: tuple[Floats, Floats, Floats]
+    tabulated: Tabulated
+    moments: SecondMoments
+
+    def totals(self) -> Floats:
+        """Return the estimated total of every cell."""
+        return self.moments.invert(self.tabulated.sums[1, 1])
+
+    def in_order(self, covariance: Floats, within: Floats) -> Floats:
+        """Return a covariance in the order of the table, without the part within records."""
+        order = self.tabulated.layout.order
+        diagonal = np.diag_indices_from(covariance)
+        covariance[diagonal] -= (1 - self.moments.sampling) * within.ravel()
+        return np.asarray(covariance[np.ix_(order, order)])
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Totals:
     """Estimated totals of a numeric column within true cells."""
 
-    layout: Layout
-    spread: Spread
-    sums: Sums
+    groups: GroupSums
 
     def values(self) -> Floats:
         """Return the totals."""
-        return self.spread.invert(self.sums.total)
+        return self.groups.totals()
 
     def variances(self) -> Floats:
         """Return the variance of every total."""
-        f, second = self.spread.sampling, self.sums.squares[2]
-        within = (1 - f) * self.spread.invert(second) + f * self.values() ** 2 / self.sums.n
-        return np.asarray(self.spread.squares(second) - within)
+        moments, tabulated = self.groups.moments, self.groups.tabulated
+        f, second = moments.sampling, tabulated.sums[2, 2]
+        within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
+        return np.asarray(moments.squares(second) - within)
 
     def covariance(self) -> Floats:
         """Return the covariance of all totals, in the order of the table."""
-        f, second, totals = self.spread.sampling, self.sums.squares[2], self.values().ravel()
-        answer = self.spread.sandwich(second) - f * np.outer(totals, totals) / self.sums.n
-        answer[np.diag_indices_from(answer)] -= (1 - f) * self.spread.invert(second).ravel()
-        return np.asarray(answer[np.ix_(self.layout.order, self.layout.order)])
+        moments, tabulated = self.groups.moments, self.groups.tabulated
+        second, totals = tabulated.sums[2, 2], self.values().ravel()
+        known = moments.sampling * np.outer(totals, totals) / tabulated.n
+        return self.groups.in_order(moments.sandwich(second) - known, moments.invert(second))
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Means:
     """Estimated means of a numeric column within true cells; NaN where no size is left."""
 
-    layout: Layout
-    spread: Spread
-    sums: Sums
+    groups: GroupSums
 
     def sizes(self) -> Floats:
         """Return the estimated sizes of the cells."""
-        sizes = self.spread.invert(self.sums.size)
+        sizes = self.groups.moments.invert(self.groups.tabulated.counts)
         return np.where(sizes > 0, sizes, np.nan)
 
     def values(self) -> Floats:
         """Return the means."""
-        return np.asarray(self.spread.invert(self.sums.total) / self.sizes())
+        return np.asarray(self.groups.totals() / self.sizes())
+
+    def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
+        """Return a function of the sums of w², w²y and w²y²."""
+        zero, one, two = (of(self.groups.tabulated.sums[2, b]) for b in range(3))
+        return zero, one, two
 
     def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
         """Return a second moment of the residuals y − R, from those of 1, y and y²."""
-        zero, one, two = map(of, self.sums.squares)
+        zero, one, two = self.squares(of)
         return np.asarray(two - 2 * self.values() * one + self.values() ** 2 * zero)
 
     def variances(self) -> Floats:
         """Return the variance of every mean."""
-        whole = self.residuals(self.spread.squares)
-        within = self.residuals(self.spread.invert)
-        return np.asarray((whole - (1 - self.spread.sampling) * within) / self.sizes() ** 2)
+        moments = self.groups.moments
+        whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
+        return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)
 
     def covariance(self) -> Floats:
         """Return the covariance of all means, in the order of the table."""
         R, N = self.values().ravel(), self.sizes().ravel()
-        zero, one, two = map(self.spread.sandwich, self.sums.squares)
-        answer = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
-        within = self.residuals(self.spread.invert).ravel()
-        answer[np.diag_indices_from(answer)] -= (1 - self.spread.sampling) * within
-        answer /= np.outer(N, N)
-        return np.asarray(answer[np.ix_(self.layout.order, self.layout.order)])
+        zero, one, two = self.squares(self.groups.moments.sandwich)
+        whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
+        within = self.residuals(self.groups.moments.invert).ravel()
+        return self.groups.in_order(whole / np.outer(N, N), within / N**2)
 
 
 KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
 
 
-def group_estimate(source: Source, settings: Settings, *, column: str, kind: str) -> Estimate:
-    """Return totals or means of a column within the cells of a table, with normal intervals."""
+def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
+    """Return totals or means of a measure within the cells of a table, with normal intervals."""
     from scipy.special import ndtri
 
-    layout = source.layout
-    moments = KINDS[kind](layout, inverse_spread(source, settings), sums_of(source, column))
-    values = layout.flatten(moments.values())
-    errors = np.sqrt(np.maximum(layout.flatten(moments.variances()), 0.0))
+    layout = tabulated.layout
+    share = settings.sampling_share(tabulated.n)
+    moments = inverse_moments(layout.axes, tabulated.counts, sampling=share)
+    groups = KINDS[kind](GroupSums(tabulated, moments))
+    values = layout.flatten(groups.values())
+    errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
     reach = ndtri((1 + settings.level) / 2) * errors
     return Estimate(
         cells=layout.labels(),
@@ -115,31 +123,11 @@ def group_estimate(source: Source, settings: Settings, *, column: str, kind: str
         standard_errors=errors,
         lower=values - reach,
         upper=values + reach,
-        n=source.n,
-        covariance_parts=moments,
+        n=tabulated.n,
+        covariance_parts=groups,
         method="inverse",
         level=settings.level,
         covers=settings.covers,
         quantity=kind,
-        backend=source.backend,
+        backend=tabulated.backend,
     )
-
-
-def inverse_spread(source: Source, settings: Settings) -> Spread:
-    """Return the second moments of the unbiased inverse."""
-    axes = source.layout.axes
-    fitted = fit(axes, source.counts, method="inverse")
-    squares = fitted.law / source.n
-    share = settings.sampling_share(source.n)
-    return Spread(axes, right_inverses(axes), fitted.p, fitted.law, squares, share)
-
-
-def sums_of(source: Source, column: str) -> Sums:
-    """Return the sums of a numeric column over released cells."""
-    if source.table is None or source.columns is None:
-        raise InvalidInput("mean= and total= go with a frame.")
-    table = source.table
-    y = numbers(source.columns[column], len(table.cell), what=f"Column {column!r}")
-    w = np.ones_like(y) if source.weights is None else source.weights
-    squares = (table.sums(w * w), table.sums(w * w * y), table.sums(w * w * y * y))
-    return Sums(source.n, table.sums(w), table.sums(w * y), squares)

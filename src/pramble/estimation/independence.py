@@ -15,23 +15,22 @@ than categories it leaves out directions that hold only noise. Pearson's statist
 dependence is that of the originals, Cramér's V, from unbiased squares of the estimated cells.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.fit import fit
-from pramble.estimation.source import source_of
-from pramble.estimation.spread import Spread, right_inverses
-from pramble.mechanisms.operators.axes import Axes
-from pramble.mechanisms.operators.base import MechanismOperator
-from pramble.values import Floats
+from pramble.estimation.fit.fit import inverse_moments
+from pramble.estimation.layout import Layout
+from pramble.estimation.tabulate import tabulate
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
+from pramble.values import Floats, value
 
 
-@dataclass(frozen=True)
+@value
 class Independence:
     """The outcome of a test of independence.
 
@@ -65,7 +64,13 @@ class Independence:
     n: float
 
 
-def independence_test(data: Any, plan: Any = None, *, columns: Sequence[str]) -> Independence:
+def independence_test(
+    data: Any,
+    plan: Plan | Mapping[Any, Mechanism] | None = None,
+    *,
+    columns: Sequence[str],
+    reading: Reading | Mapping[str, Any] | None = None,
+) -> Independence:
     r"""Test whether two columns of a release, randomised or not, were independent before.
 
     .. math:: H_0 : p_{xy} = a_x b_y \qquad X^2 = \lVert Q^\top R\, Q' \rVert^2
@@ -77,8 +82,10 @@ def independence_test(data: Any, plan: Any = None, *, columns: Sequence[str]) ->
     Parameters
     ----------
     data, plan
-        A frame and its plan, or an opened release.
+        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
     columns : two names
+    reading : Reading or mapping, optional
+        How to read a file.
 
     Returns
     -------
@@ -98,40 +105,39 @@ def independence_test(data: Any, plan: Any = None, *, columns: Sequence[str]) ->
     names = list(columns)
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidInput(f"columns must name two different columns; found {names!r}.")
-    source = source_of(data, plan, by=names, counts=False, weights=None)
-    table, matrices = two_way(source.counts, source.layout.axes, groups=source.layout.groups)
+    tabulated = tabulate(data, plan, by=names, reading=reading)
+    layout = tabulated.layout
+    table = two_way(tabulated.counts, layout, side=1)
+    matrices = [m.operator.dense() for m in layout.randomised.values()]
+    matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
     statistic, freedom, pearson = chi_square(table, matrices)
-    spread = spread_of_table(source.counts, source.layout.axes)
-    shape = (len(matrices[0]), len(matrices[1]))
-    p, variances = (
-        as_table(cells, shape, groups=source.layout.groups)
-        for cells in (spread.p, spread.variances())
-    )
+    moments = inverse_moments(layout.axes, tabulated.counts, sampling=1.0)
+    p, variances = (two_way(cells, layout, side=0) for cells in (moments.p, moments.variances()))
     return Independence(
         statistic=statistic,
         degrees_of_freedom=freedom,
         p_value=float(chdtrc(freedom, statistic)) if freedom else 1.0,
-        cramers_v=cramers_v(unbiased_contingency(p, variances), shape),
-        cramers_v_released=cramers_v(pearson / source.n, table.shape),
-        n=source.n,
+        cramers_v=cramers_v(unbiased_contingency(p, variances), p.shape),
+        cramers_v_released=cramers_v(pearson / tabulated.n, table.shape),
+        n=tabulated.n,
     )
 
 
-def two_way(
-    counts: Floats, axes: Axes, *, groups: NDArray[np.int64]
-) -> tuple[Floats, tuple[Floats, Floats]]:
-    """Return the released table and the matrix of each side, identity for an untouched column."""
-    if len(axes) == 2:
-        return counts[0], (axes[0].dense(), axes[1].dense())
-    if len(axes) == 1:
-        return counts, (np.eye(len(counts)), axes[0].dense())
-    sizes = groups.max(axis=0) + 1
-    table = np.zeros(sizes)
-    table[groups[:, 0], groups[:, 1]] = counts.ravel()
-    return table, (np.eye(sizes[0]), np.eye(sizes[1]))
+def two_way(cells: Floats, layout: Layout, *, side: int) -> Floats:
+    """Return cells over categories (side 0) or outputs (side 1) as a two-way table.
+
+    Untouched columns come first, with the labels that occur; absent combinations are 0.
+    """
+    sizes = [m.shape[side] for m in layout.randomised.values()]
+    if sizes:
+        return cells.reshape(-1, sizes[-1])
+    rows, columns = (np.unique(codes, return_inverse=True)[1] for codes in layout.groups.T)
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    table[rows, columns] = cells
+    return table
 
 
-def chi_square(table: Floats, matrices: tuple[Floats, Floats]) -> tuple[float, int, float]:
+def chi_square(table: Floats, matrices: Sequence[Floats]) -> tuple[float, int, float]:
     """Return the statistic, its degrees of freedom, and Pearson's statistic of the table."""
     n = table.sum()
     seen = [table.sum(axis=1) > 0, table.sum(axis=0) > 0]
@@ -153,22 +159,6 @@ def informative(M: Floats, margin: Floats) -> Floats:
     moves -= np.outer(np.sqrt(margin), np.sqrt(margin) @ moves)
     left, values, _ = np.linalg.svd(moves, full_matrices=False)
     return np.asarray(left[:, values > 1e-10 * max(float(values.max(initial=0.0)), 1e-300)])
-
-
-def spread_of_table(counts: Floats, axes: tuple[MechanismOperator, ...]) -> Spread:
-    """Return the second moments of the unbiased estimate."""
-    fitted = fit(axes, counts, method="inverse")
-    squares = fitted.law / counts.sum()
-    return Spread(axes, right_inverses(axes), fitted.p, fitted.law, squares, 1.0)
-
-
-def as_table(cells: Floats, shape: tuple[int, int], *, groups: NDArray[np.int64]) -> Floats:
-    """Return cells as a two-way table; combinations of untouched labels that are absent are 0."""
-    if groups.shape[1] < 2:
-        return cells.reshape(shape)
-    table = np.zeros(shape)
-    table[groups[:, 0], groups[:, 1]] = cells
-    return table
 
 
 def unbiased_contingency(p: Floats, variances: Floats) -> float:

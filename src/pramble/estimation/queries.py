@@ -5,27 +5,26 @@ whatever p is, and a record that was released as z adds :math:`u_z`. Its varianc
 
 .. math:: \sum_z \ell_z u_z^2 - 2 v \sum_z \ell_z u_z + v^2 \sum_z \ell_z
 
-for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.spread`.
+for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.moments`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.fit import Fit, fit
+from pramble.estimation.fit.fit import FittedTable, fit
 from pramble.estimation.intervals import unified_interval
+from pramble.estimation.layout import Layout
+from pramble.estimation.moments import inner_point, right_inverses
 from pramble.estimation.result import Estimate
 from pramble.estimation.settings import Settings
-from pramble.estimation.source import Source
-from pramble.estimation.spread import inner_point, right_inverses
-from pramble.estimation.tables import Layout
+from pramble.estimation.tabulate import Tabulated
 from pramble.mechanisms.operators.axes import Axes, adjoint_axes, along_axes
 from pramble.mechanisms.operators.base import MechanismOperator
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 RESIDUAL = 1e-9
 
@@ -52,9 +51,9 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
 
 
-def is_number(value: Any) -> bool:
+def is_number(weight: Any) -> bool:
     """Whether a value is one weight."""
-    return isinstance(value, int | float | np.number)
+    return isinstance(weight, int | float | np.number)
 
 
 def is_vector(query: Any) -> bool:
@@ -68,7 +67,7 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
     """Return one weight per cell, in the order of the table."""
     cells = len(layout.order)
     if isinstance(weights, str):
-        return selected(weights, layout)
+        return indicator(weights, layout)
     if isinstance(weights, Mapping):
         return weights_of_mapping(weights, layout)
     answer = np.asarray(weights, dtype=np.float64).reshape(-1)
@@ -80,7 +79,7 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
     return answer
 
 
-def selected(conditions: str, layout: Layout) -> Floats:
+def indicator(conditions: str, layout: Layout) -> Floats:
     """Return 1 for the cells that conditions such as ``"sex=f,town=x|y"`` select, else 0."""
     labels = layout.labels()
     answer = np.ones(len(layout.order))
@@ -129,23 +128,22 @@ def released_weights(axes: Axes, w: Floats, *, law: Floats | None) -> Floats:
     return u
 
 
-def query_estimate(source: Source, settings: Settings, *, query: Any) -> Estimate:
+def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
     """Return the answers to linear queries."""
-    axes = source.layout.axes
-    names, w = parse_queries(query, source.layout)
-    fitted = query_fit(source, settings)
+    axes = tabulated.layout.axes
+    names, w = parse_queries(query, tabulated.layout)
+    fitted = query_fit(tabulated, settings)
     u = released_weights(axes, w, law=fitted.law if settings.method == "mle" else None)
     weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
-    shares = (source.counts / source.counts.sum()).ravel()
+    shares = (tabulated.counts / tabulated.counts.sum()).ravel()
     centre = weighing.u @ shares
     values = weighing.w @ fitted.p.ravel() if settings.method == "mle" else centre
-    true = inner_point(fitted.p, n=source.n).ravel()
-    sampling = settings.sampling_share(source.n)
+    true = inner_point(fitted.p, n=tabulated.n).ravel()
+    sampling = settings.sampling_share(tabulated.n)
     unit = weighing.covariance(fitted.law.ravel(), true, values=values, sampling=sampling)
-    if source.squares is None:
-        matrix = unit / source.n
-    else:
-        squares = (source.squares / source.counts.sum() ** 2).ravel()
+    matrix = unit / tabulated.n
+    if tabulated.squared_weights is not None:
+        squares = tabulated.squared_weights.ravel()
         matrix = weighing.covariance(
             squares, true * squares.sum(), values=values, sampling=sampling
         )
@@ -159,7 +157,7 @@ def query_estimate(source: Source, settings: Settings, *, query: Any) -> Estimat
         standard_errors=np.sqrt(np.maximum(np.diag(matrix), 0.0)),
         lower=lower,
         upper=upper,
-        n=source.n,
+        n=tabulated.n,
         covariance_parts=Known(matrix),
         method=settings.method,
         level=settings.level,
@@ -167,20 +165,20 @@ def query_estimate(source: Source, settings: Settings, *, query: Any) -> Estimat
         log_likelihood=fitted.log_likelihood,
         gap=fitted.gap,
         quantity="estimate",
-        backend=source.backend,
+        backend=tabulated.backend,
     )
 
 
-def query_fit(source: Source, settings: Settings) -> Fit:
+def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
     """Return a fit; the maximum likelihood stands in for an inverse that does not exist."""
-    axes = source.layout.axes
+    axes = tabulated.layout.axes
     try:
-        return fit(axes, source.counts, method=settings.method)
+        return fit(axes, tabulated.counts, method=settings.method)
     except NotIdentifiable:
-        return fit(axes, source.counts, method="mle")
+        return fit(axes, tabulated.counts, method="mle")
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Known:
     """A covariance that is already there."""
 
@@ -191,7 +189,7 @@ class Known:
         return self.matrix
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Weighing:
     """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
 
@@ -203,8 +201,8 @@ class Weighing:
         self, released: Floats, true: Floats, *, values: Floats, sampling: float
     ) -> Floats:
         """Return the covariance of the answers for squared weights over both kinds of cells."""
-        whole = second_moments(self.u, released, values)
-        return whole - (1 - sampling) * second_moments(self.w, true, values)
+        whole = covariance_of_sums(self.u, released, values)
+        return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
 
     def intervals(
         self, centre: Floats, *, true: Floats, scale: Floats, sampling: float, level: float
@@ -234,7 +232,7 @@ class Weighing:
         )
 
 
-def second_moments(u: Floats, ell: Floats, values: Floats) -> Floats:
+def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
     """Return the covariance of sums of u over records with squared weights ell."""
     cross = np.outer(values, u @ ell)
     return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())

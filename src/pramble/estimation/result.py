@@ -1,15 +1,14 @@
 """The answer of an estimation, as a value."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from pramble.data.frames import frame_of
 from pramble.errors import InvalidInput
-from pramble.values import Floats, read_only
+from pramble.values import Floats, read_only, value
 
 COVERS = {
     "both": "sampling and randomisation: the intervals are for the population behind the file",
@@ -17,7 +16,7 @@ COVERS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class Estimate:
     r"""What a release says about the original, cell by cell.
 
@@ -75,16 +74,12 @@ class Estimate:
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "standard_errors", "lower", "upper"):
-            array = read_only(np.array(getattr(self, name), dtype=np.float64))
+            array = np.array(getattr(self, name), dtype=np.float64)
             if array.shape != np.shape(self.probabilities) or array.ndim != 1:
                 raise InvalidInput(f"{name} must be one number per cell; shape {array.shape}.")
             object.__setattr__(self, name, array)
         cells = {name: tuple(labels) for name, labels in self.cells.items()}
-        object.__setattr__(self, "cells", MappingProxyType(cells))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = [getattr(self, field.name) for field in fields(self)]
-        return type(self), (dict(self.cells), *values[1:])
+        object.__setattr__(self, "cells", cells)
 
     def __repr__(self) -> str:
         return (
@@ -120,6 +115,4 @@ class Estimate:
     @cached_property
     def table(self) -> Any:
         """The estimates as a tidy frame."""
-        from pramble.estimation.frames import frame_of
-
         return frame_of(self.columns(), backend=self.backend)

@@ -1,12 +1,11 @@
 """How to estimate, and what the intervals are about."""
 
-from dataclasses import dataclass
-
 from pramble.errors import InvalidInput
 from pramble.estimation.result import COVERS
+from pramble.values import value
 
 
-@dataclass(frozen=True)
+@value
 class Settings:
     """The choices of one estimation."""
 
@@ -29,7 +28,7 @@ class Settings:
         return float((N - n) / (N - 1))
 
 
-def checked_cover(covers: str) -> str:
+def as_cover(covers: str) -> str:
     """Return what intervals cover; either spelling will do."""
     name = "randomisation" if covers == "randomization" else covers
     if name not in COVERS:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,18 @@ def schema_of(frame: Any, columns: list[str]) -> Any:
 
 
 def batches(first: Any, others: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """Yield chunks as batches of one schema."""
+    """Yield chunks as batches of one schema; a blank text is how these formats write missing."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    yield pa.RecordBatch.from_pandas(first, schema=schema, preserve_index=False)
-    for frame in others:
-        yield pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+    def kept(column: Any) -> Any:
+        texts = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        none = pa.scalar(None, column.type)
+        return pc.if_else(pc.equal(column, ""), none, column) if texts else column
+
+    for frame in chain([first], others):
+        batch = pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+        yield pa.RecordBatch.from_arrays(list(map(kept, batch.columns)), schema=schema)
 
 
 def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:

@@ -1,20 +1,18 @@
 """Fit the probabilities of a table, group by group."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.likelihood import maximise
-from pramble.estimation.spread import right_inverses
+from pramble.estimation.fit.likelihood import maximise
+from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.mechanisms.operators.axes import Axes, along_axes, apply_axes, category_shape
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 METHODS = ("mle", "inverse")
 
 
-@dataclass(frozen=True)
-class Fit:
+@value(eq=False)
+class FittedTable:
     """Probabilities (R, S1, …, Sk) with the released law that belongs to them."""
 
     p: Floats
@@ -23,7 +21,7 @@ class Fit:
     gap: float
 
 
-def fit(axes: Axes, counts: Floats, *, method: str) -> Fit:
+def fit(axes: Axes, counts: Floats, *, method: str) -> FittedTable:
     """Return the fit of a count array by maximum likelihood or by the inverse."""
     if method == "mle":
         return maximum_likelihood(axes, counts)
@@ -32,14 +30,21 @@ def fit(axes: Axes, counts: Floats, *, method: str) -> Fit:
     raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
 
 
-def by_inverse(axes: Axes, counts: Floats) -> Fit:
+def by_inverse(axes: Axes, counts: Floats) -> FittedTable:
     """Return the unbiased inverse, which may leave the simplex."""
     shares = counts / counts.sum()
     p = along_axes([inverse.apply for inverse in right_inverses(axes)], shares)
-    return Fit(p, shares, float("nan"), float("nan"))
+    return FittedTable(p, shares, float("nan"), float("nan"))
 
 
-def maximum_likelihood(axes: Axes, counts: Floats) -> Fit:
+def inverse_moments(axes: Axes, counts: Floats, *, sampling: float) -> SecondMoments:
+    """Return the second moments of the unbiased inverse, from the law as it was released."""
+    fitted = by_inverse(axes, counts)
+    squares = fitted.law / counts.sum()
+    return SecondMoments(tuple(axes), right_inverses(axes), fitted.p, fitted.law, squares, sampling)
+
+
+def maximum_likelihood(axes: Axes, counts: Floats) -> FittedTable:
     r"""Return the maximum likelihood estimate of all cells.
 
     An untouched column is observed as it is, so the likelihood falls apart: a group's total
@@ -56,4 +61,4 @@ def maximum_likelihood(axes: Axes, counts: Floats) -> Fit:
         p[group] = total / n if best is None else best.p * (total / n)
         value += total * np.log(total / n) + (best.log_likelihood if best else 0.0)
         gap += best.gap if best else 0.0
-    return Fit(p, apply_axes(axes, p), float(value), gap)
+    return FittedTable(p, apply_axes(axes, p), float(value), gap)

@@ -13,7 +13,7 @@ ends it with exact zeros.
 
 import numpy as np
 
-from pramble.estimation.normal import normal_solver
+from pramble.estimation.fit.normal import normal_solver
 from pramble.mechanisms.operators.axes import Axes, adjoint_axes, apply_axes, category_shape
 from pramble.values import Floats
 

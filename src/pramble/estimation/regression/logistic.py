@@ -9,20 +9,18 @@ derivative of :math:`\sum_i c_i \log \sum_x \pi_{ix} C_{ix} f_{ix}`: the mean of
 one plus the posterior covariance of the complete score.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
-from pramble.estimation.design import Design, rowwise
-from pramble.values import Floats
+from pramble.estimation.regression.patterns import Patterns, rowwise
+from pramble.values import Floats, value
 
 MOST_STEPS = 200
 MOST_PARAMETERS = 2000
 DECREMENT = 1e-9
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Point:
     """The likelihood at one point, with its scores per pattern and its second derivative."""
 
@@ -31,46 +29,46 @@ class Point:
     hessian: Floats
 
 
-def fit_logistic(design: Design) -> tuple[Floats, Floats, float]:
+def fit_logistic(patterns: Patterns) -> tuple[Floats, Floats, float]:
     """Return coefficients, their covariance, and the log-likelihood."""
-    q = design.seen.shape[1] + design.unseen.shape[1]
-    size = q + (len(design.unseen) - 1) * design.strata.shape[1]
+    q = patterns.seen.shape[1] + patterns.unseen.shape[1]
+    size = q + (len(patterns.unseen) - 1) * patterns.strata.shape[1]
     if size > MOST_PARAMETERS:
         raise InvalidInput(
             f"The regression must have at most {MOST_PARAMETERS} parameters, those of the law "
             f"of the randomised covariates included; found {size}. Take fewer covariates."
         )
-    theta, point = climb(design, start(design, q))
+    theta, point = climb(patterns, start(patterns, q))
     inverse = np.linalg.inv(-point.hessian)
-    if design.weighted:
-        meat = (point.scores * design.squares[:, None]).T @ point.scores
+    if patterns.weighted:
+        meat = (point.scores * patterns.squares[:, None]).T @ point.scores
         inverse = inverse @ meat @ inverse
-    order = design.order
+    order = patterns.order
     return theta[order], np.asarray(inverse[np.ix_(order, order)]), point.value
 
 
-def start(design: Design, q: int) -> Floats:
+def start(patterns: Patterns, q: int) -> Floats:
     """Return no effects, and a law of the unseen that does not depend on anything."""
-    margin = np.maximum(design.counts @ design.inverse / design.counts.sum(), 0)
+    margin = np.maximum(patterns.counts @ patterns.inverse / patterns.counts.sum(), 0)
     margin = 0.95 * margin / margin.sum() + 0.05 / len(margin)
     logits = np.log(margin[1:] / margin[0])
-    ones = np.linalg.lstsq(design.strata, np.ones(len(design.strata)), rcond=None)[0]
+    ones = np.linalg.lstsq(patterns.strata, np.ones(len(patterns.strata)), rcond=None)[0]
     return np.concatenate([np.zeros(q), np.outer(logits, ones).ravel()])
 
 
-def climb(design: Design, theta: Floats) -> tuple[Floats, Point]:
+def climb(patterns: Patterns, theta: Floats) -> tuple[Floats, Point]:
     """Return the maximum by Newton steps, damped where the likelihood is not concave."""
-    point = evaluate(design, theta)
+    point = evaluate(patterns, theta)
     damping = 0.0
     for _ in range(MOST_STEPS):
-        gradient = design.counts @ point.scores
+        gradient = patterns.counts @ point.scores
         step = ascent(point.hessian, gradient, damping=damping)
         if step is None:
             damping = max(4 * damping, 1e-3)
             continue
         if damping == 0 and step @ gradient < DECREMENT:
-            return theta + step, evaluate(design, theta + step)
-        fresh = evaluate(design, theta + step)
+            return theta + step, evaluate(patterns, theta + step)
+        fresh = evaluate(patterns, theta + step)
         if fresh.value < point.value + 1e-4 * float(step @ gradient):
             damping = max(4 * damping, 1e-3)
             continue
@@ -93,17 +91,17 @@ def ascent(hessian: Floats, gradient: Floats, *, damping: float) -> Floats | Non
     return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, gradient)))
 
 
-def evaluate(design: Design, theta: Floats) -> Point:
+def evaluate(patterns: Patterns, theta: Floats) -> Point:
     """Return the log-likelihood, the scores and the second derivative at theta."""
-    W, D, V, c = design.seen, design.unseen, design.strata, design.counts
+    W, D, V, c = patterns.seen, patterns.unseen, patterns.strata, patterns.counts
     q, K = W.shape[1] + D.shape[1], len(D)
     beta = theta[:q]
     gamma = theta[q:].reshape(K - 1, V.shape[1])
     eta = (W @ beta[: W.shape[1]])[:, None] + (D @ beta[W.shape[1] :])[None, :]
     log_pi = log_softmax(np.column_stack([np.zeros(len(V)), V @ gamma.T]))
-    log_f, slope, bend = response_terms(design, eta)
+    log_f, slope, bend = response_terms(patterns, eta)
     with np.errstate(divide="ignore"):
-        joint = log_pi + np.log(design.chance) + log_f
+        joint = log_pi + np.log(patterns.chance) + log_f
     top = joint.max(axis=1, keepdims=True)
     mass = np.exp(joint - top)
     total = mass.sum(axis=1, keepdims=True)
@@ -114,9 +112,9 @@ def evaluate(design: Design, theta: Floats) -> Point:
     law = rowwise((tau - pi)[:, 1:], V)
     scores = np.column_stack([own, law])
     hessian = np.empty((len(theta), len(theta)))
-    hessian[:q, :q] = effect_block(design, tau * (bend + slope**2), own)
+    hessian[:q, :q] = effect_block(patterns, tau * (bend + slope**2), own)
     hessian[q:, q:] = law_block(V, c, tau=tau[:, 1:], pi=pi[:, 1:])
-    hessian[:q, q:] = cross_block(design, tau=tau, pull=pull, own=own)
+    hessian[:q, q:] = cross_block(patterns, tau=tau, pull=pull, own=own)
     hessian[q:, :q] = hessian[:q, q:].T
     return Point(value, scores, hessian)
 
@@ -127,20 +125,20 @@ def log_softmax(logits: Floats) -> Floats:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def response_terms(design: Design, eta: Floats) -> tuple[Floats, Floats, Floats]:
+def response_terms(patterns: Patterns, eta: Floats) -> tuple[Floats, Floats, Floats]:
     """Return log f and its first two derivatives in eta, for f = A + B·μ(eta)."""
     from scipy.special import expit
 
-    A, B = design.response.A[:, None], design.response.B[:, None]
+    A, B = patterns.response.A[:, None], patterns.response.B[:, None]
     up, down = expit(eta), expit(-eta)
     f = np.maximum((A + B) * up + A * down, 1e-300)
     slope = B * up * down / f
     return np.log(f), slope, slope * (down - up) - slope**2
 
 
-def effect_block(design: Design, weights: Floats, own: Floats) -> Floats:
+def effect_block(patterns: Patterns, weights: Floats, own: Floats) -> Floats:
     """Return the second derivative in the coefficients."""
-    W, D, c = design.seen, design.unseen, design.counts
+    W, D, c = patterns.seen, patterns.unseen, patterns.counts
     h = weights * c[:, None]
     cross = W.T @ (h @ D)
     block = np.block(
@@ -163,9 +161,9 @@ def law_block(V: Floats, c: Floats, *, tau: Floats, pi: Floats) -> Floats:
     return np.asarray(block)
 
 
-def cross_block(design: Design, *, tau: Floats, pull: Floats, own: Floats) -> Floats:
+def cross_block(patterns: Patterns, *, tau: Floats, pull: Floats, own: Floats) -> Floats:
     """Return the mixed second derivative in the coefficients and the law."""
-    W, D, V, c = design.seen, design.unseen, design.strata, design.counts
+    W, D, V, c = patterns.seen, patterns.unseen, patterns.strata, patterns.counts
     first = rowwise((pull * c[:, None])[:, 1:], V)
     block = np.vstack([W.T @ first, np.zeros((D.shape[1], first.shape[1]))])
     sums = first.sum(axis=0).reshape(len(D) - 1, V.shape[1])

@@ -3,11 +3,11 @@
 import numpy as np
 
 from pramble.errors import NotIdentifiable
-from pramble.estimation.design import Design
+from pramble.estimation.regression.patterns import Patterns
 from pramble.values import Floats
 
 
-def fit_linear(design: Design) -> tuple[Floats, Floats, float]:
+def fit_linear(patterns: Patterns) -> tuple[Floats, Floats, float]:
     r"""Return coefficients, sandwich covariance, and NaN for a likelihood.
 
     With :math:`d_{ix} = (w_i, D_x)` and :math:`g_{ix} = G_{z_i x}`, which sums to one over x,
@@ -18,8 +18,8 @@ def fit_linear(design: Design) -> tuple[Floats, Floats, float]:
     and the covariance is :math:`A^{-1} (\sum_i u_i u_i^\top) A^{-1}` with
     :math:`u_i = \sum_x g_{ix} d_{ix}(y_i - d_{ix}^\top\hat\beta)`.
     """
-    W, D, g, c = design.seen, design.unseen, design.inverse, design.counts
-    y = design.response.value
+    W, D, g, c = patterns.seen, patterns.unseen, patterns.inverse, patterns.counts
+    y = patterns.response.value
     expected = np.column_stack([W, g @ D])
     A = (expected * c[:, None]).T @ expected
     q = W.shape[1]
@@ -36,9 +36,9 @@ def fit_linear(design: Design) -> tuple[Floats, Floats, float]:
     u = expected * (y - fitted)[:, None]
     u[:, :q] -= W * (g @ own)[:, None]
     u[:, q:] -= g @ (D * own[:, None])
-    meat = (u * design.squares[:, None]).T @ u
+    meat = (u * patterns.squares[:, None]).T @ u
     covariance = bread @ meat @ bread.T
-    order = design.order
+    order = patterns.order
     return (
         np.asarray(beta[order], dtype=np.float64),
         np.asarray(covariance[np.ix_(order, order)]),

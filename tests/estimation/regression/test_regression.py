@@ -9,8 +9,8 @@ import statsmodels.api as sm
 
 import pramble
 from pramble.errors import PrambleError
-from pramble.estimation.design import design_of
-from pramble.estimation.logistic import evaluate, start
+from pramble.estimation.regression.logistic import evaluate, start
+from pramble.estimation.regression.patterns import patterns_of
 
 
 def released(x, m, rng):
@@ -99,20 +99,20 @@ def test_scores_and_louis_information_are_the_derivatives_of_the_likelihood(cova
     if response == "randomised":
         plan["y"] = r
         frame["y"] = released(frame.y.to_numpy(), r, rng)
-    design = design_of(
+    patterns = patterns_of(
         frame, plan, response="y", covariates=covariates, binary=True, success=None, weights=None
     )
-    q = design.seen.shape[1] + design.unseen.shape[1]
-    theta = start(design, q)
+    q = patterns.seen.shape[1] + patterns.unseen.shape[1]
+    theta = start(patterns, q)
     theta = theta + 0.3 * rng.normal(size=len(theta))
-    point = evaluate(design, theta)
-    gradient = design.counts @ point.scores
+    point = evaluate(patterns, theta)
+    gradient = patterns.counts @ point.scores
     for j in range(len(theta)):
         step = np.zeros(len(theta))
         step[j] = 1e-5
-        up, down = evaluate(design, theta + step), evaluate(design, theta - step)
+        up, down = evaluate(patterns, theta + step), evaluate(patterns, theta - step)
         assert gradient[j] == pytest.approx((up.value - down.value) / 2e-5, abs=1e-4)
-        slope = (design.counts @ (up.scores - down.scores)) / 2e-5
+        slope = (patterns.counts @ (up.scores - down.scores)) / 2e-5
         assert np.allclose(point.hessian[j], slope, atol=1e-3)
 
 
@@ -203,7 +203,7 @@ def test_a_regression_pickles_and_is_read_only():
         ({"response": "x"}, "two values; 'x' has 3"),
         ({"success": 7}, "success must be a value"),
         ({"response": "sex", "family": "linear"}, "must hold numbers"),
-        ({"covariates": ["height"]}, "must have a column 'height'"),
+        ({"covariates": ["height"]}, "no column 'height'"),
     ],
 )
 def test_regressions_that_make_no_sense_are_refused(keywords, words):

@@ -11,13 +11,11 @@ the simplex :math:`\ell(q) \le \ell(p) + g\cdot(q-p) \le \ell(p) + \max_x g_x - 
 whatever p is and however it was found. Every estimate carries this number.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
-from pramble.estimation.interior import interior_point
-from pramble.estimation.randomized_response import fill_to_the_boundary
+from pramble.estimation.fit.interior import interior_point
+from pramble.estimation.fit.randomized_response import fill_to_the_boundary
 from pramble.mechanisms.operators.axes import (
     Axes,
     adjoint_axes,
@@ -26,13 +24,13 @@ from pramble.mechanisms.operators.axes import (
     category_shape,
 )
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 TOLERANCE = 1e-9
 """Largest gap per record, in nats, that a maximum may be left with."""
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class Maximum:
     """A maximiser of the likelihood, the log-likelihood there, and the proven gap to the best."""
 

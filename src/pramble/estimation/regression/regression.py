@@ -1,24 +1,26 @@
 """Regressions with randomised covariates or a randomised response."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pramble.data.frames import frame_of
+from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.design import design_of
-from pramble.estimation.frames import frame_of
 from pramble.estimation.intervals import check_level
-from pramble.estimation.linear import fit_linear
-from pramble.estimation.logistic import fit_logistic
-from pramble.values import Floats, read_only
+from pramble.estimation.regression.linear import fit_linear
+from pramble.estimation.regression.logistic import fit_logistic
+from pramble.estimation.regression.patterns import patterns_of
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
+from pramble.values import Floats, read_only, value
 
 FAMILIES = {"logistic": fit_logistic, "linear": fit_linear}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class Regression:
     """Coefficients of a regression on the original values.
 
@@ -58,13 +60,10 @@ class Regression:
     def __post_init__(self) -> None:
         size = len(self.names)
         for name, shape in (("coefficients", (size,)), ("covariance", (size, size))):
-            array = read_only(np.array(getattr(self, name), dtype=np.float64))
+            array = np.array(getattr(self, name), dtype=np.float64)
             if array.shape != shape:
                 raise InvalidInput(f"{name} must have shape {shape}; found {array.shape}.")
             object.__setattr__(self, name, array)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def __repr__(self) -> str:
         return f"<Regression: {self.family}, {len(self.names)} coefficients, {self.n:g} records>"
@@ -106,14 +105,15 @@ class Regression:
 
 def estimate_regression(
     data: Any,
-    plan: Any = None,
+    plan: Plan | Mapping[Any, Mechanism] | None = None,
     *,
     response: str,
-    covariates: Sequence[str],
+    covariates: Sequence[str] | str,
     family: str = "logistic",
     success: Any = None,
     weights: Any = None,
     level: float = 0.95,
+    reading: Reading | Mapping[str, Any] | None = None,
 ) -> Regression:
     r"""Estimate the regression that the original values would have given.
 
@@ -137,10 +137,10 @@ def estimate_regression(
     Parameters
     ----------
     data, plan
-        A frame and its plan, or an opened release.
+        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
     response : str
         Logistic: a column with two values; linear: a numeric column. It may be randomised.
-    covariates : sequence of str
+    covariates : str or sequence of str
         Randomised columns and untouched columns of labels enter by indicators against the first
         label; untouched numbers as they are.
     family : {"logistic", "linear"}
@@ -150,6 +150,8 @@ def estimate_regression(
         Survey weights; standard errors are then sandwiches.
     level : float
         Confidence level of the intervals.
+    reading : Reading or mapping, optional
+        How to read a file.
 
     Returns
     -------
@@ -172,7 +174,7 @@ def estimate_regression(
     """
     if family not in FAMILIES:
         raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}; found {family!r}.")
-    design = design_of(
+    patterns = patterns_of(
         data,
         plan,
         response=response,
@@ -180,15 +182,16 @@ def estimate_regression(
         binary=family == "logistic",
         success=success,
         weights=weights,
+        reading=reading,
     )
-    coefficients, covariance, value = FAMILIES[family](design)
+    coefficients, covariance, log_likelihood = FAMILIES[family](patterns)
     return Regression(
-        names=design.names,
+        names=patterns.names,
         coefficients=coefficients,
         covariance=covariance,
-        n=design.n,
+        n=patterns.n,
         family=family,
         level=check_level(level),
-        log_likelihood=value,
-        backend=design.backend,
+        log_likelihood=log_likelihood,
+        backend=patterns.backend,
     )

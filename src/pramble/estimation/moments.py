@@ -13,7 +13,6 @@ Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without wei
 and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
 """
 
-from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
@@ -21,11 +20,11 @@ import numpy as np
 from pramble.estimation.intervals import unified_interval
 from pramble.mechanisms.operators.axes import Axes, along_axes, apply_axes, category_shape
 from pramble.mechanisms.operators.base import MechanismOperator, RightInverse
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 
-@dataclass(frozen=True)
-class Spread:
+@value(eq=False)
+class SecondMoments:
     """The second moments of one estimate.
 
     Attributes

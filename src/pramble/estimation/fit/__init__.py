@@ -1,0 +1,1 @@
+"""Fitting the probabilities of a table: maximum likelihood with a proven gap, or the inverse."""

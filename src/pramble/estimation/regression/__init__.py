@@ -1,0 +1,1 @@
+"""Regressions on original values that were randomised."""
