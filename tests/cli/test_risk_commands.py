@@ -116,7 +116,10 @@ def test_calibrate_ends_with_one_when_no_alpha_does_it(people):
         (["--keys", "age,height", "--population", "2000"], "no column 'height'"),
         (["--keys", "age", "--population", "20"], "at least the file's 200 records"),
         (["--keys", "age"], "population_size is needed"),
-        (["--keys", "age", "--population", "2000", "--plan", "none.json"], "Cannot read a mechanism"),
+        (
+            ["--keys", "age", "--population", "2000", "--plan", "none.json"],
+            "Cannot read a mechanism",
+        ),
         (["--keys", "age", "--population", "2000", "--missing", "drop"], "missing must be"),
     ],
 )

@@ -81,13 +81,12 @@ FILES = {
     "Arrow stream": ("people.ipc", stream),
     "Stata": ("people.dta", lambda path: pyreadstat.write_dta(TABLE.to_pandas(), path)),
     "SPSS": ("people.sav", lambda path: pyreadstat.write_sav(TABLE.to_pandas(), path)),
-    "SPSS portable": ("people.por", lambda path: pyreadstat.write_por(TABLE.to_pandas(), path)),
     "SAS transport": ("people.xpt", lambda path: pyreadstat.write_xport(TABLE.to_pandas(), path)),
     "Excel": ("people.xlsx", lambda path: TABLE.to_pandas().to_excel(path, index=False)),
     "folder": ("parts", lambda path: parts(path, parquet_part)),
     "pattern": ("csvs", lambda path: parts(path, csv_part)),
 }
-"""Doors on disk: a name and what writes it. Portable and transport files have capital names."""
+"""Doors on disk: a name and what writes it."""
 
 FRAMES = {
     "pandas": lambda: TABLE.to_pandas(),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
 from pramble.data.open import open_records
+from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
@@ -145,11 +146,27 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
         raise InvalidData(
             f"The manifest states {manifest['rows']} rows; the data file has {table.num_rows}."
         )
-    for name, mechanism in plan.single_columns(what="open_release").items():
-        typed = in_labels(table[name], mechanism, column=name, typed=records.typed)
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, pa.field(name, typed.type), typed)
+    mechanisms = plan.single_columns(what="open_release")
+    for place, name in enumerate(names):
+        values = table[name]
+        if name in mechanisms:
+            values = in_labels(values, mechanisms[name], column=name, typed=records.typed)
+        elif not records.typed:
+            values = as_they_stand(values)
+        table = table.set_column(place, pa.field(name, values.type), values)
     return table
+
+
+def as_they_stand(texts: Any) -> Any:
+    """Return an untouched column of a text file in the type that its texts stand for."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    labels = texts.unique()
+    typed = pa.array(typed_texts(labels.to_pylist()))
+    if typed.type == texts.type:
+        return texts
+    return pa.chunked_array([typed.take(pc.index_in(texts.combine_chunks(), labels))])
 
 
 def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) -> Any:
