@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
-from pramble.mechanisms.arcs import Arcs
-from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.certificate import Certificate, certify
-from pramble.values import Floats, Integers, read_only, value
+from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pramble.mechanisms.base import Mechanism
 
 STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search")
 
@@ -137,7 +134,7 @@ class Design:
     @cached_property
     def keep(self) -> Floats:
         """The probability that a category is released unchanged, per category."""
-        return read_only(kept(self.mechanism))
+        return self.mechanism.operator.stay()
 
     @property
     def kept(self) -> float:
@@ -163,30 +160,3 @@ class Design:
 def most_information(prior: Floats, alpha: float) -> float:
     """Return the smaller of the universal bound at α and the entropy of the prior."""
     return min(information_bound(alpha), entropy(prior))
-
-
-@singledispatch
-def kept(mechanism: Mechanism) -> Floats:
-    """Return the probability of each category being released under its own label."""
-    S, T = mechanism.shape
-    if mechanism.labels == mechanism.output_labels:
-        return np.array(np.diagonal(mechanism.matrix))
-    place = {label: z for z, label in enumerate(mechanism.outputs)}
-    found = [place.get(label, T) for label in mechanism.categories]
-    padded = np.column_stack([mechanism.matrix, np.zeros(S)])
-    return np.asarray(padded[np.arange(S), found])
-
-
-@kept.register
-def _(mechanism: UniformRows) -> Floats:
-    return np.asarray(mechanism.keep / TOTAL)
-
-
-@kept.register
-def _(mechanism: Arcs) -> Floats:
-    S, T = mechanism.shape
-    if mechanism.labels != mechanism.output_labels:
-        return kept.dispatch(Mechanism)(mechanism)
-    slot = np.empty(T, dtype=np.int64)
-    slot[mechanism.slots] = np.arange(T)
-    return np.asarray(mechanism.pattern[(mechanism.positions - slot[:S]) % T] / TOTAL)

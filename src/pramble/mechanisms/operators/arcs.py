@@ -29,19 +29,10 @@ SMALL = 1 << 20
 
 
 @value(eq=False)
-class ArcsOperator(ArrayAlgebra, MechanismOperator):
+class ArcsOperator(MechanismOperator, ArrayAlgebra):
     """The operator of arcs; what has no closed form is done on the array."""
 
     mechanism: Arcs
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of categories and of outputs."""
-        return self.mechanism.shape
-
-    def dense(self) -> Floats:
-        """Return the matrix."""
-        return self.mechanism.matrix
 
     @property
     def total(self) -> int:

@@ -103,14 +103,10 @@ class DenseRightInverse(RightInverse):
 
 
 @value(eq=False)
-class DenseOperator(ArrayAlgebra, MechanismOperator):
+class DenseOperator(MechanismOperator, ArrayAlgebra):
     """Any mechanism."""
 
     mechanism: Mechanism
-
-    def dense(self) -> Floats:
-        """Return the matrix."""
-        return self.mechanism.matrix
 
     def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:
         r"""Return :math:`G = R^{-1}M^\top (M R^{-1} M^\top)^{-1}` with R = diag(law).

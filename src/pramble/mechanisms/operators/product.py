@@ -67,24 +67,15 @@ class ProductRightInverse(RightInverse):
 
 
 @value(eq=False)
-class ProductOperator(ArrayAlgebra, MechanismOperator):
+class ProductOperator(MechanismOperator, ArrayAlgebra):
     """The operator of a product; only measures of information build the matrix."""
 
     mechanism: Product
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of combinations of categories and of outputs."""
-        return self.mechanism.shape
-
-    @property
     def factors(self) -> tuple[MechanismOperator, ...]:
         """The operators of the factors."""
         return tuple(factor.operator for factor in self.mechanism.factors)
-
-    def dense(self) -> Floats:
-        """Return the matrix."""
-        return self.mechanism.matrix
 
     def apply(self, p: Floats) -> Floats:
         """Return pM."""

@@ -117,19 +117,10 @@ class UniformRightInverse(RightInverse):
 
 
 @value(eq=False)
-class UniformOperator(UniformAlgebra, MechanismOperator):
+class UniformOperator(MechanismOperator, UniformAlgebra):
     """The operator of a mechanism with uniform rows."""
 
     mechanism: UniformRows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of categories, twice."""
-        return self.mechanism.shape
-
-    def dense(self) -> Floats:
-        """Return the matrix."""
-        return self.mechanism.matrix
 
     @cached_property
     def off(self) -> Floats:  # type: ignore[override]
