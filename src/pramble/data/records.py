@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, missing_column
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
-from pramble.data.recode import apply_all, categories_after, is_text
+from pramble.data.recode import apply_all, categories_after
 from pramble.errors import InvalidData
 from pramble.values import value
 

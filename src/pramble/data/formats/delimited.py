@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from pramble.data.arrays import is_text
 from pramble.data.formats.base import Format, Opened, Wanted, Writer
 from pramble.data.formats.dialect import SAMPLE, find_dialect, lines_of
 from pramble.data.formats.packing import unpacked
 from pramble.data.reading import Reading
-from pramble.data.recode import is_text
 from pramble.errors import InvalidData
 
 BLOCK = 1 << 22

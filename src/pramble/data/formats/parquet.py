@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted
-from pramble.data.recode import is_text
 
 GROUP_ROWS = 1 << 20
 GROUP_COLUMNS = 16
