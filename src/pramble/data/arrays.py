@@ -1,8 +1,7 @@
 """Arrow arrays of texts, numbers and labels: what recoding and reading do to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pramble.data.labels import Label, object_key
@@ -53,11 +52,11 @@ def relabelled(values: Any, new: Mapping[Label, Label]) -> Any:
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     kind = type_after(coded.type.value_type, new.values())
     if is_text(coded):
-        new = {text: last_text(label) for old, label in new.items() for text in texts_of(old)}
+        new = {text: text_of(label) for old, label in new.items() for text in texts_of(old)}
     by_key = {object_key(old): label for old, label in new.items()}
     labels = [by_key.get(object_key(one), one) for one in coded.dictionary.to_pylist()]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        labels = [last_text(label) for label in labels]
+        labels = [text_of(label) for label in labels]
     return pa.array(labels, type=kind).take(coded.indices)
 
 
@@ -78,7 +77,7 @@ def type_after(kind: Any, new: Iterable[Label]) -> Any:
     return kind if fits and not pa.types.is_null(kind) else pa.string()
 
 
-def last_text(label: Label) -> str | None:
+def text_of(label: Label) -> str | None:
     """Return the text of a label; null stays null."""
     key = object_key(label)
     return texts_of(key[1] if len(key) > 1 else label)[0]
@@ -92,18 +91,19 @@ def numbers(values: Any, *, column: str) -> Any:
     own = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     number = pa.types.is_integer(own) or pa.types.is_floating(own)
     kind = own if number else pa.float64()
+    wrong = InvalidData(f"Column {column!r} must hold numbers; its {own} holds others.")
+    if not (number or is_text(values) or pa.types.is_decimal(own)):
+        raise wrong
     try:
-        if not (number or is_text(values) or pa.types.is_decimal(own)):
-            raise TypeError
         found = (over_labels(values, trimmed_texts) if is_text(values) else values).cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
-        raise InvalidData(f"Column {column!r} must hold numbers; its {own} holds others.") from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise wrong from None
     if pa.types.is_integer(kind):
         return found
     return pc.if_else(pc.is_nan(found), pa.scalar(None, kind), found)
 
 
-def held(bound: float, values: Any) -> tuple[Any, Any]:
+def in_one_type(bound: float, values: Any) -> tuple[Any, Any]:
     """Return a bound and numbers in one type: theirs, or a wider one that holds it."""
     import pyarrow as pa
 
@@ -134,3 +134,40 @@ def whole_range(kind: Any) -> tuple[int, int]:
     signed = pa.types.is_signed_integer(kind)
     top = 2 ** (kind.bit_width - signed)
     return -top * signed, top - 1
+
+
+def points(values: Any) -> Any:
+    """Return texts with the decimal comma of numbers replaced by a point."""
+    import pyarrow.compute as pc
+
+    if not is_text(values):
+        return values
+    return pc.replace_substring_regex(values, r"^([-+]?\d*),(\d+)$", r"\1.\2")
+
+
+def as_schema(batch: Any, schema: Any, path: Path) -> Any:
+    """Return a batch in the types that all files share."""
+    import pyarrow as pa
+
+    def fitted(column: Any, field: Any) -> Any:
+        try:
+            return column if column.type == field.type else cast(column, field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InvalidData(
+                f"Column {field.name!r} must be of type {field.type} in every file; {path.name} "
+                f"has {column.type}."
+            ) from None
+
+    columns = [fitted(c, f) for c, f in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def cast(column: Any, kind: Any) -> Any:
+    """Return an array in a type; a dictionary of texts, if that is the type."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    return column.cast(kind.value_type).dictionary_encode()

@@ -64,13 +64,18 @@ class Reading:
             if getattr(self, name) not in (None, True, False):
                 raise InvalidInput(f"{name} must be true or false; found {getattr(self, name)!r}.")
         if self.missing is not None:
-            if isinstance(self.missing, str) or not isinstance(self.missing, Iterable):
-                raise InvalidInput(f"missing must be a list of texts; found {self.missing!r}.")
-            object.__setattr__(self, "missing", tuple(map(str, self.missing)))
+            object.__setattr__(self, "missing", as_texts(self.missing))
         if not isinstance(self.recode, Mapping):
             raise InvalidInput("recode must map columns to recodings.")
         recode = {name: as_recodings(steps) for name, steps in self.recode.items()}
         object.__setattr__(self, "recode", recode)
+
+
+def as_texts(given: Any) -> tuple[str, ...]:
+    """Return a list of texts; refuse a single one."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInput(f"missing must be a list of texts; found {given!r}.")
+    return tuple(map(str, given))
 
 
 def check_mark(name: str, mark: Any) -> None:

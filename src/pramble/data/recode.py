@@ -14,7 +14,7 @@ from typing import Any
 
 from pramble.data.arrays import (
     can_be_beyond,
-    held,
+    in_one_type,
     is_text,
     numbers,
     over_labels,
@@ -140,7 +140,7 @@ class Clip(Recoding):
         out = plain_texts(values) if is_text(values) else found
         for bound, beyond in ((self.low, pc.less), (self.high, pc.greater)):
             if bound is not None and can_be_beyond(bound, found.type, low=beyond is pc.less):
-                mark, found = held(bound, found)
+                mark, found = in_one_type(bound, found)
                 over = beyond(found, mark)
                 found = pc.if_else(over, mark, found)
                 out = pc.if_else(over, text_of_number(bound), out) if is_text(values) else found

@@ -4,14 +4,20 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from pramble.data.arrays import is_text
-from pramble.data.formats.base import Format, Opened, Wanted, Writer
-from pramble.data.formats.dialect import SAMPLE, find_dialect, lines_of
+from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
+from pramble.data.formats.dialect import (
+    MOST_SAMPLED,
+    SAMPLE,
+    SAMPLE_LINES,
+    find_dialect,
+    lines_of,
+)
 from pramble.data.formats.packing import unpacked
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData
@@ -25,27 +31,25 @@ def settle(path: Path, reading: Reading, *, separator: str | None) -> Reading:
 
 
 def beginning(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked."""
+    """Return the first bytes of a file, unpacked: more of them where lines are long."""
     with unpacked(path) as (stream, _):
-        found: bytes = stream.read(SAMPLE)
-        while len(found) < SAMPLE and (more := stream.read(SAMPLE - len(found))):
-            found += more
-        return found
+        parts: list[bytes] = []
+        size = lines = 0
+        while size < SAMPLE or (lines < SAMPLE_LINES and size < MOST_SAMPLED):
+            part: bytes = stream.read(SAMPLE)
+            if not part:
+                break
+            parts.append(part)
+            size, lines = size + len(part), lines + max(part.count(b"\n"), part.count(b"\r"))
+        return b"".join(parts)
 
 
 def header(path: Path, reading: Reading) -> list[str]:
-    """Return the names in the first line; refuse one that stands twice."""
-    text = (
-        beginning(path).decode(reading.encoding or "utf-8", errors="replace").removeprefix("\ufeff")
-    )
-    lines = lines_of(text, reading.separator or ",", reading.quote or '"', whole=True)
-    names = [field.text for field in lines[0]] if lines else []
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidData(
-            f"{path.name} must name each column once; {twice!r} stands more than once."
-        )
-    return names
+    """Return the names in the first line."""
+    start = beginning(path).decode(reading.encoding or "utf-8", errors="replace")
+    text = start.removeprefix("\ufeff")
+    lines = lines_of(text, reading.separator or ",", reading.quote or '"', whole=True, most=1)
+    return [field.text for field in lines[0]] if lines else []
 
 
 @contextmanager
@@ -59,6 +63,7 @@ def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opene
         reading = settle(path, reading, separator=separator)
     given = header(path, reading)
     names = [name.strip() for name in given] if reading.trim else given
+    refuse_repeated(names, path)
     columns = wanted.among(names)
     as_given = dict(zip(names, given, strict=True))
     missing = ["", *(reading.missing or ())]
@@ -101,7 +106,12 @@ def named_lines(path: Path, reading: Reading) -> Iterator[None]:
 
     try:
         yield
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+            raise InvalidData(
+                f"{path.name} must be a text in {reading.encoding}; some of it is not. Say which "
+                "encoding the file has."
+            ) from None
         wrong = first_uneven_line(path, reading)
         if wrong is None:
             raise
@@ -117,10 +127,11 @@ def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | No
     with unpacked(path) as (stream, _):
         text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
         rows = csv.reader(text, delimiter=reading.separator or ",", quotechar=reading.quote)
-        expected = len(next(rows, []))
-        for row in rows:
-            if row and len(row) != expected:
-                return rows.line_num, len(row), expected
+        with suppress(csv.Error):  # a field too long for this reader
+            expected = len(next(filter(None, rows), []))
+            for row in rows:
+                if row and len(row) != expected:
+                    return rows.line_num, len(row), expected
     return None
 
 
@@ -190,7 +201,7 @@ class DelimitedWriter:
 
         texts = texts.cast(pa.large_string())
         needs = pc.or_(pc.equal(texts, ""), pc.match_substring_regex(texts, self.special))
-        if self.single:  # an empty line would be no row
+        if self.single:  # to most programs an empty line is no row
             texts, needs = texts.fill_null(""), pc.or_kleene(needs, pc.is_null(texts))
         if not pc.any(needs).as_py():
             return texts
@@ -219,7 +230,7 @@ def as_text(column: Any) -> Any:
         return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
     try:
         return column.cast(pa.string())
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         raise InvalidData(
             f"A column of type {column.type} cannot be written as text; drop it, or write Parquet."
         ) from None
