@@ -56,7 +56,6 @@ def header(path: Path, reading: Reading) -> list[str]:
 def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
     """Open a text file with every column as text."""
     import pyarrow as pa
-    import pyarrow.csv as pc
 
     reading = wanted.reading
     if reading.quoted_missing is None:
@@ -66,31 +65,48 @@ def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opene
     refuse_repeated(names, path)
     columns = wanted.among(names)
     as_given = dict(zip(names, given, strict=True))
-    missing = ["", *(reading.missing or ())]
+    schema = pa.schema([pa.field(name, pa.string()) for name in columns])
     with unpacked(path) as (stream, raw):
         size = raw.size()
         with named_lines(path, reading):
-            reader = pc.open_csv(
-                stream,
-                read_options=pc.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
-                parse_options=pc.ParseOptions(
-                    delimiter=reading.separator,
-                    quote_char=reading.quote,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(names) > 1,  # of a single column an empty line is a row
-                ),
-                convert_options=pc.ConvertOptions(
-                    column_types=dict.fromkeys(given, pa.string()),
-                    include_columns=[as_given[name] for name in columns],
-                    null_values=[] if reading.trim else missing,
-                    strings_can_be_null=not reading.trim,
-                    quoted_strings_can_be_null=bool(reading.quoted_missing),
-                ),
-            )
-        schema = pa.schema([pa.field(name, pa.string()) for name in columns])
-        clean = partial(trimmed, missing=missing, schema=schema) if reading.trim else None
-        batches = map(clean, reader) if clean else reader
+            batches = texts(stream, reading, given, columns=[as_given[name] for name in columns])
+        if reading.trim:
+            batches = map(partial(trimmed, missing=marks(reading), schema=schema), batches)
         yield Opened(schema, told(batches, path, reading), lambda: raw.tell() / max(size, 1))
+
+
+def marks(reading: Reading) -> list[str]:
+    """Return every text that means a missing value."""
+    return ["", *(reading.missing or ())]
+
+
+def texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]) -> Any:
+    """Return the batches of a text file; where texts are trimmed, with nothing missing yet."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    try:
+        return pc.open_csv(
+            stream,
+            read_options=pc.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
+            parse_options=pc.ParseOptions(
+                delimiter=reading.separator,
+                quote_char=reading.quote,
+                newlines_in_values=True,
+                ignore_empty_lines=len(names) > 1,  # of a single column an empty line is a row
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=columns,
+                null_values=[] if reading.trim else marks(reading),
+                strings_can_be_null=not reading.trim,
+                quoted_strings_can_be_null=bool(reading.quoted_missing),
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):  # a line of names that does not end
+            return []
+        raise
 
 
 def told(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
