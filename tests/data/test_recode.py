@@ -24,7 +24,8 @@ from pramble.data.recode import (
 from pramble.errors import InvalidData, InvalidInput
 
 QUICK = settings(max_examples=60, deadline=None)
-TEXT_KINDS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]  # fmt: skip
+CODED = pa.dictionary(pa.int8(), pa.string())
+TEXT_KINDS = [pa.string(), pa.large_string(), pa.string_view(), CODED]
 WHOLE_KINDS = [pa.int8(), pa.int64(), pa.uint8(), pa.uint64(), pa.float32(), pa.float64()]
 
 

@@ -7,18 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pramble.data.formats.registry import FORMATS
+from pramble.data.formats.registry import endings, format_of
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.save import saving
 
-ENDINGS = [
-    ending + packing
-    for form in FORMATS
-    if form.write
-    for ending in form.endings
-    for packing in (("", ".gz", ".zst", ".bz2") if form.packed else ("",))
-]
+ENDINGS = endings(written=True, packed=True)
 QUICK = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -81,7 +75,7 @@ def said(path):
 def test_what_is_written_is_read_again(tmp_path, ending, table, cut):
     path = tmp_path / f"a{ending}"
     write(table, path, cut=cut)
-    untyped = not open_records(path).typed
+    untyped = not format_of(path).typed
     found = read(path, **(said(path) if untyped else {}))
     if untyped:
         assert found.to_pydict() == as_texts(table)
@@ -114,7 +108,9 @@ WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5)
 @given(rows=st.lists(st.tuples(WORDS, st.integers(), WORDS | st.just("x,y")), min_size=1))
 def test_plain_tables_need_nothing_said(tmp_path, rows):
     path = tmp_path / "a.csv"
-    one, two, three = (pa.array([str(part) for part in column]) for column in zip(*rows))
+    one, two, three = (
+        pa.array([str(part) for part in column]) for column in zip(*rows, strict=True)
+    )
     write(pa.table({"one": one, "two": two, "three": three}), path)
     assert read(path).to_pydict() == {
         "one": one.to_pylist(), "two": two.to_pylist(), "three": three.to_pylist()

@@ -139,7 +139,10 @@ def test_names_are_trimmed_and_must_then_differ(tmp_path):
         read(path)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-16-le", "cp850"])  # fmt: skip
+ENCODINGS = ["utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-16-le", "cp850"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_encodings_that_are_said(tmp_path, encoding):
     path = tmp_path / "a.csv"
     path.write_bytes("région,n\nÎle,1\n".encode(encoding))
@@ -149,7 +152,7 @@ def test_encodings_that_are_said(tmp_path, encoding):
 def test_another_encoding_after_the_sample_is_told(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b\n" + b"1,x\n" * 50_000 + "1,é\n".encode("cp1252"))
-    with pytest.raises(InvalidData, match="must be a text in utf-8; some of it is not. Say which"):
+    with pytest.raises(InvalidData, match=r"a text in utf-8; some of it is not\. Say which"):
         read(path)
     assert read(path, encoding="cp1252")["b"][-1].as_py() == "é"
 

@@ -1,6 +1,6 @@
 """Excel workbooks, and files of Stata, SPSS and SAS."""
 
-import datetime as dt
+from datetime import date, datetime
 
 import pyarrow as pa
 import pytest
@@ -10,7 +10,9 @@ from pramble.data.formats import statistics
 from pramble.data.open import open_records
 from pramble.errors import InvalidData
 
-DAY, MOMENT = dt.date(2020, 2, 29), dt.datetime(2020, 2, 29, 13, 30)
+DAY, OTHER_DAY = date(2020, 2, 29), date(1999, 1, 1)
+MOMENT = datetime.fromisoformat("2020-02-29T13:30")
+MIDNIGHTS = [datetime.combine(day, datetime.min.time()) for day in (DAY, OTHER_DAY)]
 
 
 def read(path, **said):
@@ -35,8 +37,8 @@ KINDS = {
     "real": ([1, 2.5, None], pa.float64()),
     "text": (["a", None, "é"], pa.string()),
     "truth": ([True, False, None], pa.bool_()),
-    "day": ([dt.datetime(2020, 2, 29), None, dt.datetime(1999, 1, 1)], pa.date32()),
-    "moment": ([MOMENT, None, dt.datetime(2020, 1, 1)], pa.timestamp("us")),
+    "day": ([MIDNIGHTS[0], None, MIDNIGHTS[1]], pa.date32()),
+    "moment": ([MOMENT, None, MIDNIGHTS[0]], pa.timestamp("us")),
     "code": ([1, "x", 2.0], pa.string()),
     "none": ([None, None, None], pa.string()),
 }
@@ -47,7 +49,7 @@ def test_a_column_has_the_type_of_its_cells(tmp_path):
     table = read(workbook(tmp_path / "a.xlsx", rows))
     assert table.schema == pa.schema([(name, kind) for name, (_, kind) in KINDS.items()])
     assert table["whole"].to_pylist() == [1, None, 3]
-    assert table["day"].to_pylist() == [DAY, None, dt.date(1999, 1, 1)]
+    assert table["day"].to_pylist() == [DAY, None, OTHER_DAY]
     assert table["moment"].to_pylist()[0] == MOMENT
     assert table["code"].to_pylist() == ["1", "x", "2"]
 

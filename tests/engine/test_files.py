@@ -243,7 +243,11 @@ def broken_files():
     yield "truncated.arrow", arrow[: len(arrow) // 2], "sound arrow file"
     yield "tiny.arrow", b"ARROW1", "sound arrow file"
     yield "ragged.csv", b"sex,age,region\nf,1,north\nm,2\n", "line 3 has 2 fields, the header 3"
-    yield "long.csv", b"sex,age,region\nf,1,north\nm,2,north,5\n", "line 3 has 4 fields, the header 3"
+    yield (
+        "long.csv",
+        b"sex,age,region\nf,1,north\nm,2,north,5\n",
+        "line 3 has 4 fields, the header 3",
+    )
     late = b"sex,age,region\n" + b"f,1,north\n" * 9999 + b"f,1,\xff\n"
     yield "encoding.csv", late, "must be a text in utf-8"
     yield "cp1252.csv", b"sex,age,region\nf,1,\x81\n", "must be a text in cp1252"

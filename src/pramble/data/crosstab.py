@@ -126,7 +126,7 @@ def crosstab(
     )
     if job.can_be_pushed_down:
         return job.grouped()
-    wanted = list(dict.fromkeys([*names, *extra]))
+    wanted = list(dict.fromkeys([*names, *extra])) or records.names[:1]
     for batch in records.batches(wanted, coded=names, watch=watch):
         job.add(batch)
     return job.result()
@@ -155,7 +155,9 @@ class Tabulation:
         keep_rows: bool,
     ) -> None:
         self.records, self.names, self.powers = records, names, powers
-        self.weights, self.measure, self.keep_rows = weights, measure, keep_rows
+        self.measure, self.keep_rows = measure, keep_rows
+        given = weights is None or isinstance(weights, str)
+        self.weights = weights if given else as_numbers(weights, "weights")
         self.encoders = {
             name: Encoder(labels[name], name, from_text=not records.typed)
             for name in names
@@ -214,7 +216,10 @@ class Tabulation:
         if isinstance(what, str):
             decimal = self.records.reading.decimal
             return as_numbers(batch[what], what, rows=rows, decimal=decimal)
-        return what[rows.start : rows.stop]
+        part = what[rows.start : rows.stop]
+        if len(part) != len(rows):
+            raise wrong_weights(len(what), rows.stop)
+        return part
 
     def grouped(self) -> Crosstab:
         """Count by the engine that holds the records; only the groups come here."""
@@ -231,14 +236,22 @@ class Tabulation:
         }
         frame = records.frame.with_columns(**terms) if terms else records.frame
         sums = [nw.col(name).sum().alias(name) for name in terms]
-        groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums)
+        numbers = [name for name in (self.weights, self.measure) if isinstance(name, str)]
+        missing = {unused(f"missing {name}", self.names): name for name in numbers if terms}
+        gone = [nw.col(name).is_null().sum().alias(own) for own, name in missing.items()]
+        groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums, *gone)
         for batch in records.collect(groups).to_batches():
+            for own, name in missing.items():
+                if as_numbers(batch[own], own).any():
+                    raise InvalidData(f"Column {name!r} must hold finite numbers; some are null.")
             given = [as_numbers(batch[name], name) for name in terms]
             self.add(batch, times=as_numbers(batch[count], count), sums=given)
         return self.result()
 
     def result(self) -> Crosstab:
         """Return the counts of all batches together."""
+        if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
+            raise wrong_weights(len(self.weights), self.rows)
         none = np.zeros((0, len(self.names)), np.int64)
         parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
         cells = np.concatenate([part.cells for part in parts])
@@ -272,6 +285,11 @@ class Tabulation:
         starts = np.cumsum([0, *(len(part.cells) for part in self.parts)])
         parts = [member[start + own] for start, own in zip(starts, self.members, strict=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def wrong_weights(found: int, rows: int) -> InvalidData:
+    """Return the error for weights that are not one for each record."""
+    return InvalidData(f"There must be one weight for each record; found {found} for {rows} rows.")
 
 
 def totals(member: Integers, values: Any, size: int) -> Floats:

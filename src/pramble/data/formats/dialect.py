@@ -32,6 +32,8 @@ MARKERS = (
 NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 COMMA = re.compile(r"[-+]?\d+,\d+")
 POINT = re.compile(r"[-+]?\d*\.\d+")
+SINGLE = r"(?:^|[,;\t|])'"
+SINGLE_FIELD = r"(?:^|[,;\t|])'[^',;\t|\r\n]*'(?=[,;\t|\r\n]|\Z)"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -102,8 +104,8 @@ def encoding_of(start: bytes) -> str:
 
 def quote_of(text: str) -> str:
     """Return the quotation mark: double, unless only single ones stand around fields."""
-    single = re.search(r"(^|[,;\t|])'[^'\n]*'([,;\t|\r\n]|$)", text, re.MULTILINE)
-    return "'" if single and '"' not in text else '"'
+    begun, whole = (len(re.findall(one, text, re.MULTILINE)) for one in (SINGLE, SINGLE_FIELD))
+    return "'" if whole and 2 * whole >= begun and '"' not in text else '"'
 
 
 def lines_of(
