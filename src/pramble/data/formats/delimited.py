@@ -2,14 +2,13 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import IO, Any
 
-from pramble.data.arrays import is_text
+from pramble.data.arrays import is_text, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
 from pramble.data.formats.dialect import (
     MOST_SAMPLED,
@@ -169,13 +168,12 @@ class DelimitedWriter:
     """Writes each cell with quotes exactly if it needs them: what is written tells nothing more.
 
     A text needs quotes if it is empty (to be told from null) or holds a quote, the separator or a
-    line break. Arrow writes none or all; so a batch where no cell needs any is left to Arrow, and
-    others are joined from cells here, to the same bytes.
+    line break. Arrow's own writer quotes all texts or none, and is slower.
     """
 
     def __init__(self, sink: IO[bytes], schema: Any, *, separator: str) -> None:
         self.sink, self.separator = sink, separator
-        self.special = f'["\r\n{re.escape(separator)}]'
+        self.marks = ('"', "\r", "\n", separator)
         self.single = len(schema) == 1
         line = io.StringIO()
         csv.writer(line, delimiter=separator, lineterminator="\n").writerow(schema.names)
@@ -184,66 +182,68 @@ class DelimitedWriter:
     def write(self, batch: Any) -> None:
         """Write one batch."""
         import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.csv
 
-        texts = pa.RecordBatch.from_arrays([as_text(c) for c in batch.columns], batch.schema.names)
-        lengths = (pc.min(pc.binary_length(column)).as_py() for column in texts.columns)
-        if not self.single and 0 not in lengths:
-            block = pa.BufferOutputStream()
-            options = pyarrow.csv.WriteOptions(
-                include_header=False, quoting_style="none", delimiter=self.separator
-            )
-            try:
-                pyarrow.csv.write_csv(texts, block, options)
-            except pa.ArrowInvalid:
-                pass
-            else:
-                self.sink.write(block.getvalue())
-                return
-        cells = [self.quoted(column) for column in texts.columns]
-        lines = pc.binary_join_element_wise(
-            *cells, pa.scalar(self.separator, pa.large_string()), null_handling="replace"
-        )
-        whole = pc.binary_join_element_wise(
-            lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
-        )
-        self.sink.write(b"".join(memoryview(part) for part in content(whole)))
+        columns = [self.cells(column).cast(pa.large_string()) for column in batch.columns]
+        if self.single:  # to most programs an empty line is no row
+            columns = [columns[0].fill_null('""')]
+        ends = join_texts(columns.pop(), "\n", between="")
+        self.sink.write(content(join_texts(*columns, ends, between=self.separator)))
 
-    def quoted(self, texts: Any) -> Any:
-        """Return texts with quotes around those that need them; null is nothing."""
+    def cells(self, column: Any) -> Any:
+        """Return the texts of a column, with quotes around those that need them."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        texts = texts.cast(pa.large_string())
-        needs = pc.or_(pc.equal(texts, ""), pc.match_substring_regex(texts, self.special))
-        if self.single:  # to most programs an empty line is no row
-            texts, needs = texts.fill_null(""), pc.or_kleene(needs, pc.is_null(texts))
-        if not pc.any(needs).as_py():
+        if pa.types.is_dictionary(column.type):
+            return self.cells(column.dictionary).take(column.indices)
+        texts = as_text(column)
+        needs = self.needs_quotes(texts) if is_text(column) else None
+        if needs is None:
             return texts
-        mark = pa.scalar('"', pa.large_string())
-        doubled = pc.replace_substring(texts, '"', '""')
-        around = pc.binary_join_element_wise(mark, doubled, mark, pa.scalar("", pa.large_string()))
-        return pc.if_else(needs, around, texts)
+        texts = texts.cast(pa.large_string())
+        doubled = pc.replace_substring(texts.filter(needs), '"', '""')
+        return pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"', between=""))
+
+    def needs_quotes(self, texts: Any) -> Any:
+        """Return which texts need quotes; None if none does."""
+        import pyarrow.compute as pc
+
+        empty = pc.min(pc.binary_length(texts)).as_py() == 0
+        whole = bytes(content(texts))
+        masks = [pc.equal(texts, "")] if empty else []
+        masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
+        return reduce(pc.or_, masks) if masks else None
 
 
-def content(texts: Any) -> Iterator[Any]:
-    """Yield the bytes of an array of texts, one after the other."""
-    start, offsets = texts.offset, memoryview(texts.buffers()[1]).cast("q")
-    data = texts.buffers()[2]
-    if data is not None:
-        yield data[offsets[start] : offsets[start + len(texts)]]
+def join_texts(*parts: Any, between: str) -> Any:
+    """Return large texts joined row by row, with another between them; null is nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    large = pa.large_string()
+    given = [pa.scalar(part, large) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*given, pa.scalar(between, large), null_handling="replace")
+
+
+def content(texts: Any) -> memoryview:
+    """Return the bytes of an array of texts, one after the other."""
+    import pyarrow as pa
+
+    width = "q" if pa.types.is_large_string(texts.type) else "i"
+    _, places, data = texts.buffers()
+    if data is None or not len(texts):
+        return memoryview(b"")
+    offsets = memoryview(places).cast(width)
+    start, end = offsets[texts.offset], offsets[texts.offset + len(texts)]
+    return memoryview(data)[start:end]
 
 
 def as_text(column: Any) -> Any:
     """Return a column as the texts of its values."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        labels = as_text(column.dictionary)
-        return labels.take(column.indices)
     if is_text(column):
-        return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+        return plain_texts(column)
     try:
         return column.cast(pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
