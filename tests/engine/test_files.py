@@ -508,3 +508,72 @@ def test_arrow_reads_what_csv_holds(tmp_path):
     pramble.perturb_file(tmp_path / "in.csv", tmp_path / "out.csv", PLAN, key=KEY)
     options = arrow_csv.ParseOptions(newlines_in_values=True)
     assert arrow_csv.read_csv(tmp_path / "out.csv", parse_options=options).num_rows == N
+
+
+def test_a_plan_is_taken_and_one_with_blocks_is_refused(tmp_path):
+    write(TABLE, tmp_path / "in.parquet")
+    plan = pramble.Plan(PLAN)
+    pramble.perturb_file(tmp_path / "in.parquet", tmp_path / "out.parquet", plan, key=KEY)
+    assert values(read(tmp_path / "out.parquet")) == values(RELEASED)
+    pairs = pramble.product([PLAN["sex"], PLAN["age"]])
+    with pytest.raises(InvalidPlan, match="perturb"):
+        pramble.perturb_file(
+            tmp_path / "in.parquet", tmp_path / "no.csv", pramble.Plan({("sex", "age"): pairs})
+        )
+
+
+def test_a_pattern_is_one_release_numbered_through(tmp_path):
+    write(TABLE.slice(0, 1000), tmp_path / "part-1.parquet")
+    write(TABLE.slice(1000), tmp_path / "part-2.parquet")
+    done = pramble.perturb_file(
+        tmp_path / "part-*.parquet", tmp_path / "out.parquet", PLAN, key=KEY
+    )
+    assert done.rows == N
+    assert values(read(tmp_path / "out.parquet")) == values(RELEASED)
+
+
+def test_recoded_files_are_the_release_of_the_recoded_table(tmp_path, small_batches):
+    write(TABLE, tmp_path / "in.csv")
+    m = pramble.randomized_response(["0-1", "2+"], 1.0)
+    reading = {"recode": {"age": [0, 2]}}
+    pramble.perturb_file(
+        tmp_path / "in.csv", tmp_path / "out.parquet", {"age": m}, key=KEY, reading=reading
+    )
+    bands = pa.array(["2+" if age >= 2 else "0-1" for age in TABLE["age"].to_pylist()])
+    expected = pramble.perturb(pa.table({"age": bands}), {"age": m}, key=KEY)
+    assert pq.read_table(tmp_path / "out.parquet")["age"].to_pylist() == values(expected)["age"]
+
+
+def test_clipped_columns_left_alone_are_written_in_every_format(tmp_path, small_batches):
+    write(TABLE, tmp_path / "in.csv")
+    plan = {"sex": PLAN["sex"]}
+    reading = {"recode": {"id": {"high": 1500.5}, "age": {"low": 2}}}
+    for target in TARGETS:
+        pramble.perturb_file(tmp_path / "in.csv", tmp_path / target, plan, reading=reading)
+    ages = pq.read_table(tmp_path / "out.parquet")["age"].to_pylist()
+    assert ages == [str(max(2, age)) for age in TABLE["age"].to_pylist()]
+
+
+def test_an_interrupted_folder_is_not_taken_up_with_another_reading(tmp_path, folder):
+    out = tmp_path / "out"
+    with pytest.raises(Stopped):
+        pramble.perturb_file(folder, out, PLAN, key=KEY, progress=stop_after(1900))
+    with pytest.raises(InvalidInput, match="another key, plan or source"):
+        pramble.perturb_file(folder, out, PLAN, key=KEY, reading={"missing": ["x"]})
+
+
+def test_an_empty_batch_has_the_types_of_its_release():
+    batch = pa.record_batch({"n": pa.array([], pa.int64())})
+    m = pramble.Mechanism.from_matrix(np.eye(2), categories=[1, 2], outputs=["a", "b"])
+    assert pramble.perturb(batch, {"n": m}).schema.types == [pa.string()]
+
+
+def test_a_thousand_columns_are_randomised(tmp_path):
+    names = [f"column {i}" for i in range(1000)]
+    table = pa.table({name: ["a", "b"] * 5 for name in names})
+    pq.write_table(table, tmp_path / "in.parquet")
+    m = pramble.randomized_response(["a", "b"], 1.0)
+    plan = dict.fromkeys(names, m)
+    pramble.perturb_file(tmp_path / "in.parquet", tmp_path / "out.csv", plan, key=KEY)
+    expected = pramble.perturb(table, plan, key=KEY).to_pydict()
+    assert values(pl.read_csv(tmp_path / "out.csv").to_arrow()) == expected

@@ -8,6 +8,8 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from pramble.data.arrays import is_text, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
 from pramble.data.formats.dialect import (
@@ -229,11 +231,10 @@ def content(texts: Any) -> memoryview:
     """Return the bytes of an array of texts, one after the other."""
     import pyarrow as pa
 
-    width = "q" if pa.types.is_large_string(texts.type) else "i"
     _, places, data = texts.buffers()
     if data is None or not len(texts):
         return memoryview(b"")
-    offsets = memoryview(places).cast(width)
+    offsets = np.frombuffer(places, np.int64 if pa.types.is_large_string(texts.type) else np.int32)
     start, end = offsets[texts.offset], offsets[texts.offset + len(texts)]
     return memoryview(data)[start:end]
 
