@@ -30,6 +30,13 @@ def test_a_separator_inside_quotes_does_not_count():
     assert found('a;b\n"1,2,3";"x,y"\n"4,5,6";z\n').separator == ";"
 
 
+def test_quotation_marks_are_found():
+    assert found("a,b\n'x',1\n'y, z',2\n'w',3\n").quote == "'"
+    assert found("a,b\n'tis,1\nit's,2\n").quote == '"'
+    assert found("a\tb\n'\t'\n").quote == '"'
+    assert found("a,b\n'x',\"1\"\n").quote == '"'
+
+
 def test_a_single_column_has_the_usual_separator():
     assert found("a\nx\ny\n").separator == ","
 

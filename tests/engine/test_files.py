@@ -1,5 +1,6 @@
 """Files: every format, one release, whole or not at all."""
 
+import base64
 import csv
 import gzip
 import os
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
+from pramble.data.formats import arrow, base, delimited, parquet, statistics
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, WriteFailed
 
 KEY = bytes(range(32))
@@ -81,9 +83,11 @@ TARGETS = ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"]
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(readers, "BATCH_ROWS", 211)
-    monkeypatch.setattr(readers, "CSV_BLOCK", 5000)
-    monkeypatch.setattr(writers, "ROW_GROUP_ROWS", 1000)
+    for module in (base, parquet, arrow):
+        monkeypatch.setattr(module, "BATCH_ROWS", 211)
+    monkeypatch.setattr(base.sliced, "__defaults__", (211,))
+    monkeypatch.setattr(delimited, "BLOCK", 5000)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 1024)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -102,21 +106,53 @@ def test_every_format_to_every_other_is_one_release(tmp_path, small_batches, sou
     assert names_in(tmp_path) == sorted([source, target])
 
 
-def test_parquet_keeps_types_metadata_and_compression(tmp_path):
+def test_parquet_keeps_types_and_nothing_else_of_the_source(tmp_path):
     table = TABLE.set_column(1, "sex", TABLE["sex"].cast(pa.large_string()))
     table = table.set_column(4, "region", TABLE["region"].dictionary_encode())
+    noted = pa.field("id", pa.int64(), nullable=False, metadata={"about": "the patient"})
+    table = table.set_column(0, noted, TABLE["id"])
     table = table.replace_schema_metadata({"made by": "a test"})
-    pq.write_table(table, tmp_path / "in.parquet", compression="zstd")
+    pq.write_table(table, tmp_path / "in.parquet", compression="snappy", row_group_size=100)
     pramble.perturb_file(tmp_path / "in.parquet", tmp_path / "out.parquet", PLAN, key=KEY)
     out = pq.read_table(tmp_path / "out.parquet")
-    assert out.schema.equals(table.schema, check_metadata=True)
-    assert pq.read_metadata(tmp_path / "out.parquet").row_group(0).column(0).compression == "ZSTD"
+    assert out.schema.types == table.schema.types
+    assert out.schema.names == table.schema.names
+    about = pq.read_metadata(tmp_path / "out.parquet")
+    assert about.row_group(0).column(0).compression == "ZSTD"
+    assert about.num_row_groups == 1
+    assert set(about.metadata) == {b"ARROW:schema"}
+    content = (tmp_path / "out.parquet").read_bytes()
+    note = base64.b64decode(about.metadata[b"ARROW:schema"])
+    for secret in (b"a test", b"the patient"):
+        assert secret not in content
+        assert secret not in note
     assert out["id"].equals(table["id"])
     assert out["note"].equals(table["note"])
     assert out["sex"].to_pylist() == RELEASED["sex"].to_pylist()
     assert out["region"].to_pylist() == RELEASED["region"].to_pylist()
     pandas_frame = pd.read_parquet(tmp_path / "out.parquet")
     assert pandas_frame["sex"].tolist() == RELEASED["sex"].to_pylist()
+
+
+@pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"])
+def test_how_the_source_was_cut_leaves_no_trace(tmp_path, monkeypatch, target):
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 1024)
+    monkeypatch.setattr(arrow, "BATCH_ROWS", 512)
+    contents = set()
+    for size in (100, 700, N):
+        pq.write_table(TABLE, tmp_path / "in.parquet", row_group_size=size)
+        pramble.perturb_file(
+            tmp_path / "in.parquet", tmp_path / target, PLAN, key=KEY, overwrite=True
+        )
+        contents.add((tmp_path / target).read_bytes())
+    assert len(contents) == 1
+
+
+def test_row_groups_have_one_size_by_the_number_of_columns():
+    assert parquet.group_rows(1) == parquet.group_rows(16) == 1 << 20
+    assert parquet.group_rows(17) == 1 << 19
+    assert parquet.group_rows(64) == 1 << 18
+    assert parquet.group_rows(65) == 1 << 17
 
 
 def test_the_columns_left_alone_keep_their_text_in_csv(tmp_path):
@@ -179,7 +215,7 @@ STATISTICS = {
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics_files_are_read(tmp_path, name, monkeypatch):
     pyreadstat = pytest.importorskip("pyreadstat")
-    monkeypatch.setattr(readers, "BATCH_ROWS", 500)
+    monkeypatch.setattr(statistics, "BATCH_ROWS", 500)
     frame = TABLE.select(["id", "sex", "age"]).to_pandas()
     frame.columns = [column.upper() for column in frame.columns]
     getattr(pyreadstat, STATISTICS[name])(frame, str(tmp_path / name))
@@ -206,11 +242,15 @@ def broken_files():
     yield "text.parquet", b"sex,age\nf,1\n", "sound parquet file"
     yield "truncated.arrow", arrow[: len(arrow) // 2], "sound arrow file"
     yield "tiny.arrow", b"ARROW1", "sound arrow file"
-    yield "ragged.csv", b"sex,age,region\nf,1,north\nm,2\n", "sound csv file.*2"
-    yield "long.csv", b"sex,age,region\nf,1,north\nm,2,north,5\n", "sound csv file.*4"
-    yield "utf8.csv", b"sex,age,region,x\nf,1,north,\xff\xfe\n", "sound csv file.*UTF8"
-    yield "utf8_plan.csv", b"sex,age,region\nf,1,\xff\n", "sound csv file.*UTF8"
-    yield "utf8_head.csv", b"sex,age,region,\xff\nf,1,north,\n", "sound csv file"
+    yield "ragged.csv", b"sex,age,region\nf,1,north\nm,2\n", "line 3 has 2 fields, the header 3"
+    yield (
+        "long.csv",
+        b"sex,age,region\nf,1,north\nm,2,north,5\n",
+        "line 3 has 4 fields, the header 3",
+    )
+    late = b"sex,age,region\n" + b"f,1,north\n" * 9999 + b"f,1,\xff\n"
+    yield "encoding.csv", late, "must be a text in utf-8"
+    yield "cp1252.csv", b"sex,age,region\nf,1,\x81\n", "must be a text in cp1252"
     yield "wrong.csv", b"sex,age,region\nf,one,north\n", "'age' must hold.*row 0: 'one'"
     yield "null.csv", b"sex,age,region\nf,,north\n", "'age' must hold.*row 0: null"
     yield "missing.csv", b"sex,region\nf,north\n", "'age' is missing"
@@ -218,11 +258,11 @@ def broken_files():
     yield "headers.csv", b"sex,age,region\n", "must have rows"
     yield "empty.csv", b"", "is empty"
     yield "empty.parquet", b"", "is empty"
-    yield "notgz.csv.gz", b"sex,age,region\nf,1,north\n", "sound csv.gz file"
+    yield "notgz.csv.gz", b"sex,age,region\nf,1,north\n", "sound csv file"
     yield (
         "cut.csv.gz",
         gzip.compress(b"sex,age,region\n" + b"f,1,north\n" * 9999)[:-30],
-        "sound csv.gz file",
+        "sound csv file",
     )
     yield "norows.parquet", parquet_of(TABLE.slice(0, 0)), "must have rows"
     yield "types.parquet", parquet_of(TABLE.set_column(2, "age", pa.array([1.5] * N))), "row 0: 1.5"
@@ -230,7 +270,8 @@ def broken_files():
     yield "nocolumn.parquet", parquet_of(TABLE.drop_columns(["age"])), "'age' is missing"
     yield "random.dta", bytes(range(256)) * 9, "sound stata file"
     yield "random.sav", b"\x00" * 300, "sound spss file"
-    yield "data.xlsx", b"PK", "no known ending"
+    yield "data.xlsx", b"PK", "sound excel file"
+    yield "data.ods", b"PK", "no known ending"
 
 
 def parquet_of(table):
@@ -318,7 +359,7 @@ def test_places_are_checked(tmp_path):
         (source, tmp_path / "no" / "out.csv", InvalidInput, "must exist"),
         (source, tmp_path / "out.xlsx", InvalidData, "cannot be written"),
         (source, tmp_path / "out.dta", InvalidData, "cannot be written"),
-        (tmp_path / "nothing.csv", tmp_path / "out.csv", InvalidData, "does not exist"),
+        (tmp_path / "nothing.csv", tmp_path / "out.csv", InvalidData, "There is no file"),
         (tmp_path, tmp_path / "sub", InvalidInput, "within the source"),
     ]
     for one, two, error, message in cases:
@@ -467,3 +508,72 @@ def test_arrow_reads_what_csv_holds(tmp_path):
     pramble.perturb_file(tmp_path / "in.csv", tmp_path / "out.csv", PLAN, key=KEY)
     options = arrow_csv.ParseOptions(newlines_in_values=True)
     assert arrow_csv.read_csv(tmp_path / "out.csv", parse_options=options).num_rows == N
+
+
+def test_a_plan_is_taken_and_one_with_blocks_is_refused(tmp_path):
+    write(TABLE, tmp_path / "in.parquet")
+    plan = pramble.Plan(PLAN)
+    pramble.perturb_file(tmp_path / "in.parquet", tmp_path / "out.parquet", plan, key=KEY)
+    assert values(read(tmp_path / "out.parquet")) == values(RELEASED)
+    pairs = pramble.product([PLAN["sex"], PLAN["age"]])
+    with pytest.raises(InvalidPlan, match="perturb"):
+        pramble.perturb_file(
+            tmp_path / "in.parquet", tmp_path / "no.csv", pramble.Plan({("sex", "age"): pairs})
+        )
+
+
+def test_a_pattern_is_one_release_numbered_through(tmp_path):
+    write(TABLE.slice(0, 1000), tmp_path / "part-1.parquet")
+    write(TABLE.slice(1000), tmp_path / "part-2.parquet")
+    done = pramble.perturb_file(
+        tmp_path / "part-*.parquet", tmp_path / "out.parquet", PLAN, key=KEY
+    )
+    assert done.rows == N
+    assert values(read(tmp_path / "out.parquet")) == values(RELEASED)
+
+
+def test_recoded_files_are_the_release_of_the_recoded_table(tmp_path, small_batches):
+    write(TABLE, tmp_path / "in.csv")
+    m = pramble.randomized_response(["0-1", "2+"], 1.0)
+    reading = {"recode": {"age": [0, 2]}}
+    pramble.perturb_file(
+        tmp_path / "in.csv", tmp_path / "out.parquet", {"age": m}, key=KEY, reading=reading
+    )
+    bands = pa.array(["2+" if age >= 2 else "0-1" for age in TABLE["age"].to_pylist()])
+    expected = pramble.perturb(pa.table({"age": bands}), {"age": m}, key=KEY)
+    assert pq.read_table(tmp_path / "out.parquet")["age"].to_pylist() == values(expected)["age"]
+
+
+def test_clipped_columns_left_alone_are_written_in_every_format(tmp_path, small_batches):
+    write(TABLE, tmp_path / "in.csv")
+    plan = {"sex": PLAN["sex"]}
+    reading = {"recode": {"id": {"high": 1500.5}, "age": {"low": 2}}}
+    for target in TARGETS:
+        pramble.perturb_file(tmp_path / "in.csv", tmp_path / target, plan, reading=reading)
+    ages = pq.read_table(tmp_path / "out.parquet")["age"].to_pylist()
+    assert ages == [str(max(2, age)) for age in TABLE["age"].to_pylist()]
+
+
+def test_an_interrupted_folder_is_not_taken_up_with_another_reading(tmp_path, folder):
+    out = tmp_path / "out"
+    with pytest.raises(Stopped):
+        pramble.perturb_file(folder, out, PLAN, key=KEY, progress=stop_after(1900))
+    with pytest.raises(InvalidInput, match="another key, plan or source"):
+        pramble.perturb_file(folder, out, PLAN, key=KEY, reading={"missing": ["x"]})
+
+
+def test_an_empty_batch_has_the_types_of_its_release():
+    batch = pa.record_batch({"n": pa.array([], pa.int64())})
+    m = pramble.Mechanism.from_matrix(np.eye(2), categories=[1, 2], outputs=["a", "b"])
+    assert pramble.perturb(batch, {"n": m}).schema.types == [pa.string()]
+
+
+def test_a_thousand_columns_are_randomised(tmp_path):
+    names = [f"column {i}" for i in range(1000)]
+    table = pa.table({name: ["a", "b"] * 5 for name in names})
+    pq.write_table(table, tmp_path / "in.parquet")
+    m = pramble.randomized_response(["a", "b"], 1.0)
+    plan = dict.fromkeys(names, m)
+    pramble.perturb_file(tmp_path / "in.parquet", tmp_path / "out.csv", plan, key=KEY)
+    expected = pramble.perturb(table, plan, key=KEY).to_pydict()
+    assert values(pl.read_csv(tmp_path / "out.csv").to_arrow()) == expected

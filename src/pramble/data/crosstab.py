@@ -154,7 +154,9 @@ class Tabulation:
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
         records.refuse_missing(self.columns)
-        self.weights, self.measure, self.keep_rows = weights, measure, keep_rows
+        self.measure, self.keep_rows = measure, keep_rows
+        given = weights is None or isinstance(weights, str)
+        self.weights = weights if given else as_numbers(weights, "weights")
         self.encoders = {
             name: Encoder(labels[name], name, from_text=not records.typed)
             for name in names

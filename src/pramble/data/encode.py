@@ -1,11 +1,13 @@
 """Values to codes: each value is looked up among the declared categories, by value and type.
 
-Text matches text, integers match integers of any width, booleans match booleans; whole floats match
-integers, because pandas holds integers beside missing values as floats. Nothing is ever inferred
-from the data: the categories and their order are the mechanism's.
+Text matches text, integers match integers of any width, booleans match booleans; whole floats and
+decimals match integers, because pandas holds integers beside missing values as floats, and
+databases hold them as decimals. Nothing is ever inferred from the data: the categories and their
+order are the mechanism's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.labels import Label, Labels, label_key
+from pramble.data.arrays import whole_range
+from pramble.data.labels import Label, Labels, label_key, object_key
 from pramble.data.order import texts_of
 from pramble.data.rows import Rows, picked
 from pramble.errors import InvalidData, InvalidPlan
@@ -184,7 +187,7 @@ class Encoder:
     def _hashed(self, values: Any) -> Codes:
         values, kind = comparable(values, self.column)
         known = representable(self.by_type[kind], values.type)
-        declared = pa.array(list(known), type=values.type)
+        declared = declared_array(known, values.type)
         found = pc.index_in(values, value_set=declared, skip_nulls=True)
         if not found.null_count:
             table = np.fromiter(known.values(), dtype=self.dtype)
@@ -227,6 +230,9 @@ def comparable(values: Any, column: str) -> tuple[Any, type]:
     if pa.types.is_floating(kind):
         whole = pc.add(values.cast(pa.float64()), 0.0)
         return pc.if_else(pc.is_nan(whole), pa.scalar(None, pa.float64()), whole), int
+    if pa.types.is_decimal(kind):
+        narrow = kind.bit_width < 128  # Arrow looks up no narrow decimals
+        return (values.cast(pa.decimal128(kind.precision, kind.scale)) if narrow else values), int
     raise InvalidData(
         f"{named(column)} must hold text, integers or booleans to be randomised; found {kind}. "
         "Recode it into categories first."
@@ -236,30 +242,21 @@ def comparable(values: Any, column: str) -> tuple[Any, type]:
 def representable(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
     """Return the labels that an Arrow type can hold exactly, with their codes."""
     if pa.types.is_integer(kind):
-        signed = pa.types.is_signed_integer(kind)
-        top = 2 ** (kind.bit_width - signed)
-        return {label: code for label, code in codes.items() if -top * signed <= label < top}
+        least, most = whole_range(kind)
+        return {label: code for label, code in codes.items() if least <= label <= most}
     if pa.types.is_floating(kind):
         return {label: code for label, code in codes.items() if abs(label) <= 2**53}
+    if pa.types.is_decimal(kind):
+        top = 10 ** (kind.precision - kind.scale)
+        return {label: code for label, code in codes.items() if -top < label < top}
     return codes
 
 
-def object_key(value: Any) -> tuple[Any, ...]:
-    """Return the key of any value as a label; missing values are null, whole floats integers."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, tuple):
-        return (tuple, *map(object_key, plain))
-    if isinstance(plain, float):
-        plain = int(plain) if plain.is_integer() else None if plain != plain else plain
-    if type(plain).__name__ in {"NAType", "NaTType"}:
-        plain = None
-    if isinstance(plain, str):
-        plain = str(plain)
-    try:
-        hash(plain)
-    except TypeError:
-        return (object,)
-    return label_key(plain)
+def declared_array(labels: Iterable[Label], kind: Any) -> Any:
+    """Return labels as an Arrow array of a type that holds them."""
+    if pa.types.is_decimal(kind):
+        return pa.array(map(Decimal, labels), type=kind)
+    return pa.array(list(labels), type=kind)
 
 
 def as_arrow(values: NDArray[Any], column: str) -> Any:

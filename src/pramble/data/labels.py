@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ Label = Any
 """``str | int | bool | None``, or a tuple of those for a product of mechanisms."""
 
 LABEL_TYPES = (str, int, bool, type(None))
+NO_LABEL = (object,)
+"""The key of a value that cannot be a label."""
 
 
 def label_key(label: Label) -> tuple[Any, ...]:
@@ -23,6 +26,38 @@ def label_key(label: Label) -> tuple[Any, ...]:
     if isinstance(label, tuple):
         return (tuple, *map(label_key, label))
     return (type(label), label)
+
+
+def object_key(value: Any) -> tuple[Any, ...]:
+    """Return the key of any value as a label; missing values are null, whole numbers integers.
+
+    A value that cannot be a label has the key of no label.
+
+    >>> object_key(3.0) == object_key(3), object_key(float("nan")) == object_key(None)
+    (True, True)
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, tuple):
+        return (tuple, *map(object_key, plain))
+    if isinstance(plain, float | Decimal):
+        plain = as_whole(plain)
+    if type(plain).__name__ in {"NAType", "NaTType"}:
+        plain = None
+    if isinstance(plain, str):
+        plain = str(plain)
+    try:
+        hash(plain)
+    except TypeError:
+        return NO_LABEL
+    return label_key(plain)
+
+
+def as_whole(number: float | Decimal) -> float | int | Decimal | None:
+    """Return a whole number as an integer, and NaN as null."""
+    if number != number:
+        return None
+    finite = number - number == 0 if isinstance(number, float) else number.is_finite()
+    return int(number) if finite and number == int(number) else number
 
 
 def plain_label(label: Label, *, position: int) -> Label:

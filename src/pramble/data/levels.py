@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.encode import Codes, object_key
-from pramble.data.labels import Label
-from pramble.data.order import in_order, typed_texts
+from pramble.data.encode import Codes
+from pramble.data.labels import NO_LABEL, Label, object_key
+from pramble.data.order import in_order, texts_of, typed_texts
 from pramble.errors import InvalidData
 from pramble.values import Integers
 
@@ -17,8 +17,9 @@ from pramble.values import Integers
 class Levels:
     """Gathers the values of a column batch by batch, and then puts them in order.
 
-    Whole floats are integers, NaN is missing, and texts of a file without types are what they stand
-    for (`pramble.data.order.typed_texts`). Known categories come first, in their order.
+    Whole floats and decimals are integers, NaN is missing, and texts of a file without types are
+    what they stand for (`pramble.data.order.typed_texts`). Known categories come first, in their
+    order; in a file without types they are met by their text.
 
     Examples
     --------
@@ -33,27 +34,33 @@ class Levels:
         self, column: str, *, typed: bool = True, known: Sequence[Label] | None = None
     ) -> None:
         self.column, self.typed = column, typed
-        self.known = tuple(known or ())
         self.found: dict[tuple[Any, ...], int] = {}
         self.labels: list[Label] = []
-        for label in self.known:
-            self._code(label)
+        for label in known or ():
+            code = self._code(label)
+            for text in () if typed else texts_of(label):
+                self.found.setdefault(object_key(text), code)
+        self.first = len(self.labels)
+        self.texts = all(isinstance(label, str | None) for label in known or (0,))
 
     def _code(self, label: Label) -> int:
         key = object_key(label)
         code = self.found.setdefault(key, len(self.labels))
         if code == len(self.labels):
-            self.labels.append(key[1] if len(key) > 1 and key[0] is not tuple else label)
+            if key == NO_LABEL:
+                raise self._no_labels(type(label).__name__)
+            self.labels.append(label if key[0] is tuple else key[1])
         return code
+
+    def _no_labels(self, kind: Any) -> InvalidData:
+        return InvalidData(f"Column {self.column!r} must hold labels; its type is {kind}.")
 
     def codes(self, values: Any) -> Codes:
         """Return a code for each value: the place of its first appearance."""
         if not isinstance(values, pa.Array | pa.ChunkedArray):
             return np.fromiter((self._code(one) for one in values), np.int64, len(values))
-        if pa.types.is_nested(values.type):
-            raise InvalidData(
-                f"Column {self.column!r} must hold labels; its type is {values.type}."
-            )
+        if pa.types.is_nested(values.type) or pa.types.is_run_end_encoded(values.type):
+            raise self._no_labels(values.type)
         if isinstance(values, pa.ChunkedArray):
             parts = [self.codes(chunk) for chunk in values.chunks]
             return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
@@ -73,12 +80,12 @@ class Levels:
 
     def settled(self) -> tuple[tuple[Label, ...], Integers]:
         """Return the labels in order, and the place of each code among them."""
-        labels = self.labels if self.typed else typed_texts(self.labels)
-        first = len(self.known)
-        rest = range(first, len(labels))
-        by_key = {object_key(labels[i]): i for i in rest}
-        later = [by_key[object_key(label)] for label in in_order(labels[i] for i in rest)]
-        order = [*range(first), *later]
-        place = np.empty(len(labels), dtype=np.int64)
-        place[order] = np.arange(len(labels))
-        return tuple(labels[i] for i in order), place
+        first, rest = self.first, self.labels[self.first :]
+        if not self.typed and not self.texts:
+            rest = typed_texts(rest)
+        by_key = {object_key(label): first + i for i, label in enumerate(rest)}
+        later = in_order(rest)
+        order = [*range(first), *(by_key[object_key(label)] for label in later)]
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return (*self.labels[:first], *later), place

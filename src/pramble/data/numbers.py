@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.recode import is_text
+from pramble.data.arrays import is_text
 from pramble.errors import InvalidData
 from pramble.values import Floats
 
@@ -26,7 +26,9 @@ def as_numbers(
             values = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
             values = pc.replace_substring(values, ",", ".") if decimal == "," else values
         try:
-            found = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+            exact = not pa.types.is_integer(values.type)  # large integers are rounded
+            values = values.cast(pa.float64(), safe=exact)
+            found = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
             raise InvalidData(
                 f"Column {what!r} must hold numbers; it holds other values."

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from pramble.data.formats.base import Format, Wanted
+from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
 from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import (
@@ -18,7 +18,6 @@ from pramble.data.records import (
     Records,
     TableRecords,
     mixed,
-    unreadable,
 )
 from pramble.errors import InvalidData
 
@@ -62,15 +61,15 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
         raise
     except READ_ERRORS as error:
         raise unreadable(path.name, form.name, error) from None
-    repeated = [name for name in schema.names if schema.names.count(name) > 1]
-    if not schema.names or repeated:
-        what = f"{repeated[0]!r} stands twice" if repeated else "there is none"
-        raise InvalidData(f"{path.name} must have columns with distinct names; {what}.")
     return FileRecords(paths, form, schema, reading, path.name, path, rows)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the data files that a path stands for, in the order of their names."""
+    """Return the data files that a path stands for, in the order of their names.
+
+    A folder stands for its files with a known ending but .txt, which are often notes; a pattern
+    takes those too.
+    """
     if path.is_file():
         if not path.stat().st_size:
             raise InvalidData(f"{str(path)!r} must hold data; it is empty.")
@@ -79,7 +78,9 @@ def files_of(path: Path) -> tuple[Path, ...]:
         found = sorted(
             member
             for member in path.rglob("*")
-            if member.is_file() and split_ending(member)[0] and not is_hidden(member, path)
+            if member.is_file()
+            and split_ending(member)[0] not in ("", ".txt")
+            and not is_hidden(member, path)
         )
         if not found:
             raise InvalidData(f"{str(path)!r} must hold data files; none has a known ending.")
@@ -106,10 +107,10 @@ def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:
 
 
 def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, int | None]:
-    """Return the schema of the first file, and the number of rows where every file tells it."""
+    """Return the schema of all files, and the number of rows where every file tells it."""
     import pyarrow as pa
 
-    first: Any = None
+    schemas: list[Any] = []
     rows: int | None = 0
     for path in paths:
         with ExitStack() as stack:
@@ -117,41 +118,70 @@ def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, 
                 opened = stack.enter_context(form.read(path, Wanted(reading)))
             except (*READ_ERRORS, pa.ArrowException) as error:
                 raise unreadable(path.name, form.name, error) from None
-            first = first or opened.schema.remove_metadata()
-            if set(opened.schema.names) != set(first.names):
-                raise InvalidData(
-                    f"Every file must have the columns {list(first.names)}; {path.name} has "
-                    f"{list(opened.schema.names)}."
-                )
+            schema = opened.schema.remove_metadata()
             rows = None if rows is None or opened.rows is None else rows + opened.rows
-        if rows is None and not form.typed:
-            break
-    return first, rows
+        refuse_repeated(schema.names, path)
+        if schemas and set(schema.names) != set(schemas[0].names):
+            raise InvalidData(
+                f"Every file must have the columns {list(schemas[0].names)}; {path.name} has "
+                f"{list(schema.names)}."
+            )
+        schemas.append(schema)
+    return (schemas[0] if len(paths) == 1 else common_schema(schemas)), rows
+
+
+def common_schema(schemas: list[Any]) -> Any:
+    """Return types that hold the values of every file: wider numbers, and no dictionaries."""
+    import pyarrow as pa
+
+    def kind(field: Any) -> Any:
+        return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+
+    fields = []
+    for name in schemas[0].names:
+        found = dict.fromkeys(kind(schema.field(name)) for schema in schemas)
+        singles = [pa.schema([(name, one)]) for one in found]
+        try:
+            fields.append(pa.unify_schemas(singles, promote_options="permissive").field(0))
+        except pa.ArrowException:
+            raise InvalidData(
+                f"Column {name!r} must have one type in every file; it has "
+                f"{' and '.join(map(str, found))}."
+            ) from None
+    return pa.schema(fields)
 
 
 def open_columns(data: Mapping[str, Any], reading: Reading) -> Records:
     """Return the records of a mapping from names to columns."""
     import pyarrow as pa
 
-    if any(mixed(values) for values in data.values()):
-        return MixedRecords(dict(data), reading)
-    try:
-        table = pa.table({name: as_arrow(values) for name, values in data.items()})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        lines = str(error).splitlines()
-        raise InvalidData(f"The columns do not make a table: {lines[0]}.") from None
-    return TableRecords(table, "pyarrow", reading)
+    for name, values in data.items():
+        if not isinstance(name, str) or isinstance(values, str | bytes):
+            raise InvalidData("Columns are a mapping from names to sequences of values.")
+    is_mixed = any(mixed(values) for values in data.values())
+    columns = {n: v if is_mixed else as_arrow(v, n) for n, v in data.items()}
+    rows = [len(values) for values in columns.values()]
+    if len(set(rows)) > 1:
+        raise InvalidData(f"Every column must have as many rows; they have {rows[:20]}.")
+    if is_mixed:
+        return MixedRecords(columns, reading)
+    return TableRecords(pa.table(columns), "pyarrow", reading)
 
 
-def as_arrow(values: Any) -> Any:
+def as_arrow(values: Any, name: str = "") -> Any:
     """Return a column of any library as Arrow; NaN of pandas is missing."""
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    if hasattr(values, "__arrow_c_stream__"):
-        return pa.chunked_array(values)
-    return pa.array(values, from_pandas=True)
+    try:
+        if hasattr(values, "__arrow_c_stream__"):
+            return pa.chunked_array(values)
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise InvalidData(
+            f"Column {name!r} must be a sequence of values of one type; it is none."
+        ) from None
 
 
 def open_frame(data: Any, reading: Reading) -> Records:
@@ -181,15 +211,14 @@ def from_eager(frame: Any, reading: Reading) -> Records:
 
     backend = frame.implementation.name.lower()
     known = backend if backend in {"pandas", "polars"} else "pyarrow"
-    if known == "pandas":
-        native = frame.to_native()
-        objects = [name for name in native.columns if native[name].dtype == object]
-        if any(mixed(native[name].dropna().tolist()) for name in objects):
-            return MixedRecords({str(n): native[n].tolist() for n in native.columns}, reading)
-    try:
+    if known != "pandas":
         return TableRecords(frame.to_arrow(), known, reading)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InvalidData(f"The frame cannot be read: {str(error).splitlines()[0]}") from None
+    native = frame.to_native()
+    objects = [name for name in native.columns if native[name].dtype == object]
+    if any(mixed(native[name].dropna().tolist()) for name in objects):
+        return MixedRecords({str(n): native[n].tolist() for n in native.columns}, reading, known)
+    columns = {str(name): as_arrow(native[name], str(name)) for name in native.columns}
+    return TableRecords(pa.table(columns), known, reading)
 
 
 def is_frame(data: Any) -> bool:

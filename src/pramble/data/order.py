@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from pramble.data.labels import Label, label_key
 
-WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 """A text that an integer is written as, in one way only: "01" and "-0" are no such texts."""
 
 TRUTHS = tuple(
     {no: False, yes: True} for no, yes in (("false", "true"), ("False", "True"), ("FALSE", "TRUE"))
 )
-DIGITS = re.compile(r"(\d+)")
+DIGITS = re.compile(r"(\d{1,999})")
 
 
 def in_order(labels: Iterable[Label]) -> list[Label]:
@@ -27,7 +28,7 @@ def natural_key(label: Label) -> tuple[object, ...]:
     """Return the key by which labels of any types sort naturally."""
     if label is None:
         return (9,)
-    if isinstance(label, bool | int | float):
+    if isinstance(label, bool | int | float | Decimal):
         return (0, label, not isinstance(label, bool))
     if isinstance(label, str):
         parts = DIGITS.split(label)

@@ -1,16 +1,28 @@
 """Recoding: steps from the values of a file to the categories that are worked with.
 
 Every step is a function of one value and of public settings, never of the other rows, so that it
-changes nothing about the privacy of what follows. A step that makes categories knows them all.
+changes nothing about the privacy of what follows; nor do the other rows change the type of what
+comes out. A step that makes categories knows them all. Texts stay texts: in a column of them a
+setting such as 9 is met by "9", and stands for it.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from pramble.data.labels import Label, label_key
+from pramble.data.arrays import (
+    can_be_beyond,
+    in_one_type,
+    is_text,
+    numbers,
+    over_labels,
+    plain_texts,
+    relabelled,
+    trimmed_texts,
+)
+from pramble.data.labels import LABEL_TYPES, Label, object_key
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import value
 
@@ -22,9 +34,12 @@ class Recoding(ABC):
     def apply(self, values: Any, *, column: str) -> Any:
         """Return the recoded values; nulls stay null."""
 
-    def categories(self) -> tuple[Label, ...] | None:
-        """Return every category that can come out, in order; None where the step does not know."""
-        return None
+    def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...] | None:
+        """Return every category that can come out, in order, from those that can go in.
+
+        None where they are not known.
+        """
+        return before
 
 
 @value
@@ -33,9 +48,7 @@ class Trim(Recoding):
 
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
         """Return trimmed texts."""
-        import pyarrow.compute as pc
-
-        return over_labels(values, pc.utf8_trim_whitespace) if is_text(values) else values
+        return over_labels(values, trimmed_texts) if is_text(values) else values
 
 
 @value
@@ -44,26 +57,46 @@ class Missing(Recoding):
 
     labels: tuple[Label, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", checked_labels(one_or_more(self.labels), "missing"))
+
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
         """Return the values with those labels null."""
-        gone = {label_key(label) for label in self.labels}
-        return relabelled(values, lambda label: None if label_key(label) in gone else label)
+        return relabelled(values, dict.fromkeys(self.labels))
+
+    def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...] | None:
+        """Return the categories that are left."""
+        gone = {object_key(label) for label in self.labels}
+        left = (label for label in before or () if object_key(label) not in gone)
+        return None if before is None else tuple(left)
 
 
 @value
 class Merge(Recoding):
-    """Merge labels into fewer: ``into`` maps each new label to the old ones; others stay."""
+    """Merge labels into fewer: ``into`` maps each new label to the old ones; others stay.
+
+    Where the new labels are of another type than the column, all of it becomes text.
+    """
 
     into: Mapping[Label, tuple[Label, ...]]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.into, Mapping) or not self.into:
+            raise InvalidInput("merge maps each new label to old ones; found none.")
         listed = {new: one_or_more(old) for new, old in self.into.items()}
+        checked_labels(listed, "merge")
+        checked_labels([old for olds in listed.values() for old in olds], "merge")
         object.__setattr__(self, "into", listed)
 
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
         """Return the new labels."""
-        new_of = {label_key(old): new for new, olds in self.into.items() for old in olds}
-        return relabelled(values, lambda label: new_of.get(label_key(label), label))
+        return relabelled(values, {old: new for new, olds in self.into.items() for old in olds})
+
+    def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...] | None:
+        """Return the categories, each new one where the first of its old ones stood."""
+        new_of = {object_key(old): new for new, olds in self.into.items() for old in olds}
+        left = [new_of.get(object_key(label), label) for label in before or ()]
+        return None if before is None else tuple({object_key(one): one for one in left}.values())
 
 
 @value
@@ -72,11 +105,14 @@ class Order(Recoding):
 
     labels: tuple[Label, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", checked_labels(one_or_more(self.labels), "order"))
+
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
         """Return the values as they are."""
         return values
 
-    def categories(self) -> tuple[Label, ...]:
+    def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...]:  # noqa: ARG002
         """Return the labels in their order."""
         return self.labels
 
@@ -88,19 +124,31 @@ class Clip(Recoding):
     low: float | None = None
     high: float | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            bound = getattr(self, name)
+            if bound is not None and not is_number(bound):
+                raise InvalidInput(f"{name} must be a number; found {bound!r}.")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise InvalidInput(f"low must not exceed high; found {self.low} and {self.high}.")
+
     def apply(self, values: Any, *, column: str) -> Any:
-        """Return numbers within the bounds, in their own type."""
-        import pyarrow as pa
+        """Return numbers within the bounds, in their own type where it holds the bounds."""
         import pyarrow.compute as pc
 
         found = numbers(values, column=column)
-        for bound, pick in ((self.low, pc.max_element_wise), (self.high, pc.min_element_wise)):
-            if bound is not None:
-                mark = (
-                    pa.scalar(bound, found.type) if float(bound).is_integer() else pa.scalar(bound)
-                )
-                found = pick(found, mark, skip_nulls=False)
-        return found
+        out = plain_texts(values) if is_text(values) else found
+        for bound, beyond in ((self.low, pc.less), (self.high, pc.greater)):
+            if bound is not None and can_be_beyond(bound, found.type, low=beyond is pc.less):
+                mark, found = in_one_type(bound, found)
+                over = beyond(found, mark)
+                found = pc.if_else(over, mark, found)
+                out = pc.if_else(over, text_of_number(bound), out) if is_text(values) else found
+        return out
+
+    def categories(self, before: tuple[Label, ...] | None = None) -> None:  # noqa: ARG002
+        """Return None: numbers within bounds are not known to be categories."""
+        return
 
 
 @value
@@ -118,12 +166,12 @@ class Bands(Recoding):
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        edges = tuple(self.edges)
-        if not edges or not all(isinstance(e, int | float) and math.isfinite(e) for e in edges):
+        edges = one_or_more(self.edges)
+        if not edges or not all(map(is_number, edges)):
             raise InvalidInput(f"Bands need numbers for edges; found {self.edges!r}.")
         if any(high <= low for low, high in pairwise(edges)):
             raise InvalidInput(f"The edges of bands must increase; found {list(edges)}.")
-        labels = tuple(self.labels) or band_labels(edges)
+        labels = checked_labels(one_or_more(self.labels) or band_labels(edges), "bands")
         if len(labels) != len(edges):
             raise InvalidInput(f"{len(edges)} bands need {len(edges)} labels; found {len(labels)}.")
         object.__setattr__(self, "edges", edges)
@@ -135,7 +183,7 @@ class Bands(Recoding):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found = numbers(values, column=column).cast(pa.float64())
+        found = numbers(values, column=column).cast(pa.float64(), safe=False)
         below = pc.min(found).as_py()
         if below is not None and below < self.edges[0]:
             raise InvalidData(
@@ -147,7 +195,7 @@ class Bands(Recoding):
         missing = found.is_null().to_numpy(zero_copy_only=False)
         return pa.array(self.labels).take(pa.array(code, mask=missing))
 
-    def categories(self) -> tuple[Label, ...]:
+    def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...]:  # noqa: ARG002
         """Return the labels of the bands."""
         return self.labels
 
@@ -171,12 +219,12 @@ def band_labels(edges: Sequence[float]) -> tuple[str, ...]:
 
 STEPS: dict[str, Callable[[Any], Recoding]] = {
     "trim": lambda _: Trim(),
-    "missing": lambda labels: Missing(one_or_more(labels)),
+    "missing": Missing,
     "low": lambda bound: Clip(low=bound),
     "high": lambda bound: Clip(high=bound),
-    "bands": lambda edges: edges if isinstance(edges, Bands) else Bands(tuple(edges)),
-    "merge": lambda into: Merge(dict(into)),
-    "order": lambda labels: Order(tuple(labels)),
+    "bands": lambda edges: edges if isinstance(edges, Bands) else Bands(edges),
+    "merge": Merge,
+    "order": Order,
 }
 """The settings of a plan file that recode a column, in the order in which they are applied."""
 
@@ -202,7 +250,7 @@ def as_recodings(given: Any) -> tuple[Recoding, ...]:
     steps = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else None
     if steps is not None and all(isinstance(step, Recoding) for step in steps):
         return steps
-    if steps is not None and all(isinstance(step, int | float) for step in steps):
+    if steps is not None and all(map(is_number, steps)):
         return (Bands(steps),)
     raise InvalidInput(f"A recoding is a step, edges of bands or settings; found {given!r}.")
 
@@ -215,72 +263,44 @@ def apply_all(steps: Sequence[Recoding], values: Any, *, column: str) -> Any:
 
 
 def categories_after(steps: Sequence[Recoding]) -> tuple[Label, ...] | None:
-    """Return the categories that the last step which knows them declares."""
-    known = [step.categories() for step in steps]
-    return next((labels for labels in reversed(known) if labels is not None), None)
+    """Return the categories that can come out of all steps, where they are known.
+
+    >>> categories_after(as_recodings({"bands": [0, 16, 65], "merge": {"16+": ["16-64", "65+"]}}))
+    ('0-15', '16+')
+    """
+    known: tuple[Label, ...] | None = None
+    for step in steps:
+        known = step.categories(known)
+    return known
 
 
 def one_or_more(labels: Any) -> tuple[Label, ...]:
     """Return a tuple of labels from one or several."""
-    several = isinstance(labels, Sequence) and not isinstance(labels, str)
+    several = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | Mapping)
     return tuple(labels) if several else (labels,)
 
 
-def is_text(values: Any) -> bool:
-    """Whether an Arrow array holds texts, as they are or in a dictionary."""
-    import pyarrow as pa
+def checked_labels(labels: Iterable[Label], what: str) -> tuple[Label, ...]:
+    """Return labels; refuse what is none, or stands twice."""
+    seen: set[tuple[Any, ...]] = set()
+    for label in labels:
+        if type(label) not in LABEL_TYPES:
+            raise InvalidInput(f"{what} takes labels: texts, integers, booleans; found {label!r}.")
+        if object_key(label) in seen:
+            raise InvalidInput(f"{what} must name each label once; {label!r} stands twice.")
+        seen.add(object_key(label))
+    return tuple(labels)
 
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+def is_number(setting: Any) -> bool:
+    """Whether a setting is a finite number (a truth value is none)."""
+    return (
+        isinstance(setting, int | float)
+        and not isinstance(setting, bool)
+        and math.isfinite(setting)
     )
 
 
-def over_labels(values: Any, function: Callable[[Any], Any]) -> Any:
-    """Apply a function of arrays; to the dictionary alone where there is one."""
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(values.type):
-        return function(values)
-    return function(values.dictionary).take(values.indices)
-
-
-def relabelled(values: Any, new: Callable[[Label], Label]) -> Any:
-    """Return an array with each distinct value replaced."""
-    import pyarrow as pa
-
-    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    labels = [new(label) for label in coded.dictionary.to_pylist()]
-    kinds = {type(label) for label in labels if label is not None}
-    if kinds == {str} or not kinds:
-        target = (
-            pa.large_string() if pa.types.is_large_string(coded.type.value_type) else pa.string()
-        )
-    elif kinds == {int} and pa.types.is_integer(coded.type.value_type):
-        target = coded.type.value_type
-    else:
-        target = None
-    return pa.array(labels, type=target).take(coded.indices)
-
-
-def numbers(values: Any, *, column: str) -> Any:
-    """Return an Arrow array of numbers from numbers, or from texts that are numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        return values
-    if is_text(values):
-        texts = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
-        for kind in (pa.int64(), pa.float64()):
-            try:
-                return texts.cast(kind)
-            except pa.ArrowInvalid:
-                continue
-    elif pa.types.is_decimal(values.type):
-        return values.cast(pa.float64())
-    raise InvalidData(
-        f"Column {column!r} must hold numbers; found {values.type} that holds others."
-    )
+def text_of_number(number: float) -> str:
+    """Return the text of a number; of a whole one, without a point."""
+    return str(int(number)) if float(number).is_integer() else str(number)

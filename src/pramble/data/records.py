@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, missing_column
+from pramble.data.arrays import as_schema, is_text, points
+from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, missing_column, unreadable
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
-from pramble.data.recode import apply_all, categories_after, is_text
+from pramble.data.recode import apply_all, categories_after
 from pramble.errors import InvalidData
 from pramble.values import value
 
@@ -83,8 +84,9 @@ class Records(ABC):
 
     def refuse_missing(self, names: Iterable[str]) -> None:
         """Raise when a column is not there."""
+        present = set(self.names)
         for name in names:
-            if name not in self.names:
+            if name not in present:
                 raise missing_column(name, self.names)
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
@@ -128,37 +130,7 @@ class Records(ABC):
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def points(values: Any) -> Any:
-    """Return texts with the decimal comma of numbers replaced by a point."""
-    import pyarrow.compute as pc
-
-    if not is_text(values):
-        return values
-    return pc.replace_substring_regex(values, r"^([-+]?\d*),(\d+)$", r"\1.\2")
-
-
 READ_ERRORS = (OSError, ValueError, EOFError, KeyError)
-
-
-def unreadable(name: str, kind: str, error: Exception) -> InvalidData:
-    """Return the error for a file that is not what its name says, without any value of it."""
-    if isinstance(error, InvalidData):
-        return error
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return InvalidData(f"{name} must be a sound {kind} file; reading it failed: {reason(lines[0])}")
-
-
-def reason(line: str) -> str:
-    """Return the part of a library's message that holds no value of the data.
-
-    >>> reason("CSV parse error: Row #5: Expected 3 columns, got 2: Ann;1970;HIV")
-    'CSV parse error: Row #5: Expected 3 columns, got 2.'
-    """
-    for mark in (" columns, got ", "Conversion error"):
-        before, found, after = line.partition(mark)
-        if found:
-            return (before + found + after.split(":", 1)[0]).rstrip(". ") + "."
-    return line.rstrip(".") + "."
 
 
 @value(eq=False)
@@ -200,22 +172,27 @@ class FileRecords(Records):
         """Yield batches of some columns before recoding."""
         sizes = [path.stat().st_size or 1 for path in self.paths]
         done = 0
+        schema = None if len(self.paths) == 1 else self._schema_of(columns, coded)
+        wanted = Wanted(self.reading, tuple(columns), coded)
         for path, size in zip(self.paths, sizes, strict=True):
-            wanted = Wanted(self.reading, tuple(columns), coded)
-            schema = None if len(self.paths) == 1 else self._schema_of(columns)
             for batch, share in file_batches(path, self.format, wanted):
                 if watch is not None:
                     watch(batch.num_rows, (done + share * size) / sum(sizes))
                 yield batch if schema is None else as_schema(batch, schema, path)
             done += size
 
-    def _schema_of(self, columns: Sequence[str]) -> Any:
+    def _schema_of(self, columns: Sequence[str], coded: Collection[str]) -> Any:
         import pyarrow as pa
 
-        return pa.schema([self.raw_schema.field(name) for name in columns])
+        def kind(name: str) -> Any:
+            own = self.raw_schema.field(name)
+            as_codes = self.format.typed and name in coded and is_text(own)
+            return pa.dictionary(pa.int32(), own.type) if as_codes else own.type
+
+        return pa.schema([pa.field(name, kind(name)) for name in columns])
 
     def digest(self) -> str:
-        """Return the SHA-256 of the file, or of the files in order."""
+        """Return the SHA-256 of the file, or of the files in order, each after its length."""
         digest = hashlib.sha256()
         for path in self.paths:
             digest.update(path.stat().st_size.to_bytes(8, "big"))
@@ -243,25 +220,6 @@ def file_batches(path: Path, form: Format, wanted: Wanted) -> Iterator[tuple[Any
             if batch is None:
                 return
             yield batch, opened.share_read()
-
-
-def as_schema(batch: Any, schema: Any, path: Path) -> Any:
-    """Return a batch in the types of the first file; dictionaries stay."""
-    import pyarrow as pa
-
-    def fitted(column: Any, field: Any) -> Any:
-        if column.type == field.type or pa.types.is_dictionary(column.type):
-            return column
-        try:
-            return column.cast(field.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InvalidData(
-                f"Column {field.name!r} must be of type {field.type} in every file; {path.name} "
-                f"has {column.type}."
-            ) from None
-
-    columns = [fitted(c, f) for c, f in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 @value(eq=False)
@@ -352,6 +310,24 @@ class MixedRecords(Records):
         if watch is not None:
             watch(self.rows, 1.0)
         yield MixedBatch({name: self.columns[name] for name in columns})
+
+    def _recoded(self, batch: Any) -> Any:
+        """Return a batch after the recodings of its columns, which must be of one type."""
+        import pyarrow as pa
+
+        def recoded(name: str, values: Any) -> Any:
+            steps = self.reading.recode.get(name, ())
+            if steps and mixed(values):
+                raise InvalidData(f"Column {name!r} must hold values of one type to be recoded.")
+            found = pa.array(values, from_pandas=True) if steps else values
+            return apply_all(steps, found, column=name) if steps else found
+
+        return MixedBatch({name: recoded(name, values) for name, values in batch.items()})
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, without types."""
+        return self.raw_schema
 
     def digest(self) -> str:
         """Return the SHA-256 of the values as Python writes them."""

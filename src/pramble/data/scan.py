@@ -19,7 +19,8 @@ class Job(Protocol):
 
 def scan(records: Records, jobs: Sequence[Job], *, watch: Watch | None = None) -> int:
     """Show every batch to every job, reading once; return the number of rows."""
-    wanted = list(dict.fromkeys(name for job in jobs for name in job.columns))
+    named = list(dict.fromkeys(name for job in jobs for name in job.columns))
+    wanted = named or list(records.names[:1])
     rows = 0
     for batch in records.batches(wanted, coded=wanted, watch=watch):
         rows += batch.num_rows

@@ -8,19 +8,16 @@ the unit in it. Output z is then drawn with weight exactly :math:`w_z`; nothing 
 nothing is rejected.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[Any]
+from pramble.engine.cells import fill_row
+from pramble.values import Integers, value
 
 COMPILED_ABOVE = 1 << 17
 """Larger tables are filled by compiled code; smaller ones are done before it loads."""
 
 
-@dataclass(frozen=True)
+@value
 class Width:
     """How many bits the first word of a row has, and how many more settle a tie."""
 
@@ -39,40 +36,6 @@ FULL = Width(word=32, extra=21)
 def index_bits(outputs: int) -> int:
     """Return the smallest k ≥ 1 with :math:`2^k` at least the number of outputs."""
     return max(1, (outputs - 1).bit_length())
-
-
-def fill_row(weights: Integers, capacity: int, threshold: Integers, other: Integers) -> None:
-    """Lay one row of weights into cells of ``capacity`` units (Walker; here in integers).
-
-    On return cell c belongs to output c below ``threshold[c]`` and to ``other[c]`` from there on.
-    A full cell has threshold 0 and itself as the other, so every threshold is below the capacity.
-    """
-    cells = len(threshold)
-    left = np.zeros(cells, dtype=np.int64)
-    left[: len(weights)] = weights
-    scanty = np.empty(cells, dtype=np.int64)
-    ample = np.empty(cells, dtype=np.int64)
-    few = many = 0
-    for cell in range(cells):
-        threshold[cell] = 0
-        other[cell] = cell
-        if left[cell] < capacity:
-            scanty[few] = cell
-            few += 1
-        else:
-            ample[many] = cell
-            many += 1
-    while few:
-        few -= 1
-        cell = scanty[few]
-        donor = ample[many - 1]
-        threshold[cell] = left[cell]
-        other[cell] = donor
-        left[donor] -= capacity - left[cell]
-        if left[donor] < capacity:
-            many -= 1
-            scanty[few] = donor
-            few += 1
 
 
 def fill_rows(weights: Integers, capacity: int, threshold: Integers, other: Integers) -> None:

@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramble.data import decode
-from pramble.data.encode import Encoder, counts_up
+from pramble.data.encode import Codes, Encoder, counts_up
 from pramble.data.labels import Label
 from pramble.data.rows import Rows
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Codes, Sampler, code_type, sampler
+from pramble.engine.sampling import Sampler, code_type, sampler
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
 from pramble.values import value

@@ -39,7 +39,8 @@ def perturb_folder(
     """
     names = data_files(source)
     partial = target.with_name(f".{target.name}{PARTIAL}")
-    journal = Journal.begin(partial, run_tag(source, names, columns, secret=secret, row=first_row))
+    tag = run_tag(source, names, columns, secret=secret, row=first_row, reading=reading)
+    journal = Journal.begin(partial, tag)
     sizes = [(source / name).stat().st_size or 1 for name in names]
     row = first_row
     try:
@@ -71,10 +72,19 @@ def data_files(folder: Path) -> list[Path]:
     return found
 
 
-def run_tag(source: Path, names: list[Path], columns: Columns, *, secret: bytes, row: int) -> str:
+def run_tag(
+    source: Path,
+    names: list[Path],
+    columns: Columns,
+    *,
+    secret: bytes,
+    row: int,
+    reading: Reading,
+) -> str:
     """Return a keyed hash of all that decides the outcome; without the key it says nothing."""
     described: dict[str, Any] = {
         "row": row,
+        "reading": repr(reading),
         "plan": {name: column.mechanism.to_json() for name, column in columns.items()},
         "files": [
             [name.as_posix(), (source / name).stat().st_size, (source / name).stat().st_mtime_ns]

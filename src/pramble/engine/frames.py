@@ -1,18 +1,19 @@
 """Columns and frames of pandas, polars and pyarrow, through narwhals and Arrow."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from pramble.data import decode
 from pramble.data.rows import Rows
 from pramble.engine.columns import Column
 from pramble.engine.keystream import checked_rows
 from pramble.errors import InvalidData, InvalidPlan
+from pramble.values import Integers
 
 Columns = Mapping[str, Column]
 Each = Callable[[Callable[[Column], Any], Iterable[Column]], Iterable[Any]]
@@ -79,12 +80,12 @@ def column_rows(values: Any, name: str) -> Rows:
             f"Column {name!r} must hold an integer for every row to number them; found "
             f"{values.null_count} nulls in a column of type {values.type}."
         )
-    rows: NDArray[np.int64] = checked_rows(values.to_numpy())
+    rows: Integers = checked_rows(values.to_numpy())
     refuse_repeated(rows, name)
     return rows
 
 
-def refuse_repeated(rows: NDArray[np.int64], name: str) -> None:
+def refuse_repeated(rows: Integers, name: str) -> None:
     """Raise if two rows at hand have the same number: they would share their random bits."""
     if (rows[1:] > rows[:-1]).all():
         return
@@ -97,17 +98,18 @@ def refuse_repeated(rows: NDArray[np.int64], name: str) -> None:
         )
 
 
-def check_names(present: Any, columns: Columns, row_number: str | None) -> None:
+def check_names(present: Iterable[str], columns: Columns, row_number: str | None) -> None:
     """Raise if a column of the plan is missing or stands twice."""
     wanted = [*columns, *([] if row_number is None else [row_number])]
-    missing = [name for name in wanted if name not in set(present)]
+    times = Counter(present)
+    missing = [name for name in wanted if name not in times]
     if missing:
         raise InvalidPlan(
             f"The data must have every column of the plan; {', '.join(map(repr, missing))} "
             f"{'is' if len(missing) == 1 else 'are'} missing. It has: "
-            f"{', '.join(map(repr, list(present)[:20]))}{', …' if len(present) > 20 else ''}."
+            f"{', '.join(map(repr, list(times)[:20]))}{', …' if len(times) > 20 else ''}."
         )
-    twice = [name for name in wanted if list(present).count(name) > 1]
+    twice = [name for name in wanted if times[name] > 1]
     if twice:
         raise InvalidPlan(f"Column names must be unique; {twice[0]!r} stands more than once.")
     if row_number in columns:
@@ -116,13 +118,17 @@ def check_names(present: Any, columns: Columns, row_number: str | None) -> None:
 
 def perturb_batch(batch: Any, columns: Columns, rows: Rows, *, each: Each = map) -> Any:
     """Return a record batch with the named columns randomised; ``each`` maps over columns."""
-    arrays, schema = list(batch.columns), batch.schema
     drawn = each(lambda column: column.arrow(batch[column.name], rows), columns.values())
-    for name, values in zip(columns, drawn, strict=True):
-        position = schema.get_field_index(name)
-        arrays[position] = values
-        schema = schema.set(position, schema.field(position).with_type(values.type))
+    found = dict(zip(columns, drawn, strict=True))
+    arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
+    schema = with_types(batch.schema, {name: values.type for name, values in found.items()})
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def with_types(schema: Any, kinds: Mapping[str, Any]) -> Any:
+    """Return a schema with some columns of other types, and its notes kept."""
+    fields = [field.with_type(kinds.get(field.name, field.type)) for field in schema]
+    return pa.schema(fields, metadata=schema.metadata)
 
 
 def perturb_batches(
@@ -139,12 +145,11 @@ def perturb_batches(
 
 def perturbed_schema(schema: Any, columns: Columns) -> Any:
     """Return the Arrow schema of the outcome."""
-    for name, column in columns.items():
-        position = schema.get_field_index(name)
-        field = schema.field(position)
-        drawn = column.arrow(pa.array([], type=field.type), range(0))
-        schema = schema.set(position, field.with_type(drawn.type))
-    return schema
+    drawn = {
+        name: column.arrow(pa.array([], type=schema.field(name).type), range(0)).type
+        for name, column in columns.items()
+    }
+    return with_types(schema, drawn)
 
 
 def perturb_reader(reader: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:

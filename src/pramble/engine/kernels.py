@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numba import njit
 
-from pramble.engine import alias
+from pramble.engine.cells import fill_row
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 compiled: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True)
 
-_fill_row = compiled(alias.fill_row)
+_fill_row = compiled(fill_row)
 
 
 @compiled
 def fill_rows_compiled(weights: Any, capacity: int, threshold: Any, other: Any) -> None:
-    """Lay every row of weights into alias cells; see :func:`pramble.engine.alias.fill_row`."""
+    """Lay every row of weights into alias cells; see :func:`pramble.engine.cells.fill_row`."""
     for row in range(len(weights)):
         _fill_row(weights[row], capacity, threshold[row], other[row])
 
@@ -35,11 +35,11 @@ def draw_alias(
     up, down = np.uint64(index_bits), np.uint32(shift)
     for i in range(len(codes)):
         word = words[i]
-        cell = word >> down
+        cell = word >> down  # the top bits name the cell of this row of the table
         entry = table[(np.uint64(codes[i]) << up) | np.uint64(cell)]
-        cut = np.uint32(entry >> np.uint64(32))
+        cut = np.uint32(entry >> np.uint64(32))  # the threshold, as a word of the whole line
         out[i] = cell if word < cut else np.uint32(entry)
-        if word == cut:
+        if word == cut:  # the threshold lies within this word: further bits must tell the side
             ties[found] = i
             found += 1
     return found
@@ -56,18 +56,19 @@ def draw_uniform(
     for i in range(len(codes)):
         x = np.int64(codes[i])
         step = off[x]
+        # the word stands for the units lowest, …, lowest + last, counted from the end of keeping
         lowest = (np.int64(words[i]) << np.int64(extra)) - (total - others * step)
         if lowest + last < 0:
             out[i] = x
-        elif lowest < 0:
+        elif lowest < 0:  # some of its units keep the value and some do not
             ties[found] = i
             found += 1
         else:
             z = np.int64(np.uint64(lowest) // np.uint64(step))
-            if lowest + last >= (z + 1) * step:
+            if lowest + last >= (z + 1) * step:  # its units reach into the next output
                 ties[found] = i
                 found += 1
-            out[i] = z + 1 if z >= x else z
+            out[i] = z + 1 if z >= x else z  # the z-th of the outputs other than x
     return found
 
 
@@ -81,14 +82,14 @@ def draw_arc(
     found = 0
     last = (np.int64(1) << np.int64(extra)) - np.int64(1)
     for i in range(len(codes)):
-        lowest = np.int64(words[i]) << np.int64(extra)
+        lowest = np.int64(words[i]) << np.int64(extra)  # the word's first unit
         stretch = (1 if lowest >= units[1] else 0) + (1 if lowest >= units[2] else 0)
         step = steps[stretch]
         passed = np.int64(np.uint64(lowest - units[stretch]) // np.uint64(step))
         end = units[stretch] + (passed + 1) * step
-        if lowest + last >= end:
+        if lowest + last >= end:  # its units reach beyond this slot
             ties[found] = i
             found += 1
-        slot = positions[codes[i]] - (distances[stretch] + passed)
+        slot = positions[codes[i]] - (distances[stretch] + passed)  # may pass the circle's start
         out[i] = slots[slot + len(slots) if slot < 0 else slot]
     return found

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from pramble.data.rows import Rows
 from pramble.errors import InvalidInput
+from pramble.values import Integers
 
 KEY_BYTES = 32
 WORD_BITS = 32
@@ -113,7 +114,7 @@ def contiguous_words(key: bytes, rows: range) -> NDArray[np.uint32]:
     return words.astype(np.uint32, copy=False)
 
 
-def encrypted_blocks(key: bytes, numbers: NDArray[np.int64]) -> NDArray[np.uint32]:
+def encrypted_blocks(key: bytes, numbers: Integers) -> NDArray[np.uint32]:
     """Return blocks of the counter-mode stream at any positions, four words each.
 
     Block i of the stream is the encryption of the counter i, so one pass of AES over a list of
@@ -128,7 +129,7 @@ def encrypted_blocks(key: bytes, numbers: NDArray[np.int64]) -> NDArray[np.uint3
     return np.frombuffer(encrypted, dtype="<u4").reshape(-1, _WORDS_PER_BLOCK)
 
 
-def checked_rows(rows: NDArray[Any]) -> NDArray[np.int64]:
+def checked_rows(rows: NDArray[Any]) -> Integers:
     """Return row numbers as int64; refuse negative or enormous ones."""
     if len(rows) and not (int(rows.min()) >= 0 and int(rows.max()) < _LAST_ROW):
         raise InvalidInput(

@@ -157,10 +157,9 @@ def perturb_many(
     from pramble.engine import frames
 
     if isinstance(data, pa.RecordBatch):
-        table = perturb_many(
-            pa.table(data), columns, row_number=row_number, first_row=first_row
-        ).combine_chunks()
-        return table.to_batches()[0] if len(table) else data
+        frames.check_names(data.schema.names, columns, row_number)
+        only = frames.perturb_batches([data], columns, row_number=row_number, first_row=first_row)
+        return next(only)
     if isinstance(data, pa.RecordBatchReader):
         return frames.perturb_reader(data, columns, row_number=row_number, first_row=first_row)
     frame = frames.narwhals_frame(data)

@@ -7,13 +7,13 @@ a row appears exactly as often as its weight says.
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial, singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.encode import Codes
 from pramble.data.rows import Rows, picked
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.keystream import KeyStream
@@ -22,8 +22,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
-
-Codes = NDArray[Any]
+from pramble.values import Integers, value
 
 PIECE = 1 << 16
 """Rows drawn at a time: their words fit the processor's second cache."""
@@ -124,7 +123,7 @@ def extras_of(stream: KeyStream, rows: Rows, positions: Codes) -> Codes:
     return stream.extras(picked(rows, positions))
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class AliasSampler(WordSampler):
     """Draws from an alias table: threshold and other output of a cell packed in 64 bits."""
 
@@ -160,11 +159,11 @@ class AliasSampler(WordSampler):
         return int(draw_alias(codes, words, self.table, self.index_bits, shift, out, ties))
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class UniformSampler(WordSampler):
     """Draws from uniform rows by comparing and dividing; stores one number per category."""
 
-    off: NDArray[np.int64]
+    off: Integers
     width: Width
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
@@ -184,21 +183,21 @@ class UniformSampler(WordSampler):
         return int(draw_uniform(codes, words, self.off, total, extra, out, ties))
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class ArcSampler(WordSampler):
     """Draws a distance on the circle, which has one law for every category, and walks it back.
 
     ``lengths`` are the numbers of slots with the weights in ``steps``, from the position on.
     """
 
-    positions: NDArray[np.int64]
-    slots: NDArray[np.int64]
+    positions: Integers
+    slots: Integers
     lengths: tuple[int, int, int]
     steps: tuple[int, int, int]
     width: Width
 
     @cached_property
-    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def bounds(self) -> tuple[Integers, Integers]:
         """The first distance and the first unit of each of the three stretches."""
         units = [length * step for length, step in zip(self.lengths, self.steps, strict=True)]
         return np.cumsum([0, *self.lengths[:2]]), np.cumsum([0, *units[:2]])
@@ -221,7 +220,7 @@ class ArcSampler(WordSampler):
         return int(draw_arc(codes, words, circle, stretches, self.width.extra, out, ties))
 
 
-@dataclass(frozen=True)
+@value(eq=False)
 class ProductSampler(Sampler):
     """Draws each factor of a product from a stream of its own."""
 

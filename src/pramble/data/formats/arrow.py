@@ -66,10 +66,8 @@ def write(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
     """Open an Arrow file for writing; dictionaries are written out as their values."""
     import pyarrow as pa
 
-    fields = [
-        f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema
-    ]
-    own = pa.schema(fields)
+    kinds = (f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema)
+    own = pa.schema(list(zip(schema.names, kinds, strict=True)))
     with pa.ipc.new_file(sink, own) as ipc:
         writer = ArrowWriter(ipc, own)
         yield writer

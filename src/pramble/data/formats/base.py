@@ -1,6 +1,7 @@
 """What a format is: endings, how a file of it is read, and how it is written."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
@@ -38,8 +39,9 @@ class Wanted:
         """Return the columns to read, in their order; refuse one that the file does not have."""
         present = list(names)
         wanted = present if self.columns is None else list(self.columns)
+        known = set(present)
         for name in wanted:
-            if name not in present:
+            if name not in known:
                 raise missing_column(name, present)
         return wanted
 
@@ -80,11 +82,40 @@ class Format:
     packed: bool = False
 
 
+def refuse_repeated(names: Sequence[str], path: Path) -> None:
+    """Raise when a file has no columns, or a name stands twice."""
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times != 1:
+        what = f"{name!r} stands more than once" if times else "it has no columns"
+        raise InvalidData(f"{path.name} must name each column once; {what}.")
+
+
 def missing_column(name: str, present: Iterable[str]) -> InvalidData:
     """Return the error for a column that is not there."""
     names = list(present)
     shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
     return InvalidData(f"There is no column {name!r}; the data has {shown}.")
+
+
+def unreadable(name: str, kind: str, error: Exception) -> InvalidData:
+    """Return the error for a file that is not what its name says, without any value of it."""
+    if isinstance(error, InvalidData):
+        return error
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return InvalidData(f"{name} must be a sound {kind} file; reading it failed: {reason(lines[0])}")
+
+
+def reason(line: str) -> str:
+    """Return the part of a library's message that holds no value of the data.
+
+    >>> reason("CSV parse error: Row #5: Expected 3 columns, got 2: Ann;1970;HIV")
+    'CSV parse error: Row #5: Expected 3 columns, got 2.'
+    """
+    for mark in (" columns, got ", "Conversion error"):
+        before, found, after = line.partition(mark)
+        if found:
+            return (before + found + after.split(":", 1)[0]).rstrip(". ") + "."
+    return line.rstrip(".") + "."
 
 
 def sliced(batches: Iterable[Any], rows: int = BATCH_ROWS) -> Iterator[Any]:
@@ -109,6 +140,13 @@ class Tally:
     def share(self) -> float:
         """Return the share that has passed."""
         return min(1.0, self.seen / self.total) if self.total else 1.0
+
+
+def bare(schema: Any) -> Any:
+    """Return names and types alone: no note of where the data came from, and nulls allowed."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(part.name, part.type) for part in schema])
 
 
 def plain(batch: Any, schema: Any) -> Any:

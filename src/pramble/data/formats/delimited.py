@@ -2,18 +2,25 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import partial, reduce
 from pathlib import Path
 from typing import IO, Any
 
-from pramble.data.formats.base import Format, Opened, Wanted, Writer
-from pramble.data.formats.dialect import SAMPLE, find_dialect, lines_of
+import numpy as np
+
+from pramble.data.arrays import is_text, plain_texts
+from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
+from pramble.data.formats.dialect import (
+    MOST_SAMPLED,
+    SAMPLE,
+    SAMPLE_LINES,
+    find_dialect,
+    lines_of,
+)
 from pramble.data.formats.packing import unpacked
 from pramble.data.reading import Reading
-from pramble.data.recode import is_text
 from pramble.errors import InvalidData
 
 BLOCK = 1 << 22
@@ -25,67 +32,82 @@ def settle(path: Path, reading: Reading, *, separator: str | None) -> Reading:
 
 
 def beginning(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked."""
+    """Return the first bytes of a file, unpacked: more of them where lines are long."""
     with unpacked(path) as (stream, _):
-        found: bytes = stream.read(SAMPLE)
-        while len(found) < SAMPLE and (more := stream.read(SAMPLE - len(found))):
-            found += more
-        return found
+        parts: list[bytes] = []
+        size = lines = 0
+        while size < SAMPLE or (lines < SAMPLE_LINES and size < MOST_SAMPLED):
+            part: bytes = stream.read(SAMPLE)
+            if not part:
+                break
+            parts.append(part)
+            size, lines = size + len(part), lines + max(part.count(b"\n"), part.count(b"\r"))
+        return b"".join(parts)
 
 
 def header(path: Path, reading: Reading) -> list[str]:
-    """Return the names in the first line; refuse one that stands twice."""
-    text = (
-        beginning(path).decode(reading.encoding or "utf-8", errors="replace").removeprefix("\ufeff")
-    )
-    lines = lines_of(text, reading.separator or ",", reading.quote or '"', whole=True)
-    names = [field.text for field in lines[0]] if lines else []
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidData(
-            f"{path.name} must name each column once; {twice!r} stands more than once."
-        )
-    return names
+    """Return the names in the first line."""
+    start = beginning(path).decode(reading.encoding or "utf-8", errors="replace")
+    text = start.removeprefix("\ufeff")
+    lines = lines_of(text, reading.separator or ",", reading.quote or '"', whole=True, most=1)
+    return [field.text for field in lines[0]] if lines else []
 
 
 @contextmanager
 def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
     """Open a text file with every column as text."""
     import pyarrow as pa
-    import pyarrow.csv as pc
 
     reading = wanted.reading
     if reading.quoted_missing is None:
         reading = settle(path, reading, separator=separator)
     given = header(path, reading)
     names = [name.strip() for name in given] if reading.trim else given
+    refuse_repeated(names, path)
     columns = wanted.among(names)
     as_given = dict(zip(names, given, strict=True))
-    missing = ["", *(reading.missing or ())]
+    schema = pa.schema([pa.field(name, pa.string()) for name in columns])
     with unpacked(path) as (stream, raw):
         size = raw.size()
         with named_lines(path, reading):
-            reader = pc.open_csv(
-                stream,
-                read_options=pc.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
-                parse_options=pc.ParseOptions(
-                    delimiter=reading.separator,
-                    quote_char=reading.quote,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(names) > 1,  # of a single column an empty line is a row
-                ),
-                convert_options=pc.ConvertOptions(
-                    column_types=dict.fromkeys(given, pa.string()),
-                    include_columns=[as_given[name] for name in columns],
-                    null_values=[] if reading.trim else missing,
-                    strings_can_be_null=not reading.trim,
-                    quoted_strings_can_be_null=bool(reading.quoted_missing),
-                ),
-            )
-        schema = pa.schema([pa.field(name, pa.string()) for name in columns])
-        clean = partial(trimmed, missing=missing, schema=schema) if reading.trim else None
-        batches = map(clean, reader) if clean else reader
+            batches = texts(stream, reading, given, columns=[as_given[name] for name in columns])
+        if reading.trim:
+            batches = map(partial(trimmed, missing=marks(reading), schema=schema), batches)
         yield Opened(schema, told(batches, path, reading), lambda: raw.tell() / max(size, 1))
+
+
+def marks(reading: Reading) -> list[str]:
+    """Return every text that means a missing value."""
+    return ["", *(reading.missing or ())]
+
+
+def texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]) -> Any:
+    """Return the batches of a text file; where texts are trimmed, with nothing missing yet."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    try:
+        return pc.open_csv(
+            stream,
+            read_options=pc.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
+            parse_options=pc.ParseOptions(
+                delimiter=reading.separator,
+                quote_char=reading.quote,
+                newlines_in_values=True,
+                ignore_empty_lines=len(names) > 1,  # of a single column an empty line is a row
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=columns,
+                null_values=[] if reading.trim else marks(reading),
+                strings_can_be_null=not reading.trim,
+                quoted_strings_can_be_null=bool(reading.quoted_missing),
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):  # a line of names that does not end
+            return []
+        raise
 
 
 def told(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
@@ -101,7 +123,12 @@ def named_lines(path: Path, reading: Reading) -> Iterator[None]:
 
     try:
         yield
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+            raise InvalidData(
+                f"{path.name} must be a text in {reading.encoding}; some of it is not. Say which "
+                "encoding the file has."
+            ) from None
         wrong = first_uneven_line(path, reading)
         if wrong is None:
             raise
@@ -117,10 +144,11 @@ def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | No
     with unpacked(path) as (stream, _):
         text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
         rows = csv.reader(text, delimiter=reading.separator or ",", quotechar=reading.quote)
-        expected = len(next(rows, []))
-        for row in rows:
-            if row and len(row) != expected:
-                return rows.line_num, len(row), expected
+        with suppress(csv.Error):  # a field too long for this reader
+            expected = len(next(filter(None, rows), []))
+            for row in rows:
+                if row and len(row) != expected:
+                    return rows.line_num, len(row), expected
     return None
 
 
@@ -142,13 +170,12 @@ class DelimitedWriter:
     """Writes each cell with quotes exactly if it needs them: what is written tells nothing more.
 
     A text needs quotes if it is empty (to be told from null) or holds a quote, the separator or a
-    line break. Arrow writes none or all; so a batch where no cell needs any is left to Arrow, and
-    others are joined from cells here, to the same bytes.
+    line break. Arrow's own writer quotes all texts or none, and is slower.
     """
 
     def __init__(self, sink: IO[bytes], schema: Any, *, separator: str) -> None:
         self.sink, self.separator = sink, separator
-        self.special = f'["\r\n{re.escape(separator)}]'
+        self.marks = ('"', "\r", "\n", separator)
         self.single = len(schema) == 1
         line = io.StringIO()
         csv.writer(line, delimiter=separator, lineterminator="\n").writerow(schema.names)
@@ -157,55 +184,59 @@ class DelimitedWriter:
     def write(self, batch: Any) -> None:
         """Write one batch."""
         import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.csv
 
-        texts = pa.RecordBatch.from_arrays([as_text(c) for c in batch.columns], batch.schema.names)
-        lengths = (pc.min(pc.binary_length(column)).as_py() for column in texts.columns)
-        if not self.single and 0 not in lengths:
-            block = pa.BufferOutputStream()
-            options = pyarrow.csv.WriteOptions(
-                include_header=False, quoting_style="none", delimiter=self.separator
-            )
-            try:
-                pyarrow.csv.write_csv(texts, block, options)
-            except pa.ArrowInvalid:
-                pass
-            else:
-                self.sink.write(block.getvalue())
-                return
-        cells = [self.quoted(column) for column in texts.columns]
-        lines = pc.binary_join_element_wise(
-            *cells, pa.scalar(self.separator, pa.large_string()), null_handling="replace"
-        )
-        whole = pc.binary_join_element_wise(
-            lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
-        )
-        self.sink.write(b"".join(memoryview(part) for part in content(whole)))
+        columns = [self.cells(column).cast(pa.large_string()) for column in batch.columns]
+        if self.single:  # to most programs an empty line is no row
+            columns = [columns[0].fill_null('""')]
+        ends = join_texts(columns.pop(), "\n", between="")
+        self.sink.write(content(join_texts(*columns, ends, between=self.separator)))
 
-    def quoted(self, texts: Any) -> Any:
-        """Return texts with quotes around those that need them; null is nothing."""
+    def cells(self, column: Any) -> Any:
+        """Return the texts of a column, with quotes around those that need them."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        texts = texts.cast(pa.large_string())
-        needs = pc.or_(pc.equal(texts, ""), pc.match_substring_regex(texts, self.special))
-        if self.single:  # an empty line would be no row
-            texts, needs = texts.fill_null(""), pc.or_kleene(needs, pc.is_null(texts))
-        if not pc.any(needs).as_py():
+        if pa.types.is_dictionary(column.type):
+            return self.cells(column.dictionary).take(column.indices)
+        texts = as_text(column)
+        needs = self.needs_quotes(texts) if is_text(column) else None
+        if needs is None:
             return texts
-        mark = pa.scalar('"', pa.large_string())
-        doubled = pc.replace_substring(texts, '"', '""')
-        around = pc.binary_join_element_wise(mark, doubled, mark, pa.scalar("", pa.large_string()))
-        return pc.if_else(needs, around, texts)
+        texts = texts.cast(pa.large_string())
+        doubled = pc.replace_substring(texts.filter(needs), '"', '""')
+        return pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"', between=""))
+
+    def needs_quotes(self, texts: Any) -> Any:
+        """Return which texts need quotes; None if none does."""
+        import pyarrow.compute as pc
+
+        empty = pc.min(pc.binary_length(texts)).as_py() == 0
+        whole = bytes(content(texts))
+        masks = [pc.equal(texts, "")] if empty else []
+        masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
+        return reduce(pc.or_, masks) if masks else None
 
 
-def content(texts: Any) -> Iterator[Any]:
-    """Yield the bytes of an array of texts, one after the other."""
-    start, offsets = texts.offset, memoryview(texts.buffers()[1]).cast("q")
-    data = texts.buffers()[2]
-    if data is not None:
-        yield data[offsets[start] : offsets[start + len(texts)]]
+def join_texts(*parts: Any, between: str) -> Any:
+    """Return large texts joined row by row, with another between them; null is nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    large = pa.large_string()
+    given = [pa.scalar(part, large) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*given, pa.scalar(between, large), null_handling="replace")
+
+
+def content(texts: Any) -> memoryview:
+    """Return the bytes of an array of texts, one after the other."""
+    import pyarrow as pa
+
+    _, places, data = texts.buffers()
+    if data is None or not len(texts):
+        return memoryview(b"")
+    offsets = np.frombuffer(places, np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    start, end = offsets[texts.offset], offsets[texts.offset + len(texts)]
+    return memoryview(data)[start:end]
 
 
 def as_text(values: Any, *, column: str = "") -> Any:
@@ -216,10 +247,10 @@ def as_text(values: Any, *, column: str = "") -> Any:
     if pa.types.is_dictionary(kind):
         return as_text(values.dictionary, column=column).take(values.indices)
     if is_text(values):
-        return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
+        return plain_texts(values)
     try:
         return values.cast(pa.string())
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         raise InvalidData(
             f"Column {column!r} of type {kind} cannot be written as CSV; drop it, or write Parquet."
         ) from None

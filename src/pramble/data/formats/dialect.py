@@ -2,7 +2,6 @@
 
 import codecs
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,6 +9,10 @@ from typing import NamedTuple
 from pramble.data.reading import Reading
 
 SAMPLE = 1 << 16
+MOST_SAMPLED = 1 << 24
+SAMPLE_LINES = 16
+"""The beginning that is looked at has so many bytes, and more until it has so many lines."""
+
 SEPARATORS = (",", ";", "\t", "|")
 MARKERS = (
     "NA",
@@ -29,6 +32,8 @@ MARKERS = (
 NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 COMMA = re.compile(r"[-+]?\d+,\d+")
 POINT = re.compile(r"[-+]?\d*\.\d+")
+SINGLE = r"(?:^|[,;\t|])'"
+SINGLE_FIELD = r"(?:^|[,;\t|])'[^',;\t|\r\n]*'(?=[,;\t|\r\n]|\Z)"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -67,6 +72,7 @@ def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None
         key=lambda one: (evenness(tried[one]), -SEPARATORS.index(one) if one in SEPARATORS else 0),
     )
     lines = tried[mark]
+    single = len(lines) > 0 and len(lines[0]) == 1
     trim = blanks_follow(lines) if reading.trim is None else reading.trim
     columns = columns_of(lines[1:], trim=trim)
     missing = markers_in(columns) if reading.missing is None else reading.missing
@@ -77,7 +83,7 @@ def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None
         encoding=encoding,
         decimal=reading.decimal or decimal_of(columns, mark),
         missing=missing,
-        quoted_missing=all_quoted(lines)
+        quoted_missing=single or all_quoted(lines)
         if reading.quoted_missing is None
         else reading.quoted_missing,
         trim=trim,
@@ -98,40 +104,43 @@ def encoding_of(start: bytes) -> str:
 
 def quote_of(text: str) -> str:
     """Return the quotation mark: double, unless only single ones stand around fields."""
-    single = re.search(r"(^|[,;\t|])'[^'\n]*'([,;\t|\r\n]|$)", text, re.MULTILINE)
-    return "'" if single and '"' not in text else '"'
+    begun, whole = (len(re.findall(one, text, re.MULTILINE)) for one in (SINGLE, SINGLE_FIELD))
+    return "'" if whole and 2 * whole >= begun and '"' not in text else '"'
 
 
-def lines_of(text: str, separator: str, quote: str, *, whole: bool) -> Lines:
-    """Return the fields of each line; a line that the sample cuts off is left out."""
+def lines_of(
+    text: str, separator: str, quote: str, *, whole: bool, most: int | None = None
+) -> Lines:
+    """Return the fields of the first lines; a line that the sample cuts off is left out."""
     q, s = re.escape(quote), re.escape(separator)
-    field = re.compile(rf"(?:{q}((?:[^{q}]|{q}{q})*){q}|([^{s}\r\n]*))({s}|\r\n|\n|\r|$)")
+    field = re.compile(rf"(?:{q}((?:[^{q}]|{q}{q})*){q}|([^{s}\r\n]*))({s}|\r\n|\n|\r|\Z)")
+    cut = re.compile(rf"{q}(?:[^{q}]|{q}{q})*{q}?\Z")
     lines: Lines = []
     line: list[Field] = []
     place = 0
-    while place < len(text) and (found := field.match(text, place)):
+    while place < len(text) and (most is None or len(lines) < most):
+        found = field.match(text, place)
+        if found is None or (not whole and found[1] is None and cut.match(text, place)):
+            return lines
         inner, bare, end = found.groups()
-        line.append(
-            Field(
-                (bare or "") if inner is None else inner.replace(quote * 2, quote),
-                inner is not None,
-            )
-        )
+        texts = bare if inner is None else inner.replace(quote * 2, quote)
+        line.append(Field(texts, inner is not None))
         place = found.end()
         if end != separator:
-            lines.append(line)
+            if (end or whole) and line != [Field("", quoted=False)]:
+                lines.append(line)
             line = []
-            if end == "" and not whole:
-                lines.pop()
-    return [one for one in lines if one != [Field("", quoted=False)]]
+    if line and whole:  # the text ends with a separator
+        lines.append([*line, Field("", quoted=False)])
+    return lines
 
 
 def evenness(lines: Lines) -> tuple[float, int]:
-    """Return how well a separator fits: share of lines as long as most, then how long these are."""
-    if not lines:
-        return 0.0, 0
-    ((fields, count),) = Counter(map(len, lines)).most_common(1)
-    return (count / len(lines) if fields > 1 else 0.0), fields
+    """Return how well a separator fits: share of lines as long as the first, then its length."""
+    fields = len(lines[0]) if lines else 0
+    if fields < 2:
+        return 0.0, fields
+    return sum(len(line) == fields for line in lines) / len(lines), fields
 
 
 def blanks_follow(lines: Lines) -> bool:

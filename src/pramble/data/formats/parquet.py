@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted
-from pramble.data.recode import is_text
+from pramble.data.arrays import is_text
+from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, bare
 
 GROUP_ROWS = 1 << 20
 GROUP_COLUMNS = 16
@@ -22,8 +22,10 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         columns = wanted.among(schema.names)
-        texts = [f.name for f in schema if f.name in wanted.coded and is_text(f)]
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        coded = set(wanted.coded)
+        texts = [f.name for f in schema if f.name in coded and is_text(f)]
+        about = file.metadata
+    with pq.ParquetFile(path, metadata=about, read_dictionary=texts) as file:
         tally = Tally(file.metadata.num_rows)
         batches = file.iter_batches(BATCH_ROWS, columns=columns)
         narrow = schema.empty_table().select(columns).schema
@@ -49,7 +51,7 @@ class ParquetWriter:
     """
 
     def __init__(self, sink: IO[bytes], schema: Any) -> None:
-        self.sink, self.schema = sink, schema
+        self.sink, self.schema = sink, bare(schema)
         self.rows = group_rows(len(schema))
         self.file: Any = None
         self.waiting: list[Any] = []
@@ -71,7 +73,8 @@ class ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.Table.from_batches(self.waiting, None if self.waiting else self.schema)
+        kinds = self.waiting[0].schema if self.waiting else self.schema
+        table = pa.Table.from_batches(self.waiting, kinds).cast(bare(kinds))
         if self.file is None:
             self.file = pq.ParquetWriter(
                 self.sink, table.schema, compression="zstd", store_schema=False

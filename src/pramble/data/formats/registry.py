@@ -25,9 +25,15 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def endings(*, written: bool = False) -> list[str]:
-    """Return the endings of all formats, or of those that can be written."""
-    return [end for form in FORMATS if form.write or not written for end in form.endings]
+def endings(*, written: bool = False, packed: bool = False) -> list[str]:
+    """Return the endings of all formats, or of those that can be written; also of packed files."""
+    return [
+        end + packing
+        for form in FORMATS
+        if form.write or not written
+        for end in form.endings
+        for packing in ("", *(PACKINGS if packed and form.packed else ()))
+    ]
 
 
 def split_ending(path: Path) -> tuple[str, str]:

@@ -1,0 +1,173 @@
+"""Arrow arrays of texts, numbers and labels: what recoding and reading do to them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pramble.data.labels import Label, object_key
+from pramble.data.order import texts_of
+from pramble.errors import InvalidData
+
+
+def is_text(values: Any) -> bool:
+    """Whether an Arrow array holds texts, as they are or in a dictionary."""
+    import pyarrow as pa
+
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def plain_texts(values: Any) -> Any:
+    """Return texts as an Arrow array that every function of texts takes: no dictionary, no view."""
+    import pyarrow as pa
+
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return plain_texts(values.dictionary).take(values.indices)
+    return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
+
+
+def trimmed_texts(values: Any) -> Any:
+    """Return texts without blanks at their ends."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim_whitespace(plain_texts(values))
+
+
+def over_labels(values: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function of arrays; to the dictionary alone where there is one."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(values.type):
+        return function(values)
+    return function(values.dictionary).take(values.indices)
+
+
+def relabelled(values: Any, new: Mapping[Label, Label]) -> Any:
+    """Return an array with some labels replaced; its type is decided by type and labels alone."""
+    import pyarrow as pa
+
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    kind = type_after(coded.type.value_type, new.values())
+    if is_text(coded):
+        new = {text: text_of(label) for old, label in new.items() for text in texts_of(old)}
+    by_key = {object_key(old): label for old, label in new.items()}
+    labels = [by_key.get(object_key(one), one) for one in coded.dictionary.to_pylist()]
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        labels = [text_of(label) for label in labels]
+    return pa.array(labels, type=kind).take(coded.indices)
+
+
+def type_after(kind: Any, new: Iterable[Label]) -> Any:
+    """Return the Arrow type that holds values of a type and new labels: text where none else."""
+    import pyarrow as pa
+
+    added = {type(label) for label in new if label is not None}
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_integer(kind) and added == {int}:
+        return pa.int64() if kind != pa.uint64() else kind
+    fits = (
+        not added
+        or (pa.types.is_floating(kind) and added == {int})
+        or (pa.types.is_boolean(kind) and added == {bool})
+    )
+    return kind if fits and not pa.types.is_null(kind) else pa.string()
+
+
+def text_of(label: Label) -> str | None:
+    """Return the text of a label; null stays null."""
+    key = object_key(label)
+    return texts_of(key[1] if len(key) > 1 else label)[0]
+
+
+def numbers(values: Any, *, column: str) -> Any:
+    """Return an Arrow array of numbers from numbers, or from texts that are; NaN is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    own = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    number = pa.types.is_integer(own) or pa.types.is_floating(own)
+    kind = own if number else pa.float64()
+    wrong = InvalidData(f"Column {column!r} must hold numbers; its {own} holds others.")
+    if not (number or is_text(values) or pa.types.is_decimal(own)):
+        raise wrong
+    try:
+        found = (over_labels(values, trimmed_texts) if is_text(values) else values).cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise wrong from None
+    if pa.types.is_integer(kind):
+        return found
+    return pc.if_else(pc.is_nan(found), pa.scalar(None, kind), found)
+
+
+def in_one_type(bound: float, values: Any) -> tuple[Any, Any]:
+    """Return a bound and numbers in one type: theirs, or a wider one that holds it."""
+    import pyarrow as pa
+
+    kind, whole = values.type, float(bound).is_integer()
+    if pa.types.is_floating(kind):
+        return pa.scalar(float(bound), kind), values
+    least, most = whole_range(kind)
+    if whole and least <= bound <= most:
+        return pa.scalar(int(bound), kind), values
+    wide = pa.int64() if whole else pa.float64()
+    return pa.scalar(int(bound) if whole else bound, wide), values.cast(wide, safe=False)
+
+
+def can_be_beyond(bound: float, kind: Any, *, low: bool) -> bool:
+    """Whether an Arrow type has numbers below, or above, a bound."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(kind):
+        return True
+    least, most = whole_range(kind)
+    return least < bound if low else most > bound
+
+
+def whole_range(kind: Any) -> tuple[int, int]:
+    """Return the least and the greatest integer of an Arrow type."""
+    import pyarrow as pa
+
+    signed = pa.types.is_signed_integer(kind)
+    top = 2 ** (kind.bit_width - signed)
+    return -top * signed, top - 1
+
+
+def points(values: Any) -> Any:
+    """Return texts with the decimal comma of numbers replaced by a point."""
+    import pyarrow.compute as pc
+
+    if not is_text(values):
+        return values
+    return pc.replace_substring_regex(values, r"^([-+]?\d*),(\d+)$", r"\1.\2")
+
+
+def as_schema(batch: Any, schema: Any, path: Path) -> Any:
+    """Return a batch in the types that all files share."""
+    import pyarrow as pa
+
+    def fitted(column: Any, field: Any) -> Any:
+        try:
+            return column if column.type == field.type else cast(column, field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InvalidData(
+                f"Column {field.name!r} must be of type {field.type} in every file; {path.name} "
+                f"has {column.type}."
+            ) from None
+
+    columns = [fitted(c, f) for c, f in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def cast(column: Any, kind: Any) -> Any:
+    """Return an array in a type; a dictionary of texts, if that is the type."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    return column.cast(kind.value_type).dictionary_encode()

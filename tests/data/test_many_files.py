@@ -1,0 +1,117 @@
+"""Folders and patterns: several files of one format are one table."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pramble.data.crosstab import crosstab
+from pramble.data.open import open_records
+from pramble.errors import InvalidData
+
+
+def read(records):
+    return pa.Table.from_batches(list(records.batches()), schema=records.schema)
+
+
+def test_csv_columns_in_another_order(tmp_path):
+    (tmp_path / "part-1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "part-2.csv").write_text("b,a\ny,2\n")
+    for given in (tmp_path, tmp_path / "part-*.csv"):
+        assert read(open_records(given)).to_pydict() == {"a": ["1", "2"], "b": ["x", "y"]}
+
+
+def test_files_come_in_the_order_of_their_names_through_folders(tmp_path):
+    (tmp_path / "year=2").mkdir()
+    (tmp_path / "year=1").mkdir()
+    (tmp_path / "_hidden").mkdir()
+    (tmp_path / "year=2" / "a.csv").write_text("a,b\n2,x\n")
+    (tmp_path / "year=1" / "b.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "_hidden" / "c.csv").write_text("a,b\n9,x\n")
+    (tmp_path / ".d.csv").write_text("a,b\n9,x\n")
+    (tmp_path / "notes.txt").write_text("no data")
+    assert read(open_records(tmp_path))["a"].to_pylist() == ["1", "2"]
+    assert read(open_records(tmp_path / "**" / "b.csv"))["a"].to_pylist() == ["1"]
+
+
+def test_a_pattern_takes_text_files(tmp_path):
+    (tmp_path / "a.txt").write_text("a;b\n1;x\n")
+    assert read(open_records(tmp_path / "*.txt")).to_pydict() == {"a": ["1"], "b": ["x"]}
+
+
+@pytest.mark.parametrize("other", ["a,b,c\n1,2,3\n", "a\n1\n", "a,c\n1,2\n"])
+def test_other_columns_are_refused(tmp_path, other):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "2.csv").write_text(other)
+    with pytest.raises(InvalidData, match=r"Every file must have the columns \['a', 'b'\]; 2.csv"):
+        open_records(tmp_path)
+
+
+WIDTHS = [
+    (pa.int8(), pa.int64(), pa.int64()),
+    (pa.int64(), pa.int8(), pa.int64()),
+    (pa.uint8(), pa.int16(), pa.int16()),
+    (pa.int16(), pa.float64(), pa.float64()),
+    (pa.null(), pa.int8(), pa.int8()),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "together"), WIDTHS)
+def test_parquet_with_other_widths(tmp_path, first, second, together):
+    one = [None] if pa.types.is_null(first) else [100]
+    big = 300 if second != pa.int8() else 3
+    pq.write_table(pa.table({"n": pa.array(one, first)}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"n": pa.array([big], second)}), tmp_path / "2.parquet")
+    records = open_records(tmp_path)
+    assert records.schema.field("n").type == together
+    assert records.rows == 2
+    assert read(records)["n"].to_pylist() == [*one, big]
+    assert crosstab(records, ["n"]).n == 2
+
+
+def test_parquet_with_other_kinds_of_text(tmp_path):
+    kinds = [
+        pa.string(),
+        pa.large_string(),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.dictionary(pa.int32(), pa.large_string()),
+    ]
+    for i, kind in enumerate(kinds):
+        plain = pa.array(["a", None, f"b{i}"])
+        array = plain.dictionary_encode().cast(kind) if hasattr(kind, "value_type") else plain
+        pq.write_table(pa.table({"s": array.cast(kind)}), tmp_path / f"{i}.parquet")
+    records = open_records(tmp_path)
+    expected = [text for i in range(4) for text in ("a", None, f"b{i}")]
+    assert read(records)["s"].to_pylist() == expected
+    types = {batch.schema.field("s").type for batch in records.batches(coded=["s"])}
+    assert len(types) == 1, "one type in every batch, or no writer takes them"
+    assert crosstab(records, ["s"]).counts.tolist() == [4, 1, 1, 1, 1, 4]
+
+
+def test_types_that_do_not_go_together_are_refused(tmp_path):
+    pq.write_table(pa.table({"k": [1], "n": [1]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"k": [1.5], "n": ["x"]}), tmp_path / "2.parquet")
+    with pytest.raises(InvalidData, match=r"'n' must have one type in every file; it has int64 a"):
+        open_records(tmp_path)
+
+
+def test_several_formats_are_refused(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n")
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "2.parquet")
+    with pytest.raises(InvalidData, match="files of one format; found csv, parquet"):
+        open_records(tmp_path)
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(InvalidData, match="There is no file"):
+        open_records(tmp_path / "*.csv")
+    with pytest.raises(InvalidData, match="must hold data files"):
+        open_records(tmp_path)
+
+
+def test_the_digest_is_of_all_files(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "2.csv").write_text("a,b\n1,y\n")
+    both = open_records(tmp_path).digest()
+    (tmp_path / "2.csv").write_text("a,b\n1,z\n")
+    assert open_records(tmp_path).digest() != both
+    assert open_records(tmp_path / "1.csv").digest() != both

@@ -1,0 +1,127 @@
+"""Everything that holds records opens as the same records."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pramble.data.crosstab import crosstab
+from pramble.data.formats.registry import FORMATS, endings
+from pramble.data.numbers import as_numbers
+from pramble.data.open import open_records
+from pramble.errors import InvalidData
+
+COLUMNS = {"sex": ["f", "m", "f", None], "age": [3, 10, 9, 3]}
+TABLE = pa.table(COLUMNS)
+HOLDERS = {
+    "mapping": lambda: COLUMNS,
+    "arrays": lambda: {"sex": pa.array(COLUMNS["sex"]), "age": np.array(COLUMNS["age"])},
+    "series": lambda: {name: pl.Series(values) for name, values in COLUMNS.items()},
+    "pandas": lambda: pd.DataFrame(COLUMNS),
+    "pandas with an index": lambda: pd.DataFrame(COLUMNS, index=[5, 3, 9, 1]),
+    "pandas categories": lambda: pd.DataFrame(COLUMNS).astype({"sex": "category"}),
+    "pandas floats": lambda: pd.DataFrame(COLUMNS).astype({"age": float}),
+    "pandas nullable": lambda: pd.DataFrame(COLUMNS).convert_dtypes(),
+    "pandas objects": lambda: pd.DataFrame(COLUMNS).astype(object),
+    "polars": lambda: pl.DataFrame(COLUMNS),
+    "polars lazy": lambda: pl.DataFrame(COLUMNS).lazy(),
+    "polars categories": lambda: pl.DataFrame(COLUMNS, schema_overrides={"sex": pl.Categorical}),
+    "pyarrow": lambda: TABLE,
+    "batch": lambda: TABLE.to_batches()[0],
+    "reader": lambda: TABLE.to_reader(),
+    "views": lambda: pa.table(pl.DataFrame(COLUMNS)),
+    "records": lambda: open_records(COLUMNS),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_every_holder_gives_the_same_counts(holder):
+    records = open_records(HOLDERS[holder]())
+    assert records.names == ("sex", "age")
+    table = crosstab(records, ["sex", "age"])
+    assert table.levels == (("f", "m", None), (3, 9, 10))
+    assert table.cells.tolist() == [[0, 0], [0, 1], [1, 2], [2, 0]]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_an_enumeration_keeps_its_order(lazy):
+    frame = pl.DataFrame({"s": ["b", "a"]}, schema={"s": pl.Enum(["z", "b", "a"])})
+    records = open_records(frame.lazy() if lazy else frame)
+    assert records.declared("s") == ("z", "b", "a")
+    assert crosstab(records, ["s"]).levels == (("z", "b", "a"),)
+
+
+BAD = [
+    ({"a": 5}, "must be a sequence"),
+    ({"a": "text"}, "sequences of values"),
+    ({5: [1]}, "mapping from names"),
+    ({"a": [1, 2], "b": [1]}, "as many rows"),
+    ({"a": [1, "x"], "b": [1]}, "as many rows"),
+    ({"a": np.zeros((2, 2))}, "must be a sequence"),
+    ({"a": pd.Series([1, "secret"], dtype=object)}, "of one type"),
+    (5, "Data is a path"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD, ids=[m for _, m in BAD])
+def test_what_holds_no_records_is_refused_without_its_values(data, message):
+    with pytest.raises(InvalidData, match=message) as error:
+        open_records(data)
+    assert "secret" not in str(error.value)
+
+
+def test_frames_of_unknown_objects_are_refused_without_their_values():
+    class Secret:
+        def __repr__(self):
+            return "secret"
+
+    with pytest.raises(InvalidData, match="Column 'a'") as error:
+        open_records(pd.DataFrame({"a": [Secret(), Secret()]}))
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("weights", [np.ones(3), np.ones(5), np.array([1, 1, 1, np.nan])])
+def test_weights_must_be_one_for_each_record(weights):
+    with pytest.raises(InvalidData, match=r"one weight for each|finite"):
+        crosstab(open_records(COLUMNS), ["sex"], weights=weights, powers=[(1, 0)])
+
+
+@pytest.mark.parametrize("wrong", [None, float("nan")])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_weight_that_is_no_number_is_refused_everywhere(lazy, wrong):
+    frame = pl.DataFrame({"s": ["a", "b"], "w": [1.0, wrong]})
+    records = open_records(frame.lazy() if lazy else frame)
+    with pytest.raises(InvalidData, match="finite"):
+        crosstab(records, ["s"], weights="w", powers=[(1, 0)])
+
+
+def test_no_columns_count_the_rows(tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("sex,age\nf,3\nm,10\nf,9\n,3\n")
+    for data in (COLUMNS, tmp_path / "a.parquet", tmp_path / "a.csv"):
+        assert crosstab(open_records(data), []).n == 4
+
+
+def test_numbers():
+    assert as_numbers(pa.array([2**60 + 1]), "x").tolist() == [float(2**60)]
+    assert as_numbers(pa.array([" 1,5"], pa.string_view()), "x", decimal=",").tolist() == [1.5]
+    assert as_numbers(pa.array(["2", "3"]).dictionary_encode(), "x").tolist() == [2.0, 3.0]
+    for values in (pa.array(["secret"]), ["secret"], pa.array([[1]])):
+        with pytest.raises(InvalidData, match="'x' must hold numbers") as error:
+            as_numbers(values, "x")
+        assert "secret" not in str(error.value)
+    with pytest.raises(InvalidData, match="row 11 holds none"):
+        as_numbers(pa.array([1.0, None]), "x", rows=range(10, 12))
+
+
+def test_formats_can_be_gone_through():
+    names = [form.name for form in FORMATS]
+    assert len(set(names)) == len(names)
+    assert len(set(endings())) == len(endings())
+    for form in FORMATS:
+        assert all(ending.startswith(".") for ending in form.endings)
+        assert form.write is not None or not form.packed
+    assert set(endings(written=True)) < set(endings())

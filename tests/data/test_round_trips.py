@@ -1,0 +1,151 @@
+"""What is written by `saving` and opened again is the same, in every written format."""
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pramble.data.formats.registry import endings, format_of
+from pramble.data.open import open_records
+from pramble.data.reading import Reading
+from pramble.data.save import saving
+
+ENDINGS = endings(written=True, packed=True)
+QUICK = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+TRICKY = st.text(st.sampled_from("ab\"',;\t|\r\n é€😀\u2028\x00.0-"), max_size=6)
+TEXTS = st.one_of(st.none(), TRICKY, st.text(max_size=4), st.sampled_from(["", " ", "NA", "1"]))
+KINDS = {
+    "text": (pa.string(), TEXTS),
+    "large": (pa.large_string(), TEXTS),
+    "whole": (pa.int64(), st.none() | st.integers(-(2**63), 2**63 - 1)),
+    "small": (pa.uint8(), st.none() | st.integers(0, 255)),
+    "truth": (pa.bool_(), st.none() | st.booleans()),
+    "real": (pa.float64(), st.none() | st.floats(allow_nan=False)),
+    "day": (pa.date32(), st.none() | st.dates(dt.date(1, 1, 2))),
+}
+
+
+@st.composite
+def tables(draw):
+    names = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=2, max_size=5, unique=True))
+    rows = draw(st.integers(0, 12))
+    columns = {}
+    for name in names:
+        kind, values = KINDS[name]
+        columns[name] = pa.array(draw(st.lists(values, min_size=rows, max_size=rows)), kind)
+    return pa.table(columns)
+
+
+def write(table, path, *, cut=5):
+    with saving(path, table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=cut):
+            writer.write(batch)
+
+
+def read(path, **said):
+    records = open_records(path, Reading(**said))
+    return pa.Table.from_batches(list(records.batches()), schema=records.schema)
+
+
+def as_texts(table):
+    """The texts that a file without types holds."""
+    return {name: table[name].cast(pa.string()).to_pylist() for name in table.column_names}
+
+
+def said(path):
+    separator = "\t" if path.name.startswith(("a.tsv", "a.tab")) else ","
+    return {
+        "separator": separator,
+        "quote": '"',
+        "encoding": "utf-8",
+        "decimal": "." if separator == "," else None,
+        "missing": (),
+        "quoted_missing": False,
+        "trim": False,
+    }
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@QUICK
+@given(table=tables(), cut=st.integers(1, 6))
+def test_what_is_written_is_read_again(tmp_path, ending, table, cut):
+    path = tmp_path / f"a{ending}"
+    write(table, path, cut=cut)
+    untyped = not format_of(path).typed
+    found = read(path, **(said(path) if untyped else {}))
+    if untyped:
+        assert found.to_pydict() == as_texts(table)
+    else:
+        assert found.equals(table)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+@QUICK
+@given(table=tables(), cut=st.integers(1, 6))
+def test_how_batches_were_cut_leaves_no_trace_in_text(tmp_path, ending, table, cut):
+    write(table, tmp_path / f"one{ending}", cut=cut)
+    write(table, tmp_path / f"two{ending}", cut=7)
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+
+
+@QUICK
+@given(values=st.lists(TEXTS, max_size=9))
+def test_one_column_keeps_its_rows(tmp_path, values):
+    path = tmp_path / "a.csv"
+    write(pa.table({"s": pa.array(values, pa.string())}), path)
+    found = read(path, quote='"', missing=(), trim=False, encoding="utf-8")["s"].to_pylist()
+    assert found == [value or None for value in values], "alone, an empty text is missing"
+
+
+WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5)
+
+
+@QUICK
+@given(rows=st.lists(st.tuples(WORDS, st.integers(), WORDS | st.just("x,y")), min_size=1))
+def test_plain_tables_need_nothing_said(tmp_path, rows):
+    path = tmp_path / "a.csv"
+    one, two, three = (
+        pa.array([str(part) for part in column]) for column in zip(*rows, strict=True)
+    )
+    write(pa.table({"one": one, "two": two, "three": three}), path)
+    assert read(path).to_pydict() == {
+        "one": one.to_pylist(), "two": two.to_pylist(), "three": three.to_pylist()
+    }  # fmt: skip
+
+
+def test_cells_have_quotes_exactly_where_they_need_them(tmp_path):
+    path = tmp_path / "a.csv"
+    texts = ["plain", "", None, "a,b", 'say "x"', "two\nlines", " blank", "1"]
+    write(pa.table({"n": list(range(len(texts))), "s": texts}), path)
+    assert path.read_text() == (
+        'n,s\n0,plain\n1,""\n2,\n3,"a,b"\n4,"say ""x"""\n5,"two\nlines"\n6, blank\n7,1\n'
+    )
+
+
+def test_dictionaries_are_written_as_their_values(tmp_path):
+    coded = pa.array(["a", None, "b"]).dictionary_encode()
+    for ending in (".csv", ".arrow", ".parquet"):
+        write(pa.table({"s": coded, "n": [1, 2, 3]}), tmp_path / f"a{ending}")
+        assert read(tmp_path / f"a{ending}")["s"].to_pylist() == ["a", None, "b"]
+
+
+def test_nothing_of_the_sources_notes_is_written(tmp_path):
+    noted = pa.field("s", pa.string(), nullable=False, metadata={"about": "secret note"})
+    table = pa.table([pa.array(["x"])], schema=pa.schema([noted], metadata={"by": "secret note"}))
+    for ending in (".arrow", ".parquet"):
+        write(table, tmp_path / f"a{ending}")
+        assert b"secret" not in (tmp_path / f"a{ending}").read_bytes()
+        assert read(tmp_path / f"a{ending}").schema == pa.schema([("s", pa.string())])
+
+
+def test_what_is_no_text_is_refused_in_text_files(tmp_path):
+    from pramble.errors import InvalidData
+
+    for values in ([[1]], [{"a": 1}], [b"\xff"]):
+        with pytest.raises(InvalidData, match="cannot be written as text"):
+            write(pa.table({"a": values, "b": [1]}), tmp_path / "a.csv")
+        assert not list(tmp_path.iterdir())
