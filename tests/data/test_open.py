@@ -83,7 +83,7 @@ def test_frames_of_unknown_objects_are_refused_without_their_values():
 
 @pytest.mark.parametrize("weights", [np.ones(3), np.ones(5), np.array([1, 1, 1, np.nan])])
 def test_weights_must_be_one_for_each_record(weights):
-    with pytest.raises(InvalidData, match=r"one weight for each|finite"):
+    with pytest.raises(InvalidData, match=r"one number per row|finite"):
         crosstab(open_records(COLUMNS), ["sex"], weights=weights, powers=[(1, 0)])
 
 

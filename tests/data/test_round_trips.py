@@ -146,6 +146,6 @@ def test_what_is_no_text_is_refused_in_text_files(tmp_path):
     from pramble.errors import InvalidData
 
     for values in ([[1]], [{"a": 1}], [b"\xff"]):
-        with pytest.raises(InvalidData, match="cannot be written as text"):
+        with pytest.raises(InvalidData, match="cannot be written as CSV"):
             write(pa.table({"a": values, "b": [1]}), tmp_path / "a.csv")
         assert not list(tmp_path.iterdir())

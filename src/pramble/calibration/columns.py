@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pramble.calibration.trial import DesignAt
-from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.information.priors import as_prior
 from pramble.privacy.guarantee import float_below

@@ -1,83 +1,22 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pramble.data.encode import Encoder
+from pramble.data.frame_records import LazyRecords
 from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels
 from pramble.data.numbers import as_numbers
-from pramble.data.records import LazyRecords, Records, Watch
+from pramble.data.records import Records, Watch
 from pramble.data.scan import scan
+from pramble.data.table import Crosstab, Powers, group, totals
 from pramble.errors import InvalidData
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers
 
-LARGEST_INDEX = 2**62
-DENSE = 1 << 20
 NO_COLUMNS = np.zeros((1, 0), dtype=np.int64)
-Powers = tuple[int, int]
-"""The powers of the weight and of the measure whose product is summed."""
-
-
-@value(eq=False)
-class Crosstab:
-    r"""Counts of records by the combination of their values in some columns.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    levels : tuple of tuples
-        The labels of each column: as declared, else those that occur in natural order, missing
-        last.
-    cells : (C, d) array of int64
-        The codes of every combination that occurs, in lexicographic order.
-    counts : (C,) array of int64
-        Records in each cell.
-    sums : mapping from (a, b) to (C,) arrays
-        :math:`\sum_i w_i^a y_i^b` over the records of each cell, for the powers asked for.
-    cell_of : (n,) array of int64 or None
-        The cell of each record, if asked for.
-    """
-
-    columns: tuple[str, ...]
-    levels: tuple[tuple[Label, ...], ...]
-    cells: Integers
-    counts: Integers
-    sums: Mapping[Powers, Floats] = field(default_factory=dict)
-    cell_of: Integers | None = None
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return int(self.counts.sum())
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of levels of each column."""
-        return tuple(map(len, self.levels))
-
-    def array(self, values: Any = None, axes: Sequence[int] | None = None) -> Floats:
-        """Return counts, or other values of the cells, as an array with one axis per column.
-
-        With ``axes``, over these columns alone: a margin.
-        """
-        wanted = range(len(self.columns)) if axes is None else axes
-        shape = tuple(self.shape[axis] for axis in wanted)
-        weights = self.counts if values is None else values
-        if not shape:
-            return np.asarray(weights.sum(), dtype=np.float64)
-        index = np.ravel_multi_index([self.cells[:, axis] for axis in wanted], shape)
-        flat = np.bincount(index, weights=weights, minlength=math.prod(shape))
-        return np.asarray(flat, dtype=np.float64).reshape(shape)
-
-    def labels_of(self, cell: int) -> tuple[Label, ...]:
-        """Return the values of a cell."""
-        codes = self.cells[cell]
-        return tuple(labels[code] for labels, code in zip(self.levels, codes, strict=True))
 
 
 def crosstab(
@@ -116,7 +55,7 @@ def crosstab(
     job = Tabulation(
         records,
         tuple(columns),
-        labels=labels or {},
+        labels=labels,
         weights=weights,
         measure=measure,
         powers=tuple(powers),
@@ -144,12 +83,13 @@ class Tabulation:
         records: Records,
         names: tuple[str, ...],
         *,
-        labels: Mapping[str, Labels],
-        weights: str | Floats | None,
-        measure: str | None,
-        powers: tuple[Powers, ...],
-        keep_rows: bool,
+        labels: Mapping[str, Labels] | None = None,
+        weights: str | Floats | None = None,
+        measure: str | None = None,
+        powers: tuple[Powers, ...] = (),
+        keep_rows: bool = False,
     ) -> None:
+        labels = labels or {}
         self.records, self.names, self.powers = records, names, powers
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
@@ -297,33 +237,6 @@ class Tabulation:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def totals(member: Integers, values: Any, size: int) -> Floats:
-    """Return the sum of values (1 each by default) in every group."""
-    return np.asarray(np.bincount(member, values, size), dtype=np.float64)
-
-
-def group(
-    columns: Sequence[Integers], sizes: Sequence[int], *, rows: int
-) -> tuple[Integers, Integers]:
-    """Return the group of each row, numbered in lexicographic order, and a row of each group."""
-    index, radix = np.zeros(rows, dtype=np.int64), 1
-    for codes, size in zip(columns, sizes, strict=True):
-        if radix * size > LARGEST_INDEX:
-            distinct, index = np.unique(index, return_inverse=True)
-            radix = len(distinct)
-        index = index * size + codes
-        radix *= size
-    if radix > DENSE:
-        _, first, member = np.unique(index, return_index=True, return_inverse=True)
-        return member.astype(np.int64), first.astype(np.int64)
-    where = np.full(radix, -1, dtype=np.int64)
-    where[index[::-1]] = np.arange(rows - 1, -1, -1)
-    used = np.flatnonzero(where >= 0)
-    place = np.zeros(radix, dtype=np.int64)
-    place[used] = np.arange(len(used))
-    return place[index], where[used]
-
-
 def product(w: Any, a: int, y: Any, b: int) -> Any:
     """Return the expression w^a y^b for small whole powers."""
     factors = [w] * a + [y] * b
@@ -350,29 +263,3 @@ def unused(name: str, names: Sequence[str]) -> str:
     while name in names:
         name += "_"
     return name
-
-
-def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
-    """Return the table with its columns in another order, or fewer of them."""
-    axes = [table.columns.index(name) for name in columns]
-    cells = table.cells[:, axes]
-    sizes = [table.shape[axis] for axis in axes]
-    member, first = group(list(cells.T), sizes, rows=len(cells))
-    counts = totals(member, table.counts, len(first)).astype(np.int64)
-    sums = {p: totals(member, s, len(first)) for p, s in table.sums.items()}
-    cell_of = None if table.cell_of is None else member[table.cell_of]
-    return replace(
-        table,
-        columns=tuple(columns),
-        levels=tuple(table.levels[axis] for axis in axes),
-        cells=cells[first],
-        counts=counts,
-        sums=sums,
-        cell_of=cell_of,
-    )
-
-
-def refuse_empty(table: Crosstab, name: str) -> None:
-    """Raise when there is no record."""
-    if not table.n:
-        raise InvalidData(f"{name} must have at least one row; it has none.")

@@ -7,18 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pramble.data.file_records import READ_ERRORS, FileRecords
 from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
 from pramble.data.formats.registry import format_of, split_ending
+from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, mixed
 from pramble.data.reading import Reading, as_reading
-from pramble.data.records import (
-    READ_ERRORS,
-    FileRecords,
-    LazyRecords,
-    MixedRecords,
-    Records,
-    TableRecords,
-    mixed,
-)
+from pramble.data.records import Records
 from pramble.errors import InvalidData
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data import decode
+from pramble.data.open import as_arrow
 from pramble.data.rows import Rows
 from pramble.engine.columns import Column
 from pramble.engine.keystream import checked_rows
@@ -71,6 +72,16 @@ def frame_rows(frame: Any, row_number: str | None, first_row: int) -> Rows:
     if row_number is None:
         return range(first_row, first_row + len(frame))
     return column_rows(frame[row_number].to_arrow(), row_number)
+
+
+def mapping_rows(data: Mapping[str, Any], row_number: str | None, first_row: int) -> Rows:
+    """Return the row numbers of columns by name, which must be equally long."""
+    lengths = {len(values) for values in data.values()}
+    if len(lengths) > 1:
+        raise InvalidData(f"The columns of a mapping must be equally long; found {lengths}.")
+    if row_number is None:
+        return range(first_row, first_row + max(lengths, default=0))
+    return column_rows(as_arrow(data[row_number]), row_number)
 
 
 def column_rows(values: Any, name: str) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import as_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from pramble.data.rows import Rows
     from pramble.engine.columns import Column
     from pramble.mechanisms.plan import Plan
 
@@ -42,7 +42,8 @@ def perturb(
     ----------
     data : list, tuple, NumPy array, Series, pyarrow Array or ChunkedArray, or a frame
         Frames are pandas and polars DataFrame, polars LazyFrame, pyarrow Table, RecordBatch and
-        RecordBatchReader, and PySpark DataFrame. Every value of a randomised column must be a
+        RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
+        and mappings from names to columns. Every value of a randomised column must be a
         declared category, by value and type.
     plan : Mechanism, Plan, or mapping from column to Mechanism
         One mechanism for a single column; a plan for a frame.
@@ -127,14 +128,18 @@ def checked_first_row(first_row: int) -> None:
 
 
 def perturb_one(data: Any, column: Column, first_row: int) -> Any:
+    """Return one randomised column, its rows numbered as they stand."""
+    if not hasattr(data, "__len__"):
+        raise unknown(data, "one mechanism")
+    return perturb_column(data, column, range(first_row, first_row + len(data)))
+
+
+def perturb_column(data: Any, column: Column, rows: Rows) -> Any:
     """Return one randomised column in the type it came in."""
     import pyarrow as pa
 
     from pramble.engine.frames import narwhals_series, perturb_series
 
-    if not hasattr(data, "__len__"):
-        raise unknown(data, "one mechanism")
-    rows = range(first_row, first_row + len(data))
     if isinstance(data, list | tuple):
         return type(data)(column.python(data, rows))
     if isinstance(data, np.ndarray):
@@ -156,6 +161,11 @@ def perturb_many(
 
     from pramble.engine import frames
 
+    if isinstance(data, Mapping):
+        frames.check_names(data, columns, row_number)
+        rows = frames.mapping_rows(data, row_number, first_row)
+        drawn = {name: perturb_column(data[name], own, rows) for name, own in columns.items()}
+        return {**data, **drawn}
     if isinstance(data, pa.RecordBatch):
         frames.check_names(data.schema.names, columns, row_number)
         only = frames.perturb_batches([data], columns, row_number=row_number, first_row=first_row)
@@ -173,6 +183,9 @@ def perturb_many(
         from pramble.engine.spark import perturb_spark
 
         return perturb_spark(data, columns, row_number=row_number, first_row=first_row)
+    if isinstance(frame, nw.LazyFrame):
+        table = frame.collect(backend="pyarrow").to_native()
+        return perturb_many(table, columns, row_number=row_number, first_row=first_row)
     raise unknown(data, "a plan for several columns")
 
 
@@ -186,5 +199,5 @@ def unknown(data: Any, plan: str) -> InvalidData:
     return InvalidData(
         f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
         "list, NumPy array, Series or Arrow array; a mapping from column names to mechanisms for "
-        "a frame of pandas, polars, pyarrow or Spark."
+        "a frame of pandas, polars, pyarrow, DuckDB or Spark, or a mapping of columns."
     )

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import Powers, crosstab, refuse_empty
+from pramble.data.crosstab import crosstab
 from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
+from pramble.data.table import Powers, refuse_empty
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inputs import (
     as_counts,

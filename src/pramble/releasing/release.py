@@ -196,7 +196,10 @@ def decisions_of(
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
-    risk, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
+    asked, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
+    risk = None
+    if asked is not None and job.keys is not None:
+        risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
@@ -208,7 +211,7 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         split=job.decisions.split if job.decisions.alpha is not None else "own",
         warnings=(*ledger_warnings(job, account), *job.warnings),
         checks=(),
-        risk=None if risk is None else risk_figures(job.records, risk, plan=job.plan),
+        risk=risk,
         ledger_total=before + job.spent if account.ledger else None,
         data_file=job.decisions.data_file,
         data_bytes=0,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan

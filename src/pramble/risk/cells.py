@@ -8,11 +8,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.crosstab import Crosstab, crosstab, group, refuse_empty, reordered
+from pramble.data.crosstab import crosstab
 from pramble.data.numbers import as_numbers
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch
+from pramble.data.table import Crosstab, group, refuse_empty, reordered
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import Floats, Integers, value
 
@@ -77,7 +78,7 @@ def cross_classify(
 
     Parameters
     ----------
-    data : anything that `pramble.data.open.open_records` takes
+    data : anything that `pramble.data.open.open_records` takes, or a `Crosstab` with its rows
     keys : sequence of str
         The columns an intruder may know.
     weights, household : str, optional
@@ -92,6 +93,9 @@ def cross_classify(
     names = distinct_names(keys)
     if missing not in get_args(Missing):
         raise InvalidInput(f'missing must be "category" or "wildcard"; found {missing!r}.')
+    if isinstance(data, Crosstab):
+        table = without_empty_levels(reordered(data, names))
+        return CrossClassification(table, table.counts)
     records = open_records(data, reading)
     if weights is not None:
         refuse_light(records, weights)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.table import Crosstab
 from pramble.values import read_only
 
 Columns = Mapping[str, NDArray[Any]]

@@ -17,16 +17,17 @@ GROUP_COLUMNS = 16
 @contextmanager
 def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open a file; coded columns of text are left in the file's own dictionaries."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
+    with pa.OSFile(str(path)) as raw:
+        about = pq.read_metadata(raw)
+        schema = about.schema.to_arrow_schema()
         columns = wanted.among(schema.names)
         coded = set(wanted.coded)
         texts = [f.name for f in schema if f.name in coded and is_text(f)]
-        about = file.metadata
-    with pq.ParquetFile(path, metadata=about, read_dictionary=texts) as file:
-        tally = Tally(file.metadata.num_rows)
+        file = pq.ParquetFile(raw, metadata=about, read_dictionary=texts)
+        tally = Tally(about.num_rows)
         batches = file.iter_batches(BATCH_ROWS, columns=columns)
         narrow = schema.empty_table().select(columns).schema
         yield Opened(narrow, tally(in_order(batches, columns)), tally.share, tally.total)

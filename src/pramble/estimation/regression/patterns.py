@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import crosstab, refuse_empty
+from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.order import place_of
 from pramble.data.reading import Reading
 from pramble.data.records import Records
+from pramble.data.table import refuse_empty
 from pramble.errors import InvalidInput
 from pramble.estimation.inputs import (
     as_weights,

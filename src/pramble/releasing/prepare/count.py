@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.crosstab import Tabulation
 from pramble.data.encode import UNDECLARED, Encoder
 from pramble.data.labels import Label, as_labels
 from pramble.data.levels import Levels
 from pramble.data.order import in_order, typed_texts
 from pramble.data.records import Records
 from pramble.data.scan import scan
+from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData
 from pramble.limits import MOST_CATEGORIES_SEEN
-from pramble.releasing.decisions.decisions import ColumnDecision
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
 from pramble.releasing.prepare.order import Neighbours
 from pramble.values import Clock, value
 
@@ -74,19 +76,40 @@ class Counted:
         return self.decision.needs_prior(len(self.labels))
 
 
-def count_columns(
-    records: Records, columns: Sequence[ColumnDecision], *, clock: Clock
-) -> tuple[int, tuple[Counted, ...]]:
-    """Scan the file once; return its rows and every column, checked against its categories."""
+@value(eq=False)
+class Counts:
+    """What one scan of the file found: its rows, its columns, and its table of risk keys."""
+
+    rows: int
+    columns: tuple[Counted, ...]
+    keys: Crosstab | None
+
+
+def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Counts:
+    """Scan the file once; every column is checked against its categories."""
+    columns, risk = decisions.columns, decisions.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
+    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
     rows = scan(
         records,
-        list(jobs.values()),
+        [*jobs.values(), *([] if keys is None else [keys])],
         watch=lambda count, share: clock.tell("counting", share, rows=count),
     )
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
-    return rows, tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
+    return Counts(
+        rows,
+        tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns),
+        None if keys is None else with_missing(keys.result(), columns),
+    )
+
+
+def with_missing(table: Crosstab, columns: Sequence[ColumnDecision]) -> Crosstab:
+    """Return the table of keys with missing values counted as what they are released as."""
+    for column in columns:
+        if column.name in table.columns and column.missing not in (None, True):
+            table = fill_missing(table, column.name, column.missing)
+    return table
 
 
 def settle(decision: ColumnDecision, found: ValueCounts, *, typed: bool) -> Counted:

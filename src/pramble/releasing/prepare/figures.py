@@ -20,7 +20,7 @@ from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pramble.data.records import Records
+    from pramble.data.table import Crosstab
     from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.plan import Plan
     from pramble.releasing.decisions.decisions import RiskDecision
@@ -95,12 +95,12 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
     )
 
 
-def risk_figures(records: Records, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
+def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
     from pramble.risk.assess import assess
 
     keys = list(risk.keys)
-    before = assess(records, keys, population_size=risk.population_size, model=risk.model)
+    before = assess(table, keys, population_size=risk.population_size, model=risk.model)
     chosen = {name: plan[name] for name in plan.columns if name in keys}
     after = before.after(chosen) if chosen and risk.model != "none" else before
     return RiskOutcome(

@@ -17,6 +17,7 @@ from pramble.values import value
 
 if TYPE_CHECKING:
     from pramble.data.records import Records
+    from pramble.data.table import Crosstab
     from pramble.privacy.guarantee import RecordPrivacy
     from pramble.releasing.decisions.decisions import Decisions
     from pramble.values import Clock
@@ -37,6 +38,8 @@ class Prepared:
         What priors and mechanisms spend together.
     digest : str
         SHA-256 of the confidential content.
+    keys : Crosstab or None
+        The records by their risk keys, if risk is to be reported.
     """
 
     records: Records
@@ -45,6 +48,7 @@ class Prepared:
     designs: tuple[Designed, ...]
     spent: RecordPrivacy
     digest: str
+    keys: Crosstab | None = None
 
     @cached_property
     def plan(self) -> Plan:
@@ -111,9 +115,11 @@ def prepare(
     """Count the whole file once, refuse what does not fit, and design every column."""
     check_output(records, decisions)
     check_public(records, decisions)
-    rows, columns = count_columns(records, decisions.columns, clock=clock)
-    designs, spent = design_columns(decisions, columns, confidential_allowed=confidential_allowed)
-    return Prepared(records, decisions, rows, designs, spent, digest)
+    found = count_columns(records, decisions, clock=clock)
+    designs, spent = design_columns(
+        decisions, found.columns, confidential_allowed=confidential_allowed
+    )
+    return Prepared(records, decisions, found.rows, designs, spent, digest, found.keys)
 
 
 def check_output(records: Records, decisions: Decisions) -> None:

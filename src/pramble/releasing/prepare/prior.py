@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab, crosstab
+from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.data.order import texts_of
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from pramble.data.table import Crosstab
 
 SOURCES = ("uniform", "public", "private", "confidential")
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pramble.data.records import Records, TableRecords
+from pramble.data.frame_records import TableRecords
+from pramble.data.records import Records
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.values import Integers
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab, group
+from pramble.data.table import Crosstab, group
 from pramble.errors import InvalidInput
 from pramble.limits import MOST_PAIRS
 from pramble.mechanisms.operators.axes import apply_axes

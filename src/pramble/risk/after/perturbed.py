@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.table import Crosstab
 from pramble.risk.after.alone import expected_alone
 from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
 from pramble.risk.models.base import CellMeans, Operators

@@ -5,9 +5,9 @@ from functools import singledispatch
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label
 from pramble.data.order import places_of
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import Operator

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.table import Crosstab
 from pramble.mechanisms.operators.base import Operator
 from pramble.risk.models.convergence import Chains
 from pramble.risk.models.criteria import FitCriteria

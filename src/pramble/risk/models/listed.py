@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab, group
+from pramble.data.table import Crosstab, group
 from pramble.errors import InvalidInput, NotConverged
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.axes import apply_axes

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.table import Crosstab
 from pramble.limits import MOST_CELLS
 from pramble.risk.models.base import CellMeans, Codes, Margin, Operators, Sample
 from pramble.risk.models.criteria import FitCriteria, fit_criteria

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.table import Crosstab
 from pramble.risk.models.base import FittedModel, Margin, RiskModel, Sample
 from pramble.risk.models.criteria import FitCriteria
 from pramble.risk.models.listed import ListedMeans, proportional_fit

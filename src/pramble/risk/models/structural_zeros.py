@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.crosstab import Crosstab
 from pramble.data.order import places_of
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import value
 

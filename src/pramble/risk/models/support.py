@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab, group
+from pramble.data.table import Crosstab, group
 from pramble.errors import InvalidInput
 from pramble.limits import MOST_MODEL_BYTES
 from pramble.risk.models.base import Codes, Margin

@@ -1,0 +1,191 @@
+"""The records of frames, tables and columns in memory, and of lazy frames."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.labels import Label
+from pramble.data.reading import Reading
+from pramble.data.recode import apply_all, categories_after
+from pramble.data.records import Records, Watch
+from pramble.errors import InvalidData
+from pramble.values import value
+
+
+@value(eq=False)
+class TableRecords(Records):
+    """Records in memory: an Arrow table."""
+
+    table: Any
+    backend: str = "pyarrow"
+    reading: Reading = Reading()
+    name: str = "The data"
+    has_types: bool = True
+
+    @property
+    def typed(self) -> bool:
+        """Whether values have types."""
+        return self.has_types
+
+    @property
+    def raw_schema(self) -> Any:
+        """The Arrow schema before recoding."""
+        return self.table.schema
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.table.num_rows)
+
+    def declared(self, column: str) -> tuple[Label, ...] | None:
+        """Return what a recoding declares, or the categories of an ordered column."""
+        import pyarrow as pa
+
+        stated = categories_after(self.reading.recode.get(column, ()))
+        kind = self.table.schema.field(column).type
+        if stated is not None or not (pa.types.is_dictionary(kind) and kind.ordered):
+            return stated
+        chunks = self.table.column(column).unify_dictionaries().chunks
+        return tuple(chunks[0].dictionary.to_pylist()) if chunks else None
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        """Yield batches of some columns."""
+        del coded
+        done = 0
+        for batch in self.table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS):
+            done += batch.num_rows
+            if watch is not None:
+                watch(batch.num_rows, done / max(self.rows, 1))
+            yield batch
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the table as an Arrow stream of one batch."""
+        import pyarrow as pa
+
+        sink = pa.BufferOutputStream()
+        whole = self.table.combine_chunks().replace_schema_metadata(None)
+        with pa.ipc.new_stream(sink, whole.schema) as stream:
+            stream.write_table(whole)
+        return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+@value(eq=False)
+class MixedRecords(Records):
+    """Records in memory whose columns Arrow cannot hold: labels of several types in one column."""
+
+    columns: Mapping[str, Any]
+    reading: Reading = Reading()
+    backend: str = "pyarrow"
+    name: str = "The data"
+
+    @property
+    def raw_schema(self) -> Any:
+        """The Arrow schema, without types."""
+        import pyarrow as pa
+
+        return pa.schema([pa.field(name, pa.null()) for name in self.columns])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return max(map(len, self.columns.values()), default=0)
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        """Yield all rows as one batch."""
+        del coded
+        if watch is not None:
+            watch(self.rows, 1.0)
+        yield MixedBatch({name: self.columns[name] for name in columns})
+
+    def _recoded(self, batch: Any) -> Any:
+        """Return a batch after the recodings of its columns, which must be of one type."""
+        import pyarrow as pa
+
+        def recoded(name: str, values: Any) -> Any:
+            steps = self.reading.recode.get(name, ())
+            if steps and mixed(values):
+                raise InvalidData(f"Column {name!r} must hold values of one type to be recoded.")
+            found = pa.array(values, from_pandas=True) if steps else values
+            return apply_all(steps, found, column=name) if steps else found
+
+        return MixedBatch({name: recoded(name, values) for name, values in batch.items()})
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, without types."""
+        return self.raw_schema
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the values as Python writes them."""
+        written = repr([(name, list(values)) for name, values in self.columns.items()])
+        return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class MixedBatch(dict[str, Any]):
+    """Columns of Python values, with the two names that consumers of batches use."""
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return max(map(len, self.values()), default=0)
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema, without types."""
+        import pyarrow as pa
+
+        return pa.schema([pa.field(name, pa.null()) for name in self])
+
+
+@value(eq=False)
+class LazyRecords(Records):
+    """Records that another engine holds: a lazy frame of polars, DuckDB or Spark."""
+
+    frame: Any
+    backend: str = "pyarrow"
+    reading: Reading = Reading()
+    name: str = "The data"
+
+    @cached_property
+    def raw_schema(self) -> Any:
+        """The Arrow schema, from no rows."""
+        return self.collect(self.frame.head(0)).schema
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        """Yield batches of some columns, collected by their engine."""
+        table = self.collect(self.frame.select(list(columns)))
+        yield from TableRecords(table).raw_batches(columns, coded, watch)
+
+    def declared(self, column: str) -> tuple[Label, ...] | None:
+        """Return what a recoding declares, or the categories of an enumeration."""
+        stated = categories_after(self.reading.recode.get(column, ()))
+        own = getattr(self.frame.collect_schema()[column], "categories", None)
+        return stated if stated is not None or not own else tuple(own)
+
+    def collect(self, frame: Any) -> Any:
+        """Return a lazy frame as an Arrow table."""
+        return frame.collect(backend="pyarrow").to_native()
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the collected table."""
+        return TableRecords(self.collect(self.frame)).digest()
+
+
+def mixed(values: Any) -> bool:
+    """Whether a sequence holds values that Arrow cannot hold in one column as they are."""
+    if isinstance(values, np.ndarray):
+        return bool(values.dtype.kind == "O") and mixed(values.tolist())
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        return False
+    kinds = {type(one) for one in values if one is not None}
+    return len(kinds) > 1 or tuple in kinds
