@@ -31,7 +31,7 @@ fi
 
 say "Installing the Python packages ..."
 UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=.venv .venv/bin/uv pip install --quiet -c constraints.txt \
-    --group dev --group docs --editable ".[pandas,polars,spark,statfiles]"
+    --group dev --group docs --editable ".[pandas,polars,spark,statfiles,excel]"
 
 command -v java >/dev/null 2>&1 || apt_install default-jre-headless || true
 command -v chromium >/dev/null 2>&1 || apt_install chromium fonts-dejavu-core || true
