@@ -227,6 +227,13 @@ def test_decimal_commas_and_batches_of_a_text_file(tmp_path):
     assert table.counts.tolist() == [1, 1, 1]
 
 
+def test_decimal_commas_in_quotes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('n,rent\n1,"0,5"\n2,"17,25"\n')
+    reading = {"decimal": ",", "recode": {"rent": [0, 16]}}
+    assert crosstab(open_records(path, reading), ["rent"]).counts.tolist() == [1, 1]
+
+
 def test_whole_numbers_after_clipping_are_integers_in_a_text_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("age,sex\n5,f\n17,m\n95,f\n")

@@ -62,7 +62,7 @@ def said(path):
         "separator": separator,
         "quote": '"',
         "encoding": "utf-8",
-        "decimal": "." if separator == "," else None,
+        "decimal": ".",
         "missing": (),
         "quoted_missing": False,
         "trim": False,

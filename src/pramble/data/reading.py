@@ -53,8 +53,8 @@ class Reading:
     def __post_init__(self) -> None:
         for name in ("separator", "quote", "decimal"):
             check_mark(name, getattr(self, name))
-        if self.separator is not None and self.separator in (self.quote, self.decimal):
-            raise InvalidInput(f"separator must differ from quote and decimal: {self.separator!r}.")
+        if self.separator is not None and self.separator == self.quote:
+            raise InvalidInput(f"separator and quote must differ; both are {self.quote!r}.")
         if self.decimal not in (None, ".", ","):
             raise InvalidInput(f'decimal must be "." or ","; found {self.decimal!r}.')
         if self.encoding is not None:

@@ -14,6 +14,7 @@ SAMPLE_LINES = 16
 """The beginning that is looked at has so many bytes, and more until it has so many lines."""
 
 SEPARATORS = (",", ";", "\t", "|")
+LINES_TRIED = 200
 MARKERS = (
     "NA",
     "N/A",
@@ -62,16 +63,9 @@ def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None
     encoding = reading.encoding or encoding_of(start)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
     whole = len(start) < SAMPLE
-    mark = reading.separator or separator
     quote = reading.quote or quote_of(text)
-    tried = {
-        one: lines_of(text, one, quote, whole=whole) for one in ([mark] if mark else SEPARATORS)
-    }
-    mark = max(
-        tried,
-        key=lambda one: (evenness(tried[one]), -SEPARATORS.index(one) if one in SEPARATORS else 0),
-    )
-    lines = tried[mark]
+    mark = reading.separator or separator or separator_of(text, quote, whole=whole)
+    lines = lines_of(text, mark, quote, whole=whole)
     single = len(lines) > 0 and len(lines[0]) == 1
     trim = blanks_follow(lines) if reading.trim is None else reading.trim
     columns = columns_of(lines[1:], trim=trim)
@@ -106,6 +100,15 @@ def quote_of(text: str) -> str:
     """Return the quotation mark: double, unless only single ones stand around fields."""
     begun, whole = (len(re.findall(one, text, re.MULTILINE)) for one in (SINGLE, SINGLE_FIELD))
     return "'" if whole and 2 * whole >= begun and '"' not in text else '"'
+
+
+def separator_of(text: str, quote: str, *, whole: bool) -> str:
+    """Return the separator that fits the first lines best; the usual one of those that do alike."""
+    fits = {
+        one: evenness(lines_of(text, one, quote, whole=whole, most=LINES_TRIED))
+        for one in SEPARATORS
+    }
+    return max(SEPARATORS, key=lambda one: fits[one])
 
 
 def lines_of(
