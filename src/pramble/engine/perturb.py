@@ -162,7 +162,7 @@ def perturb_many(
     from pramble.engine import frames
 
     if isinstance(data, Mapping):
-        frames.check_names(data, columns, row_number)
+        frames.check_names(list(data), columns, row_number)
         rows = frames.mapping_rows(data, row_number, first_row)
         drawn = {name: perturb_column(data[name], own, rows) for name, own in columns.items()}
         return {**data, **drawn}
