@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pramble.data.labels import Label, object_key
 from pramble.data.order import texts_of
 from pramble.errors import InvalidData
@@ -27,6 +29,26 @@ def plain_texts(values: Any) -> Any:
     if pa.types.is_dictionary(kind):
         return plain_texts(values.dictionary).take(values.indices)
     return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
+
+
+def sorted_dictionary(texts: Any) -> Any:
+    """Return texts as a dictionary array that lists the values that occur, sorted, and no others.
+
+    Unlike the dictionary that a file or a frame brings, it is a function of the values alone.
+    """
+    import pyarrow as pa
+
+    coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+    labels = coded.dictionary.to_pylist()
+    codes = coded.indices.cast(pa.int64()).fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    used = np.flatnonzero(np.bincount(codes, minlength=len(labels) + 1)[: len(labels)])
+    found = sorted({labels[i] for i in used.tolist()} - {None})
+    place = {label: code for code, label in enumerate(found)}
+    table = np.full(len(labels) + 1, len(found), dtype=np.int32)
+    table[used] = [place.get(labels[i], len(found)) for i in used.tolist()]
+    codes = table[codes]
+    indices = pa.array(codes, mask=codes == len(found))
+    return pa.DictionaryArray.from_arrays(indices, pa.array(found, coded.type.value_type))
 
 
 def trimmed_texts(values: Any) -> Any:

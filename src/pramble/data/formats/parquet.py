@@ -75,7 +75,7 @@ class ParquetWriter:
         import pyarrow.parquet as pq
 
         kinds = self.waiting[0].schema if self.waiting else self.schema
-        table = pa.Table.from_batches(self.waiting, kinds).cast(bare(kinds))
+        table = pa.Table.from_batches(self.waiting, kinds).cast(bare(kinds)).unify_dictionaries()
         if self.file is None:
             self.file = pq.ParquetWriter(
                 self.sink, table.schema, compression="zstd", store_schema=False

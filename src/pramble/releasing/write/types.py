@@ -4,6 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pramble.data.arrays import is_text
+
 
 def plain_type(kind: Any) -> Any:
     """Return a type with every dictionary in it replaced by the type of its values.
@@ -24,3 +26,8 @@ def plain_type(kind: Any) -> Any:
     if pa.types.is_large_list(kind):
         return pa.large_list(plain(kind.value_field))
     return pa.list_(plain(kind.value_field)) if pa.types.is_list(kind) else kind
+
+
+def is_coded_text(kind: Any) -> bool:
+    """Whether a type is a dictionary of texts."""
+    return bool(pa.types.is_dictionary(kind)) and is_text(pa.field("", kind))
