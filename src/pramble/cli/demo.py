@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pyarrow.compute as pc
 import typer
 from rich.table import Table
 
@@ -126,7 +127,6 @@ def show_release(release: Any) -> None:
 
 def show_estimate(estimate: "Estimate", *, truth: Any, released: Any) -> None:
     """Print truth, face value and estimate side by side."""
-    import pyarrow.compute as pc
 
     def shares(table: Any) -> dict[str, float]:
         counts = pc.value_counts(table["MARST"]).to_pylist()

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from pramble.data.encode import Encoder
 from pramble.data.frame_records import LazyRecords
@@ -168,8 +170,6 @@ class Tabulation:
 
     def grouped(self) -> Crosstab:
         """Count by the engine that holds the records; only the groups come here."""
-        import narwhals as nw
-
         records = self.records
         assert isinstance(records, LazyRecords), "only lazy frames have an engine"
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
@@ -253,8 +253,6 @@ def wrong_length(weights: Floats) -> InvalidData:
 
 def is_number(kind: Any) -> bool:
     """Whether an Arrow type holds numbers."""
-    import pyarrow as pa
-
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 

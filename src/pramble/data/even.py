@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pyarrow as pa
+
 
 def even_batches(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Cut batches into ones of so many rows each, the last one shorter.
 
     Batches as they come follow the files and blocks of the source, which what is written must not.
     """
-    import pyarrow as pa
-
     waiting: list[Any] = []
     held = 0
     for batch in batches:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from pramble.engine.keystream import KeyStream, checked_key
 from pramble.errors import InvalidData, InvalidInput
@@ -136,8 +138,6 @@ def perturb_one(data: Any, column: Column, first_row: int) -> Any:
 
 def perturb_column(data: Any, column: Column, rows: Rows) -> Any:
     """Return one randomised column in the type it came in."""
-    import pyarrow as pa
-
     from pramble.engine.frames import narwhals_series, perturb_series
 
     if isinstance(data, list | tuple):
@@ -156,9 +156,6 @@ def perturb_many(
     data: Any, columns: dict[str, Column], *, row_number: str | None, first_row: int
 ) -> Any:
     """Return a frame with some columns randomised."""
-    import narwhals as nw
-    import pyarrow as pa
-
     from pramble.engine import frames
 
     if isinstance(data, Mapping):

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Wanted, Writer, plain, sliced
 
 
 @contextmanager
 def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open an Arrow IPC file, or a stream of batches in a file."""
-    import pyarrow as pa
-
     size = path.stat().st_size
     with pa.memory_map(str(path)) as mapped:
         try:
@@ -53,8 +53,6 @@ class ArrowWriter:
 
     def flush(self, rows: int) -> None:
         """Write the first rows that wait."""
-        import pyarrow as pa
-
         table = pa.Table.from_batches(self.waiting).combine_chunks()
         for batch in table.slice(0, rows).to_batches():
             self.sink.write_batch(batch)
@@ -64,8 +62,6 @@ class ArrowWriter:
 @contextmanager
 def write(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
     """Open an Arrow file for writing; dictionaries are written out as their values."""
-    import pyarrow as pa
-
     kinds = (f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema)
     own = pa.schema(list(zip(schema.names, kinds, strict=True)))
     with pa.ipc.new_file(sink, own) as ipc:

@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+import pyarrow as pa
+
 from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, bare
 
@@ -17,7 +19,6 @@ GROUP_COLUMNS = 16
 @contextmanager
 def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open a file; coded columns of text are left in the file's own dictionaries."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pa.OSFile(str(path)) as raw:
@@ -71,7 +72,6 @@ class ParquetWriter:
 
     def flush(self) -> None:
         """Write what is waiting as one row group."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         kinds = self.waiting[0].schema if self.waiting else self.schema

@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
 from pramble.data.open import open_records
@@ -132,8 +135,6 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    import pyarrow as pa
-
     path = folder / manifest["data"]["file"]
     records = open_records(path)
     if not records.typed:
@@ -159,9 +160,6 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
 def as_they_stand(texts: Any) -> Any:
     """Return an untouched column of a text file in the type that its texts stand for."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     labels = texts.unique()
     typed = pa.array(typed_texts(labels.to_pylist()))
     if typed.type == texts.type:
@@ -171,8 +169,6 @@ def as_they_stand(texts: Any) -> Any:
 
 def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) -> Any:
     """Return released values in the type of their labels; refuse what cannot be released."""
-    import pyarrow as pa
-
     if pa.types.is_nested(values.type):
         raise InvalidData(f"Column {column!r} must hold labels; its type is {values.type}.")
     encoder = Encoder(mechanism.output_labels, column, from_text=not typed)

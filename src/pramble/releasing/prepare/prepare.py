@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
 from pramble.errors import PrivacyError
@@ -124,8 +126,6 @@ def prepare(
 
 def check_output(records: Records, decisions: Decisions) -> None:
     """Refuse an output that cannot hold the types of the file."""
-    import pyarrow as pa
-
     if not format_of(Path(decisions.data_file)).typed:
         for field in records.schema:
             if field.name not in decisions.drop:
