@@ -1,23 +1,18 @@
 """Built-in data: synthetic people of New York, and the numbers of the source paper."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.paper import NEW_YORK_2000, new_york_2000_margins, scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 __all__ = ["new_york_2000_margins", "scenario", "synthetic_new_york"]
 

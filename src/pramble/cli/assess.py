@@ -1,7 +1,7 @@
 """``pramble assess``: how likely is re-identification."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -10,11 +10,9 @@ from pramble.cli.console import answers, print_json
 from pramble.cli.plans import read_plan
 from pramble.cli.progress import shown_progress
 from pramble.cli.risk_options import margins, names, rules
+from pramble.risk.after.compare import PlanComparison
+from pramble.risk.assessment import Assessment
 from pramble.risk.models.registry import list_models
-
-if TYPE_CHECKING:
-    from pramble.risk.after.compare import PlanComparison
-    from pramble.risk.assessment import Assessment
 
 File = Annotated[
     Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
@@ -100,7 +98,7 @@ def assess(
         answers().print(riskiest_table(a, riskiest))
 
 
-def figures_table(a: "Assessment") -> Table:
+def figures_table(a: Assessment) -> Table:
     """Return the figures of the whole file."""
     table = Table(title=f"Disclosure risk by {', '.join(a.keys)}", show_header=False)
     table.add_column()
@@ -127,7 +125,7 @@ def figures_table(a: "Assessment") -> Table:
     return table
 
 
-def comparison_table(comparison: "PlanComparison") -> Table:
+def comparison_table(comparison: PlanComparison) -> Table:
     """Return plans side by side."""
     table = Table(title="Risk left and information kept")
     table.add_column("plan")
@@ -149,7 +147,7 @@ def comparison_table(comparison: "PlanComparison") -> Table:
     return table
 
 
-def riskiest_table(a: "Assessment", count: int) -> Table:
+def riskiest_table(a: Assessment, count: int) -> Table:
     """Return the rows of highest risk."""
     table = Table(title="Rows of highest risk (confidential)")
     table.add_column("row", justify="right")

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from pramble.calibration.calibration import Calibration
 from pramble.calibration.target import list_measures
 from pramble.cli.assess import (
     AsJson,
@@ -22,9 +23,6 @@ from pramble.cli.assess import (
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.progress import shown_progress
 from pramble.cli.risk_options import margins, names, rules
-
-if TYPE_CHECKING:
-    from pramble.calibration.calibration import Calibration
 
 
 def calibrate(
@@ -99,7 +97,7 @@ def calibrate(
         raise typer.Exit(1)
 
 
-def choice_table(k: "Calibration") -> Table:
+def choice_table(k: Calibration) -> Table:
     """Return what was found, before and after."""
     table = Table(title=f"{k.target.measure} at most {k.target.at_most:g}", show_header=False)
     table.add_column()

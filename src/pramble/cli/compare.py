@@ -1,14 +1,12 @@
 """The comparison of ``pramble design --compare``: every family against α, and the trade-off."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
 from pramble.cli.console import answers, print_json
-
-if TYPE_CHECKING:
-    from pramble.solvers.tradeoff import Comparison, Pareto
+from pramble.solvers.tradeoff import Comparison, Pareto
 
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The comparison is made at these multiples of α."""
@@ -33,14 +31,14 @@ def show_comparison(
         write_plot(comparison, pareto, plot)
 
 
-def document(comparison: "Comparison", pareto: "Pareto") -> dict[str, Any]:
+def document(comparison: Comparison, pareto: Pareto) -> dict[str, Any]:
     """Return both curves as plain data; an infinite variance is null."""
     curve: dict[str, Any] = dict(pareto.to_json())
     curve["variance"] = [None if value == float("inf") else value for value in curve["variance"]]
     return {"information": comparison.to_json(), "pareto": curve}
 
 
-def information_table(comparison: "Comparison") -> Table:
+def information_table(comparison: Comparison) -> Table:
     """Return the information of every family, a row per α."""
     table = Table(title="Information, nats")
     for name in ("α", "randomised response", "uniform rows", "general", "at most"):
@@ -51,7 +49,7 @@ def information_table(comparison: "Comparison") -> Table:
     return table
 
 
-def pareto_table(pareto: "Pareto", alpha: float) -> Table:
+def pareto_table(pareto: Pareto, alpha: float) -> Table:
     """Return information and variance of the matrices that no other beats in both."""
     table = Table(title=f"General matrices at α = {alpha:g}")
     for name in ("information, nats", "variance of the estimate of p, × 1/n"):
@@ -61,7 +59,7 @@ def pareto_table(pareto: "Pareto", alpha: float) -> Table:
     return table
 
 
-def write_plot(comparison: "Comparison", pareto: "Pareto", target: Path) -> None:
+def write_plot(comparison: Comparison, pareto: Pareto, target: Path) -> None:
     """Write the figure in the format that the file's name says."""
     import pramble
 

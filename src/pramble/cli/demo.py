@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pyarrow.compute as pc
 import typer
@@ -13,9 +13,7 @@ from rich.table import Table
 
 from pramble.cli.console import answers, messages
 from pramble.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from pramble.estimation.result import Estimate
+from pramble.estimation.result import Estimate
 
 POPULATION = 19_867_248
 COLUMNS = ("SEX", "MARST", "EDUC")
@@ -125,7 +123,7 @@ def show_release(release: Any) -> None:
     )
 
 
-def show_estimate(estimate: "Estimate", *, truth: Any, released: Any) -> None:
+def show_estimate(estimate: Estimate, *, truth: Any, released: Any) -> None:
     """Print truth, face value and estimate side by side."""
 
     def shares(table: Any) -> dict[str, float]:

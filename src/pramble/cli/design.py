@@ -2,19 +2,16 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.errors import InvalidData, InvalidPrior
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pramble.solvers.result import Design
+from pramble.solvers.result import Design
 
 LEAK = (
     "The prior was counted on {file!r}. If that file is confidential, publishing the matrix says "
@@ -148,7 +145,7 @@ def counted(
     return [count / total for count in counts.values()], list(counts)
 
 
-def document(answer: "Design") -> dict[str, Any]:
+def document(answer: Design) -> dict[str, Any]:
     """Return the answer as plain data."""
     labels = answer.mechanism.labels.values
     return {
@@ -178,7 +175,7 @@ def document(answer: "Design") -> dict[str, Any]:
     }
 
 
-def figures(details: "Mapping[str, Any]") -> dict[str, Any]:
+def figures(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of a solver's report; what is infinite is null."""
     numbers = {name: value for name, value in details.items() if isinstance(value, int | float)}
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -4,7 +4,7 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,9 +12,7 @@ from rich.table import Table
 
 from pramble.cli.console import answers, messages, print_json
 from pramble.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from pramble.estimation.result import Estimate
+from pramble.estimation.result import Estimate
 
 MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
@@ -116,7 +114,7 @@ def names_among(given: str, known: Sequence[str]) -> list[str]:
     return [name if name in known else name.strip() for name in given.split(",")]
 
 
-def document_of(answer: "Estimate") -> dict[str, Any]:
+def document_of(answer: Estimate) -> dict[str, Any]:
     """Return an estimate as a plain document, one entry per cell."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -132,7 +130,7 @@ def document_of(answer: "Estimate") -> dict[str, Any]:
     }
 
 
-def print_csv(answer: "Estimate") -> None:
+def print_csv(answer: Estimate) -> None:
     """Print the tidy table as CSV."""
     columns = answer.columns()
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -140,7 +138,7 @@ def print_csv(answer: "Estimate") -> None:
     writer.writerows(zip(*columns.values(), strict=True))
 
 
-def terminal_table(answer: "Estimate") -> Table:
+def terminal_table(answer: Estimate) -> Table:
     """Return the table that a terminal shows."""
     table = Table(
         title=f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals",

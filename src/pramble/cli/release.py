@@ -1,7 +1,7 @@
 """``pramble release``: file in, release folder out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -9,10 +9,8 @@ from rich.table import Table
 
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.progress import shown_progress
-
-if TYPE_CHECKING:
-    from pramble.releasing.folder.opening import Release
-    from pramble.report.outcome import ReleaseOutcome
+from pramble.releasing.folder.opening import Release
+from pramble.report.outcome import ReleaseOutcome
 
 HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
 
@@ -123,13 +121,13 @@ def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | 
     return {"keys": listed(keys), **({} if population is None else {"population_size": population})}
 
 
-def outcome_of(result: "Release") -> "ReleaseOutcome":
+def outcome_of(result: Release) -> ReleaseOutcome:
     """Return the outcome, which a release made by this command always has."""
     assert result.outcome is not None
     return result.outcome
 
 
-def show(result: "Release") -> None:
+def show(result: Release) -> None:
     """Print what was done, or would be."""
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
@@ -175,7 +173,7 @@ def show(result: "Release") -> None:
         messages().print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
 
 
-def as_document(result: "Release") -> dict[str, Any]:
+def as_document(result: Release) -> dict[str, Any]:
     """Return the answer for the curator's scripts; checks, risk and warnings are raw figures."""
     outcome = outcome_of(result)
     return {

@@ -1,23 +1,18 @@
 """The verb: randomise a column or a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.rows import Rows
+from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream, checked_key
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import as_plan
-
-if TYPE_CHECKING:
-    from pramble.data.rows import Rows
-    from pramble.engine.columns import Column
-    from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.plan import Plan, as_plan
 
 
 def perturb(

@@ -5,8 +5,6 @@ each randomised by a mechanism on their cells, and every other column that some 
 left blank. The branch is drawn without a look at the record, so it tells nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -187,7 +185,7 @@ class Plan(Mapping[Any, Mechanism]):
         }
 
     @staticmethod
-    def from_json(document: Mapping[str, Any] | str) -> Plan:
+    def from_json(document: Mapping[str, Any] | str) -> "Plan":
         """Return the plan that :meth:`to_json` wrote; refuse anything it does not know.
 
         Examples

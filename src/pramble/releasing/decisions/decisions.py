@@ -1,10 +1,9 @@
 """What a curator decides: columns, categories, recodings, budget, priors, risk keys, output."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.data.formats.registry import FORMATS
 from pramble.data.labels import label_key
@@ -14,9 +13,6 @@ from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.hints import nearest
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SEEN = "seen"
 FAMILIES = ("uniform", "general", "response")

@@ -4,8 +4,6 @@ Every mistake gets one sentence that says where it is, what must hold and what w
 them are reported together.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

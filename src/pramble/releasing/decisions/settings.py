@@ -1,7 +1,5 @@
 """The settings of a plan, and how each is read: one small function per kind of value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise

@@ -1,18 +1,13 @@
 """Building a release folder: complete under its name, or not there at all."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pramble.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PARTIAL = "partial"
 

@@ -4,26 +4,22 @@ A release is entered before anything is written and confirmed when it is complet
 at once cannot pass a budget together, and a run that was killed still counts until it is cancelled.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), bytes BLOB NOT NULL);

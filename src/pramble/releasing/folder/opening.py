@@ -1,12 +1,11 @@
 """The analyst's door: open a release folder and check it."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,17 +15,13 @@ from pramble.data.encode import Encoder
 from pramble.data.open import open_records
 from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, plan_of, read_manifest
 from pramble.releasing.write.check import WRITTEN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
-    from pramble.report.outcome import ReleaseOutcome
+from pramble.report.outcome import ReleaseOutcome
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,25 @@
 """The figures of a release: what each column keeps, what an analyst will get, what risk is left."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable
 from pramble.information.bound import information_bound
 from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
+from pramble.releasing.decisions.decisions import RiskDecision
+from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pramble.data.table import Crosstab
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
-    from pramble.releasing.decisions.decisions import RiskDecision
-    from pramble.releasing.prepare.designs import Designed
-    from pramble.values import Integers
+from pramble.values import Integers
 
 
 def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:

@@ -6,29 +6,23 @@ private (a noisy histogram that spends a stated part of α); and the confidentia
 which only an explicit flag allows.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.data.order import texts_of
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from pramble.data.table import Crosstab
 
 SOURCES = ("uniform", "public", "private", "confidential")
 

@@ -1,31 +1,25 @@
 """A written release is read again before it gets its name, and compared with what was meant."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.encode import Encoder
+from pramble.data.encode import Codes, Encoder
 from pramble.data.even import even_batches
 from pramble.data.formats.delimited import as_text
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.report.outcome import Check
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pramble.data.encode import Codes
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
-    from pramble.values import Integers
+from pramble.values import Integers
 
 BLOCK_ROWS = 1 << 17
 """Rows that are compared at a time."""

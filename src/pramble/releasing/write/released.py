@@ -1,37 +1,32 @@
 """Writing the released file: batches of the source through the engine, with a tally of both."""
 
-from __future__ import annotations
-
 import io
 import secrets
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from pramble.data.decode import natural_arrow_labels
+from pramble.data.encode import Codes
 from pramble.data.even import even_batches
 from pramble.data.formats.registry import format_of
+from pramble.data.records import Records
 from pramble.data.save import writing
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import code_type, sampler
 from pramble.engine.streaming import ahead
+from pramble.mechanisms.base import Mechanism
+from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.releasing.prepare.count import encoder_of
+from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import BLOCK_ROWS, Tally
 from pramble.releasing.write.types import plain_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pramble.data.encode import Codes
-    from pramble.data.records import Records
-    from pramble.mechanisms.base import Mechanism
-    from pramble.releasing.decisions.decisions import ColumnDecision
-    from pramble.releasing.prepare.prepare import Prepared
-    from pramble.values import Clock
+from pramble.values import Clock
 
 PASSES = 2
 """Writing takes about this many times as long as one pass: writing, and reading again."""
