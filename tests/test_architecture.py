@@ -19,7 +19,7 @@ LAYERS = [
     {"privacy", "information", "plots"},
     {"mechanisms"},
     {"data"},
-    {"errors", "values", "limits"},
+    {"errors", "values", "limits", "compiled"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
 
