@@ -1,6 +1,6 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -256,7 +256,7 @@ def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def unused(name: str, names: Sequence[str]) -> str:
+def unused(name: str, names: Collection[str]) -> str:
     """Return a name that no column has."""
     while name in names:
         name += "_"

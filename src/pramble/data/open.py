@@ -16,6 +16,7 @@ from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, mixed
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
+from pramble.data.rows import number_of_rows
 from pramble.errors import InvalidData
 
 
@@ -152,9 +153,7 @@ def open_columns(data: Mapping[str, Any], reading: Reading) -> Records:
             raise InvalidData("Columns are a mapping from names to sequences of values.")
     is_mixed = any(mixed(values) for values in data.values())
     columns = {n: v if is_mixed else as_arrow(v, n) for n, v in data.items()}
-    rows = [len(values) for values in columns.values()]
-    if len(set(rows)) > 1:
-        raise InvalidData(f"Every column must have as many rows; they have {rows[:20]}.")
+    number_of_rows(columns)
     if is_mixed:
         return MixedRecords(columns, reading)
     return TableRecords(pa.table(columns), "pyarrow", reading)

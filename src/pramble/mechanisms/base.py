@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -223,9 +222,6 @@ class Mechanism(ABC):
     def __hash__(self) -> int:
         first_row = tuple(self.row(0)[:8].tolist())
         return hash((self.bits, self.labels, self.output_labels, first_row))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # every kind is a dataclass
 
     def __repr__(self) -> str:
         S, T = self.shape

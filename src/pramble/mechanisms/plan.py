@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from pramble.errors import InvalidMechanism, InvalidPlan
@@ -60,7 +59,7 @@ class Branch:
             raise InvalidPlan(f"A branch must randomise a column once; {twice!r} is in two blocks.")
         for block, mechanism in blocks.items():
             check_cells(block, mechanism)
-        object.__setattr__(self, "blocks", MappingProxyType(blocks))
+        object.__setattr__(self, "blocks", blocks)
 
     @property
     def columns(self) -> tuple[str, ...]:

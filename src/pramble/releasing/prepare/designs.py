@@ -26,6 +26,7 @@ from pramble.releasing.prepare.prior import (
     uniform_prior,
 )
 from pramble.releasing.prepare.rivals import variance_of
+from pramble.solvers.design import design
 from pramble.solvers.result import Design
 from pramble.values import value
 
@@ -157,8 +158,6 @@ def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
 
 def solved(column: Counted, prior: Prior, *, alpha: float, objective: str) -> Design:
     """Solve the design problem of a column."""
-    from pramble.solvers.design import design
-
     try:
         return design(
             prior.probabilities,

@@ -8,6 +8,7 @@ import numpy as np
 
 from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable
+from pramble.estimation.estimate import estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
@@ -19,6 +20,7 @@ from pramble.releasing.decisions.decisions import RiskDecision
 from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
+from pramble.risk.assess import assess
 from pramble.values import Integers
 
 
@@ -67,8 +69,6 @@ def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> N
 
 def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:
     """Add what was counted on the written release, and the analyst's estimate from it."""
-    from pramble.estimation.estimate import estimate
-
     rows = max(int(after.sum()), 1)
     found = replace(
         outcome,
@@ -91,8 +91,6 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
 
 def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
-    from pramble.risk.assess import assess
-
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model=risk.model)
     chosen = {name: plan[name] for name in plan.columns if name in keys}
