@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from pramble.data.even import Pile
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Wanted, Writer, plain, sliced
 
 
@@ -42,21 +43,17 @@ class ArrowWriter:
     """Writes batches of one size."""
 
     def __init__(self, sink: Any, schema: Any) -> None:
-        self.sink, self.schema, self.waiting, self.held = sink, schema, list[Any](), 0
+        self.sink, self.schema, self.pile = sink, schema, Pile(BATCH_ROWS)
 
     def write(self, batch: Any) -> None:
         """Write one batch, or keep it until there are enough rows."""
-        self.waiting.append(plain(batch, self.schema))
-        self.held += batch.num_rows
-        while self.held >= BATCH_ROWS:
-            self.flush(BATCH_ROWS)
+        for full in self.pile.add(plain(batch, self.schema)):
+            self.put(full)
 
-    def flush(self, rows: int) -> None:
-        """Write the first rows that wait."""
-        table = pa.Table.from_batches(self.waiting).combine_chunks()
-        for batch in table.slice(0, rows).to_batches():
+    def put(self, pile: list[Any]) -> None:
+        """Write a pile as one batch."""
+        for batch in pa.Table.from_batches(pile).combine_chunks().to_batches():
             self.sink.write_batch(batch)
-        self.waiting, self.held = table.slice(rows).to_batches(), max(self.held - rows, 0)
 
 
 @contextmanager
@@ -67,8 +64,8 @@ def write(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
     with pa.ipc.new_file(sink, own) as ipc:
         writer = ArrowWriter(ipc, own)
         yield writer
-        if writer.held:
-            writer.flush(writer.held)
+        if writer.pile.waiting:
+            writer.put(writer.pile.waiting)
 
 
 ARROW = Format("arrow", (".arrow", ".ipc", ".feather"), read, write)

@@ -177,17 +177,18 @@ class DelimitedWriter:
 
     def write(self, batch: Any) -> None:
         """Write one batch."""
-        columns = [self.cells(column).cast(pa.large_string()) for column in batch.columns]
+        named = zip(batch.columns, batch.schema.names, strict=True)
+        columns = [self.cells(column, name).cast(pa.large_string()) for column, name in named]
         if self.single:  # to most programs an empty line is no row
             columns = [columns[0].fill_null('""')]
         ends = join_texts(columns.pop(), "\n", between="")
         self.sink.write(content(join_texts(*columns, ends, between=self.separator)))
 
-    def cells(self, column: Any) -> Any:
+    def cells(self, column: Any, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
         if pa.types.is_dictionary(column.type):
-            return self.cells(column.dictionary).take(column.indices)
-        texts = as_text(column)
+            return self.cells(column.dictionary, name).take(column.indices)
+        texts = as_text(column, column=name)
         needs = self.needs_quotes(texts) if is_text(column) else None
         if needs is None:
             return texts
@@ -221,7 +222,7 @@ def content(texts: Any) -> memoryview:
     return memoryview(data)[start:end]
 
 
-def as_text(values: Any, *, column: str = "") -> Any:
+def as_text(values: Any, *, column: str) -> Any:
     """Return a column as the texts of its values."""
     kind = values.type
     if pa.types.is_dictionary(kind):
