@@ -25,7 +25,7 @@ from pramble.releasing.write.key import bound_key
 from pramble.releasing.write.released import rehearse, write_release
 from pramble.releasing.write.shuffle import shuffled
 from pramble.report.outcome import ReleaseOutcome
-from pramble.report.release_report import write_reports
+from pramble.report.pages import write_reports
 from pramble.values import Clock, Watcher
 
 COUNTING, WRITING = 0.25, 0.65

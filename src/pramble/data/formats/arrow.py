@@ -51,8 +51,12 @@ class ArrowWriter:
             self.put(full)
 
     def put(self, pile: list[Any]) -> None:
-        """Write a pile as one batch."""
-        for batch in pa.Table.from_batches(pile).combine_chunks().to_batches():
+        """Write a pile as one batch.
+
+        It is copied, also where it is a slice of one batch, whose buffers show how it was cut.
+        """
+        copied = pa.Table.from_batches([*pile, pile[0].slice(0, 0)]).combine_chunks()
+        for batch in copied.to_batches():
             self.sink.write_batch(batch)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,6 @@ from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.decisions.hints import nearest
 from pramble.values import value
 
 SEEN = "seen"
@@ -185,3 +185,9 @@ class Decisions:
         ]
         if mistakes:
             raise InvalidPlan("\n".join(mistakes))
+
+
+def nearest(name: str, options: Sequence[str]) -> str:
+    """Return a hint at the option that may have been meant, or nothing."""
+    close = get_close_matches(name, options, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

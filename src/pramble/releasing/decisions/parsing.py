@@ -11,8 +11,7 @@ from typing import Any
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
-from pramble.releasing.decisions.hints import nearest
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision, nearest
 from pramble.releasing.decisions.settings import (
     COLUMN,
     DEFAULTS,

@@ -6,8 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 from pramble.data.labels import label_key
-from pramble.releasing.decisions.decisions import FAMILIES, OBJECTIVES, OUTPUTS, SEEN, SPLITS
-from pramble.releasing.decisions.hints import nearest
+from pramble.releasing.decisions.decisions import (
+    FAMILIES,
+    OBJECTIVES,
+    OUTPUTS,
+    SEEN,
+    SPLITS,
+    nearest,
+)
 from pramble.releasing.prepare.prior import SOURCES
 from pramble.risk.models.registry import MODELS
 

@@ -155,20 +155,16 @@ class Ledger:
 
         Who has the ledger without its secret cannot test whether a given file was released.
         """
-        keyed = self._hmac(b"file")
-        keyed.update(digest.encode())
-        return keyed.hexdigest()
+        return self._keyed("file", digest)
 
     def fingerprint_of_name(self, name: str) -> str:
         """Return the fingerprint of people known by a name, whatever the file."""
-        digest = self._hmac(b"name")
-        digest.update(name.encode())
-        return digest.hexdigest()
+        return self._keyed("name", name)
 
-    def _hmac(self, purpose: bytes) -> hmac.HMAC:
+    def _keyed(self, purpose: str, text: str) -> str:
         with self._transaction() as connection:
             (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
-        return hmac.new(key, purpose + b"\0", sha256)
+        return hmac.new(key, f"{purpose}\0{text}".encode(), sha256).hexdigest()
 
     def total(self, fingerprint: str) -> RecordPrivacy:
         """Return what was spent on these people so far, pending releases included."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
+from hashlib import file_digest
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -214,8 +214,5 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
 
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    digest = sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
 """The analyst's door: open a release folder and check it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
-from pramble.data.open import open_records
 from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
@@ -20,7 +19,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, plan_of, read_manifest
-from pramble.releasing.write.check import WRITTEN
+from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 
 
@@ -130,10 +129,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    path = folder / manifest["data"]["file"]
-    records = open_records(path)
-    if not records.typed:
-        records = open_records(path, replace(WRITTEN, separator=records.reading.separator))
+    records = open_written(folder / manifest["data"]["file"])
     names = [column["name"] for column in manifest["columns"]]
     if list(records.names) != names:
         raise InvalidData(f"The manifest lists the columns {names}; found {list(records.names)}.")

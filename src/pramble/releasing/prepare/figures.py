@@ -9,7 +9,6 @@ import numpy as np
 from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable
 from pramble.estimation.estimate import estimate
-from pramble.information.bound import information_bound
 from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
@@ -21,6 +20,7 @@ from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
 from pramble.risk.assess import assess
+from pramble.solvers.result import most_information
 from pramble.values import Integers
 
 
@@ -43,12 +43,12 @@ def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
         prior_detail=design.prior.detail,
         entropy=entropy(p),
         information=mutual_information(p, mechanism),
-        information_bound=min(information_bound(design.alpha), entropy(p)),
+        information_bound=most_information(np.array(p), design.alpha),
         estimation_variance=variance_of(p, mechanism),
         change_expected=change_expected(p, mechanism),
         before=column.counts,
         standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
-        rivals=rivals_of(design),
+        rivals=rivals_of(p, column.labels, design.alpha),
     )
 
 
@@ -70,11 +70,7 @@ def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> N
 def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:
     """Add what was counted on the written release, and the analyst's estimate from it."""
     rows = max(int(after.sum()), 1)
-    found = replace(
-        outcome,
-        change_observed=changed / rows,
-        after=tuple(after.tolist()),
-    )
+    found = replace(outcome, change_observed=changed / rows, after=tuple(after.tolist()))
     if not math.isfinite(outcome.estimation_variance):
         return found
     try:
@@ -83,9 +79,9 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
         return found
     return replace(
         found,
-        estimate=tuple(np.asarray(answer.probabilities).tolist()),
-        lower=tuple(np.asarray(answer.lower).tolist()),
-        upper=tuple(np.asarray(answer.upper).tolist()),
+        estimate=tuple(answer.probabilities.tolist()),
+        lower=tuple(answer.lower.tolist()),
+        upper=tuple(answer.upper.tolist()),
     )
 
 

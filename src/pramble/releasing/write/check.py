@@ -15,6 +15,7 @@ from pramble.data.even import even_batches
 from pramble.data.formats.delimited import as_text
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
+from pramble.data.records import Records
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -106,11 +107,17 @@ def content(values: Any) -> list[Any]:
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
 
 
+def open_written(path: Path) -> Records:
+    """Open a data file that this package wrote."""
+    records = open_records(path)
+    if records.typed:
+        return records
+    return open_records(path, replace(WRITTEN, separator=records.reading.separator))
+
+
 def read_again(path: Path, plan: Plan, schema: Any) -> Tally:
     """Read a written file and tally it as it was tallied while it was written."""
-    records = open_records(path)
-    if not records.typed:
-        records = open_records(path, replace(WRITTEN, separator=records.reading.separator))
+    records = open_written(path)
     tally = Tally(plan, as_text=not records.typed)
     encoders = {
         name: Encoder(plan[name].output_labels, name, from_text=not records.typed)

@@ -25,7 +25,6 @@ from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.releasing.prepare.count import encoder_of
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import BLOCK_ROWS, Tally
-from pramble.releasing.write.types import plain_type
 from pramble.values import Clock
 
 PASSES = 2
@@ -137,3 +136,24 @@ def rehearse(job: Prepared) -> tuple[int, float]:
             writer.write(released)
     scale = job.rows / max(first.num_rows, 1)
     return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
+
+
+def plain_type(kind: Any) -> Any:
+    """Return a type with every dictionary in it replaced by the type of its values.
+
+    A dictionary lists values in the order in which the source met them, and may list values of
+    records that are no longer in the file.
+    """
+
+    def plain(field: Any) -> Any:
+        return field.with_type(plain_type(field.type))
+
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([plain(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain(kind.value_field), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain(kind.value_field))
+    return pa.list_(plain(kind.value_field)) if pa.types.is_list(kind) else kind
