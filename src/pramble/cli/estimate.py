@@ -10,7 +10,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pramble.cli.console import answers, messages, print_json
+import pramble
+from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.options import AsJson
+from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
 
@@ -28,7 +31,6 @@ Queries = Annotated[
         "--query", help="The share of some cells, as 'sex=f,region=north|south'; repeat for more."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
@@ -70,9 +72,6 @@ def estimate(
 
       pramble estimate out --by sex --mean income --plot income.png
     """
-    import pramble
-    from pramble.data.open import open_records
-
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
     opened = pramble.open_release(release)
@@ -140,14 +139,10 @@ def print_csv(answer: Estimate) -> None:
 
 def terminal_table(answer: Estimate) -> Table:
     """Return the table that a terminal shows."""
-    table = Table(
-        title=f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals",
-        caption=f"Intervals cover {answer.covers_what}.",
-    )
-    for name in answer.cells:
-        table.add_column(name)
-    for name in (answer.quantity, "± se", "from", "to"):
-        table.add_column(name, justify="right")
+    title = f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals"
+    headings = (*answer.cells, answer.quantity, "± se", "from", "to")
+    caption = f"Intervals cover {answer.covers_what}."
+    table = table_of(title, *headings, left=answer.cells, caption=caption)
     numbers = (answer.values, answer.standard_errors, answer.lower, answer.upper)
     cells = zip(*answer.cells.values(), strict=True)
     rows = zip(cells, zip(*numbers, strict=True), strict=True)
