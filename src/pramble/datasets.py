@@ -1,22 +1,18 @@
 """Built-in data: synthetic people of New York, and the numbers of the source paper."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
 from pramble.paper import NEW_YORK_2000, new_york_2000_margins, scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 __all__ = ["new_york_2000_margins", "scenario", "synthetic_new_york"]
 
@@ -163,8 +159,6 @@ def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
     >>> people["AGE"].combine_chunks().dictionary.to_pylist()
     ['<15', '15', '16', '17', '18-24', '25-35', '36-50', '51-70', '>70']
     """
-    import pyarrow as pa
-
     if n < 0:
         raise InvalidInput(f"n must be a number of people, 0 or more; found {n}")
     classes, levels = _model()

@@ -5,10 +5,8 @@ methods under differential privacy* (Statistics and Computing, 2020). Its errata
 ``pramble study`` reproduces and corrects every table and figure.
 """
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,10 +20,7 @@ from pramble.solvers.uniform.feasible_set import (
     symmetric_optimum,
     vertex_threshold,
 )
-from pramble.values import read_only
-
-if TYPE_CHECKING:
-    from pramble.values import Floats
+from pramble.values import Floats, read_only
 
 __all__ = [
     "ALPHAS",

@@ -3,8 +3,6 @@
 A value is a frozen dataclass whose arrays are read-only and stay so after unpickling.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -138,7 +136,7 @@ class Clock:
         self.watcher, self.before, self.size = watcher, before, part
         self.start, self.rows = time.monotonic(), 0
 
-    def part(self, before: float, size: float) -> Clock:
+    def part(self, before: float, size: float) -> "Clock":
         """Return the clock of a part: ``size`` of this work, of which ``before`` is done."""
         own = Clock(self.watcher, before=self.before + self.size * before, part=self.size * size)
         own.start, own.rows = self.start, self.rows

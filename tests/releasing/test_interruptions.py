@@ -154,7 +154,7 @@ def test_an_interrupt_after_the_folder_has_its_name_still_counts(
         if (tmp_path / "out").exists():
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(folder_module, "sync_folder", interrupt)
+    monkeypatch.setattr(folder_module, "sync", interrupt)
     with pytest.raises(KeyboardInterrupt):
         release(people_file, tmp_path / "out", plan=PLAN, ledger=tmp_path / "ledger.sqlite")
     assert pramble.open_release(tmp_path / "out").data.num_rows == 6000

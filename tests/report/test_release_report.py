@@ -18,7 +18,7 @@ from pramble.report.outcome import (
     RiskOutcome,
     Rival,
 )
-from pramble.report.release_report import write_reports
+from pramble.report.pages import write_reports
 
 CANARY = 314_159_265
 """A raw count that must not reach the summary."""

@@ -14,6 +14,7 @@ from pramble.errors import InvalidInput
 from pramble.information.priors import as_prior
 from pramble.privacy.guarantee import float_below
 from pramble.risk.after.readings import shares_over
+from pramble.solvers.design import design
 from pramble.values import Floats
 
 Priors = ArrayLike | Mapping[str, ArrayLike] | None
@@ -50,8 +51,6 @@ def design_columns(
     objective: str,
 ) -> DesignAt:
     """Return the function from α to the designs of the columns, none above its part of α."""
-    from pramble.solvers.design import design
-
     stated = categories or {}
     labels = {
         name: tuple(stated.get(name, table.levels[table.columns.index(name)])) for name in parts

@@ -1,44 +1,31 @@
 """``pramble assess``: how likely is re-identification."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from pramble.cli.console import answers, print_json
+import pramble
+from pramble.cli.console import answers, facts_table, print_json, table_of
+from pramble.cli.options import (
+    AsJson,
+    File,
+    Impossible,
+    Keys,
+    Margins,
+    Missing,
+    ModelName,
+    Population,
+    Weights,
+    margins,
+    names,
+    rules,
+)
 from pramble.cli.plans import read_plan
 from pramble.cli.progress import shown_progress
-from pramble.cli.risk_options import margins, names, rules
-from pramble.risk.models.registry import list_models
-
-if TYPE_CHECKING:
-    from pramble.risk.after.compare import PlanComparison
-    from pramble.risk.assessment import Assessment
-
-File = Annotated[
-    Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
-]
-Keys = Annotated[
-    list[str], typer.Option(help="The columns an intruder may know, separated by commas.")
-]
-Population = Annotated[
-    float | None, typer.Option(help="How many people the file was sampled from.")
-]
-ModelName = Annotated[str, typer.Option(help=f"The model of the population. {list_models()}.")]
-Margins = Annotated[
-    list[str] | None,
-    typer.Option("--margin", help="Fit this margin, as 'age,sex'; give it as often as needed."),
-]
-Weights = Annotated[str | None, typer.Option(help="The column of sampling weights.")]
-Impossible = Annotated[
-    list[str] | None,
-    typer.Option(help="A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
-]
-Missing = Annotated[
-    str, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+from pramble.risk.after.compare import PlanComparison
+from pramble.risk.assessment import Assessment
 
 
 def assess(
@@ -68,8 +55,6 @@ def assess(
 
       pramble assess people.csv --keys age,sex --population 19867248 --plan out --plan other
     """
-    import pramble
-
     with shown_progress() as progress:
         a = pramble.assess(
             file,
@@ -100,11 +85,9 @@ def assess(
         answers().print(riskiest_table(a, riskiest))
 
 
-def figures_table(a: "Assessment") -> Table:
+def figures_table(a: Assessment) -> Table:
     """Return the figures of the whole file."""
-    table = Table(title=f"Disclosure risk by {', '.join(a.keys)}", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = facts_table(f"Disclosure risk by {', '.join(a.keys)}")
     table.add_row("records", f"{a.n:,}")
     if a.population_size == a.population_size:
         table.add_row("population", f"{a.population_size:,.0f}")
@@ -127,13 +110,11 @@ def figures_table(a: "Assessment") -> Table:
     return table
 
 
-def comparison_table(comparison: "PlanComparison") -> Table:
+def comparison_table(comparison: PlanComparison) -> Table:
     """Return plans side by side."""
-    table = Table(title="Risk left and information kept")
-    table.add_column("plan")
     level = f"r2 above {comparison.level:g}"
-    for heading in ("α", "τ1 left", "τ2 left", "largest r2", level, "information kept"):
-        table.add_column(heading, justify="right")
+    figures = ("α", "τ1 left", "τ2 left", "largest r2", level, "information kept")
+    table = table_of("Risk left and information kept", "plan", *figures, left={"plan"})
     none = f"{comparison.before_tau1:.4g}", f"{comparison.before_tau2:.4g}"
     table.add_row("as it is", "∞", *none, "", "", "100 %")
     for plan in comparison:
@@ -149,15 +130,11 @@ def comparison_table(comparison: "PlanComparison") -> Table:
     return table
 
 
-def riskiest_table(a: "Assessment", count: int) -> Table:
+def riskiest_table(a: Assessment, count: int) -> Table:
     """Return the rows of highest risk."""
-    table = Table(title="Rows of highest risk (confidential)")
-    table.add_column("row", justify="right")
-    for key in a.keys:
-        table.add_column(key)
     risks = [name for name in a.records.dtype.names if name != "class_size"]
-    for name in ("class size", *risks):
-        table.add_column(name, justify="right")
+    headings = ("row", *a.keys, "class size", *risks)
+    table = table_of("Rows of highest risk (confidential)", *headings, left=a.keys)
     for row in a.riskiest(count):
         values = [str(value) for value in row["keys"].values()]
         figures = [f"{row[name]:.4f}" for name in risks]

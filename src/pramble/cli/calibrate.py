@@ -2,29 +2,32 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
+import pramble
+from pramble.calibration.calibration import Calibration
 from pramble.calibration.target import list_measures
-from pramble.cli.assess import (
+from pramble.cli.console import answers, facts_table, messages, print_json
+from pramble.cli.options import (
     AsJson,
+    Family,
     File,
     Impossible,
     Keys,
     Margins,
     Missing,
     ModelName,
+    Objective,
     Population,
     Weights,
+    margins,
+    names,
+    rules,
 )
-from pramble.cli.console import answers, messages, print_json
 from pramble.cli.progress import shown_progress
-from pramble.cli.risk_options import margins, names, rules
-
-if TYPE_CHECKING:
-    from pramble.calibration.calibration import Calibration
 
 
 def calibrate(
@@ -46,8 +49,8 @@ def calibrate(
     weights: Weights = None,
     impossible: Impossible = None,
     missing: Missing = "category",
-    family: Annotated[str, typer.Option(help="uniform or general matrices.")] = "uniform",
-    objective: Annotated[str, typer.Option(help="information or estimation.")] = "information",
+    family: Family = "uniform",
+    objective: Objective = "information",
     plan: Annotated[
         Path | None, typer.Option(help="Write the mechanisms found to this JSON file.")
     ] = None,
@@ -64,8 +67,6 @@ def calibrate(
 
       pramble calibrate people.csv --keys age,sex --column age --measure error --at-most 0.02
     """
-    import pramble
-
     with shown_progress() as progress:
         k = pramble.calibrate(
             file,
@@ -99,11 +100,9 @@ def calibrate(
         raise typer.Exit(1)
 
 
-def choice_table(k: "Calibration") -> Table:
+def choice_table(k: Calibration) -> Table:
     """Return what was found, before and after."""
-    table = Table(title=f"{k.target.measure} at most {k.target.at_most:g}", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = facts_table(f"{k.target.measure} at most {k.target.at_most:g}")
     table.add_row("α" if k.met else "α that comes nearest", f"{k.alpha:.6g}")
     table.add_row(k.target.measure, f"{k.value:.6g}")
     if k.after is not None:

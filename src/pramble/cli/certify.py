@@ -1,14 +1,14 @@
 """``pramble certify``: how private is exactly what will be sampled."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+import pramble
 from pramble.cli.console import answers, print_json
+from pramble.cli.options import AsJson
 from pramble.cli.plans import read_mechanism_or_plan
-from pramble.errors import InvalidMechanism
-from pramble.mechanisms.csv_form import read_csv
 
 
 def certify(
@@ -22,7 +22,7 @@ def certify(
     alpha: Annotated[
         float | None, typer.Option(help="Ask whether this α is satisfied; exit 1 if not.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say the smallest α of a mechanism, decided in integers, and where it is attained.
 
@@ -32,9 +32,7 @@ def certify(
     --------
       pramble certify region.json --alpha 1
     """
-    import pramble
-
-    certificate = pramble.certify(read(source))
+    certificate = pramble.certify(read_mechanism_or_plan(source))
     satisfied = None if alpha is None else certificate.satisfies(alpha)
     if as_json:
         print_json(
@@ -54,13 +52,3 @@ def certify(
             answers().print(f"α = {alpha:g} {verdict} satisfied.", markup=False)
     if satisfied is False:
         raise typer.Exit(1)
-
-
-def read(source: Path) -> Any:
-    """Return a mechanism or a plan."""
-    if source.suffix.lower() != ".csv":
-        return read_mechanism_or_plan(source)
-    try:
-        return read_csv(source)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidMechanism(f"Cannot read a mechanism from {str(source)!r}: {error}.") from None

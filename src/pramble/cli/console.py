@@ -1,10 +1,12 @@
 """Where the command line prints: answers on standard output, everything else on standard error."""
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 
 @dataclass
@@ -43,3 +45,20 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value
+
+
+def table_of(title: str | None, *headings: str, left: Container[str] = (), **more: Any) -> Table:
+    """Return an empty table; its columns are of figures, but for those that stand to the left."""
+    table = Table(title=title, **more)
+    for heading in headings:
+        justify = "left" if heading in left else "right"
+        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def facts_table(title: str) -> Table:
+    """Return an empty table of names and what they are, without headings."""
+    table = Table(title=title, show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    return table

@@ -5,16 +5,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import pyarrow.compute as pc
 import typer
-from rich.table import Table
+from pyarrow import parquet
 
-from pramble.cli.console import answers, messages
+import pramble
+from pramble.cli.console import answers, messages, table_of
 from pramble.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from pramble.estimation.result import Estimate
+from pramble.estimation.result import Estimate
 
 POPULATION = 19_867_248
 COLUMNS = ("SEX", "MARST", "EDUC")
@@ -36,8 +36,6 @@ def demo(
 
       pramble demo --rows 10000 --out try
     """
-    import pramble
-
     say = answers().print
     fresh_folder(out)
     source = out / "people.parquet"
@@ -84,11 +82,7 @@ def fresh_folder(folder: Path) -> None:
 
 def write_people(path: Path, rows: int) -> Any:
     """Draw the people, write them, and return the table."""
-    import pyarrow.parquet as parquet
-
-    from pramble.datasets import synthetic_new_york
-
-    people = synthetic_new_york(rows)
+    people = pramble.datasets.synthetic_new_york(rows)
     parquet.write_table(people, path)
     return people
 
@@ -105,9 +99,9 @@ def step(what: str) -> Iterator[None]:
 def show_release(release: Any) -> None:
     """Print what the release protects, and what it keeps."""
     outcome = release.outcome
-    table = Table(title=f"Released at α = {outcome.alpha:.4g} a record", title_justify="left")
-    for heading in ("column", "values", "α", "changed", "information kept, of what α allows"):
-        table.add_column(heading, justify="left" if heading == "column" else "right")
+    title = f"Released at α = {outcome.alpha:.4g} a record"
+    headings = ("column", "values", "α", "changed", "information kept, of what α allows")
+    table = table_of(title, *headings, left={"column"}, title_justify="left")
     for column in outcome.columns:
         table.add_row(
             column.name,
@@ -124,18 +118,17 @@ def show_release(release: Any) -> None:
     )
 
 
-def show_estimate(estimate: "Estimate", *, truth: Any, released: Any) -> None:
+def show_estimate(estimate: Estimate, *, truth: Any, released: Any) -> None:
     """Print truth, face value and estimate side by side."""
-    import pyarrow.compute as pc
 
     def shares(table: Any) -> dict[str, float]:
         counts = pc.value_counts(table["MARST"]).to_pylist()
         return {entry["values"]: entry["counts"] / table.num_rows for entry in counts}
 
     before, after = shares(truth), shares(released)
-    table = Table(title="What an analyst recovers: marital status", title_justify="left")
-    for heading in ("", "in the file", "released", "estimated", "95 % interval"):
-        table.add_column(heading, justify="left" if not heading else "right")
+    headings = ("", "in the file", "released", "estimated", "95 % interval")
+    title = "What an analyst recovers: marital status"
+    table = table_of(title, *headings, left={""}, title_justify="left")
     for row in estimate.table.to_pylist():
         label = row["MARST"]
         table.add_row(

@@ -1,20 +1,21 @@
 """``pramble design``: which matrix is best at this privacy, and how do we know."""
 
 import json
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import pramble
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
+from pramble.cli.options import AsJson, Family, Objective
+from pramble.data.crosstab import crosstab
+from pramble.data.labels import as_labels
+from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPrior
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pramble.solvers.result import Design
+from pramble.mechanisms.csv_form import write_csv
+from pramble.solvers.result import Design
 
 LEAK = (
     "The prior was counted on {file!r}. If that file is confidential, publishing the matrix says "
@@ -36,8 +37,8 @@ def design(
     ] = None,
     column: Annotated[str | None, typer.Option(help="The column to count.")] = None,
     categories: Annotated[str | None, typer.Option(help="Labels in order: a,b,c.")] = None,
-    family: Annotated[str, typer.Option(help="uniform or general matrices.")] = "uniform",
-    objective: Annotated[str, typer.Option(help="information or estimation.")] = "information",
+    family: Family = "uniform",
+    objective: Objective = "information",
     invariant: Annotated[bool, typer.Option("--invariant", help="Keep released shares.")] = False,
     symmetric: Annotated[
         bool, typer.Option("--symmetric", help="One keep probability for all.")
@@ -63,7 +64,7 @@ def design(
     plot: Annotated[
         Path | None, typer.Option(help="With --compare: draw it to this SVG, PNG or PDF file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find the best matrix at a given privacy, with a proof that none is better.
 
@@ -75,8 +76,6 @@ def design(
 
       pramble design --alpha 1 --from people.csv --column region --matrix region.csv
     """
-    import pramble
-
     given = [prior is not None, uniform is not None, source is not None]
     if sum(given) != 1:
         raise typer.BadParameter("give one of --prior, --uniform and --from", param_hint="--prior")
@@ -115,8 +114,6 @@ def design(
     if out is not None:
         out.write_text(json.dumps(answer.mechanism.to_json(), indent=1), encoding="utf-8")
     if matrix is not None:
-        from pramble.mechanisms.csv_form import write_csv
-
         write_csv(answer.mechanism, matrix)
 
 
@@ -134,10 +131,6 @@ def counted(
     source: Path, column: str, labels: list[str] | None
 ) -> tuple[list[float], list[Any] | None]:
     """Return the shares of the values of a column, and the labels; empty cells are left out."""
-    from pramble.data.crosstab import crosstab
-    from pramble.data.labels import as_labels
-    from pramble.data.open import open_records
-
     known = {} if labels is None else {column: as_labels([*labels, None])}
     table = crosstab(open_records(source), [column], labels=known)
     counts = dict(zip(table.levels[0], table.array().tolist(), strict=True))
@@ -148,7 +141,7 @@ def counted(
     return [count / total for count in counts.values()], list(counts)
 
 
-def document(answer: "Design") -> dict[str, Any]:
+def document(answer: Design) -> dict[str, Any]:
     """Return the answer as plain data."""
     labels = answer.mechanism.labels.values
     return {
@@ -173,12 +166,6 @@ def document(answer: "Design") -> dict[str, Any]:
             for level in answer.levels
         ],
         "notes": list(answer.notes),
-        "figures": figures(answer.details),
+        "figures": {n: v for n, v in answer.details.items() if isinstance(v, int | float)},
         "mechanism": answer.mechanism.to_json(),
     }
-
-
-def figures(details: "Mapping[str, Any]") -> dict[str, Any]:
-    """Return the numbers of a solver's report; what is infinite is null."""
-    numbers = {name: value for name, value in details.items() if isinstance(value, int | float)}
-    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -4,17 +4,18 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pramble.cli.console import answers, messages, print_json
+import pramble
+from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.options import AsJson
+from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from pramble.estimation.result import Estimate
+from pramble.estimation.result import Estimate
 
 MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
@@ -30,7 +31,6 @@ Queries = Annotated[
         "--query", help="The share of some cells, as 'sex=f,region=north|south'; repeat for more."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
@@ -72,9 +72,6 @@ def estimate(
 
       pramble estimate out --by sex --mean income --plot income.png
     """
-    import pramble
-    from pramble.data.open import open_records
-
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
     opened = pramble.open_release(release)
@@ -116,7 +113,7 @@ def names_among(given: str, known: Sequence[str]) -> list[str]:
     return [name if name in known else name.strip() for name in given.split(",")]
 
 
-def document_of(answer: "Estimate") -> dict[str, Any]:
+def document_of(answer: Estimate) -> dict[str, Any]:
     """Return an estimate as a plain document, one entry per cell."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -132,7 +129,7 @@ def document_of(answer: "Estimate") -> dict[str, Any]:
     }
 
 
-def print_csv(answer: "Estimate") -> None:
+def print_csv(answer: Estimate) -> None:
     """Print the tidy table as CSV."""
     columns = answer.columns()
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -140,16 +137,12 @@ def print_csv(answer: "Estimate") -> None:
     writer.writerows(zip(*columns.values(), strict=True))
 
 
-def terminal_table(answer: "Estimate") -> Table:
+def terminal_table(answer: Estimate) -> Table:
     """Return the table that a terminal shows."""
-    table = Table(
-        title=f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals",
-        caption=f"Intervals cover {answer.covers_what}.",
-    )
-    for name in answer.cells:
-        table.add_column(name)
-    for name in (answer.quantity, "± se", "from", "to"):
-        table.add_column(name, justify="right")
+    title = f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals"
+    headings = (*answer.cells, answer.quantity, "± se", "from", "to")
+    caption = f"Intervals cover {answer.covers_what}."
+    table = table_of(title, *headings, left=answer.cells, caption=caption)
     numbers = (answer.values, answer.standard_errors, answer.lower, answer.upper)
     cells = zip(*answer.cells.values(), strict=True)
     rows = zip(cells, zip(*numbers, strict=True), strict=True)

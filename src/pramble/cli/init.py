@@ -7,7 +7,10 @@ import typer
 from rich.markup import escape
 
 from pramble.cli.console import messages
+from pramble.data.open import open_records
 from pramble.errors import InvalidInput
+from pramble.releasing.decisions.draft import draft_decisions
+from pramble.releasing.decisions.looks import look_at
 
 
 def init(
@@ -39,10 +42,6 @@ def init(
 
       pramble init people.csv --out plan.toml --accept-seen
     """
-    from pramble.data.open import open_records
-    from pramble.releasing.decisions.draft import draft_decisions
-    from pramble.releasing.decisions.looks import look_at
-
     if out.exists():
         raise InvalidInput(f"{str(out)!r} exists already; choose another name with --out.")
     records = open_records(source)

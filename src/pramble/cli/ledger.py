@@ -2,24 +2,24 @@
 
 import csv
 import sys
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from pramble.cli.console import answers, messages, print_json
-
-if TYPE_CHECKING:
-    from pramble.privacy.guarantee import RecordPrivacy
+from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.options import AsJson
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.folder.ledger import Ledger, default_ledger
 
 
 def ledger(
     path: Annotated[
         Path | None, typer.Option("--ledger", help="Ledger file; your own by default.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Export as JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Export as CSV.")] = False,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     cancel: Annotated[
         int | None,
         typer.Option(help="Remove this pending entry, of which nothing was published."),
@@ -33,8 +33,6 @@ def ledger(
 
       pramble ledger --ledger office.db --csv > ledger.csv
     """
-    from pramble.releasing.folder.ledger import Ledger, default_ledger
-
     book = Ledger(path or default_ledger())
     if cancel is not None:
         book.cancel(cancel)
@@ -43,8 +41,8 @@ def ledger(
     rows: list[dict[str, Any]] = []
     totals: dict[str, RecordPrivacy] = {}
     for entry in book.entries():
-        before = totals.get(entry.fingerprint)
-        totals[entry.fingerprint] = entry.spent if before is None else before + entry.spent
+        before = totals.get(entry.fingerprint, RecordPrivacy(Fraction(0)))
+        totals[entry.fingerprint] = before + entry.spent
         rows.append({**entry.as_row(), "total": totals[entry.fingerprint].shown})
     if as_json:
         print_json(rows)
@@ -54,9 +52,9 @@ def ledger(
         writer.writeheader()
         writer.writerows({**row, "columns": " ".join(row["columns"])} for row in rows)
     else:
-        table = Table(title=f"Releases in {book.path}")
-        for name in ("id", "created", "people", "columns", "α", "total", "target", "state"):
-            table.add_column(name, justify="right" if name in {"id", "α", "total"} else "left")
+        texts = ("created", "people", "columns", "target", "state")
+        headings = ("id", "created", "people", "columns", "α", "total", "target", "state")
+        table = table_of(f"Releases in {book.path}", *headings, left=texts)
         for row in rows:
             table.add_row(
                 str(row["id"]),

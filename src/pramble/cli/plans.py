@@ -1,12 +1,14 @@
 """Mechanisms and plans as files: what commands read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pramble.errors import InvalidPlan
+from pramble.errors import InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.plan import SCHEMA, Plan
 
 
@@ -19,17 +21,29 @@ def read_plan(path: Path) -> Plan:
 
 
 def read_mechanism_or_plan(path: Path) -> Plan | Mechanism:
-    """Return what a JSON file or a release folder holds: one mechanism, or a plan."""
+    """Return what a file or a release folder holds: one mechanism, or a plan."""
+    if path.suffix.lower() == ".csv":
+        with readable(path):
+            return read_csv(path)
     return plan_of(read_document(path), str(path))
 
 
 def read_document(path: Path) -> Any:
     """Return the JSON document of a file, or of the manifest in a folder."""
     file = path / "manifest.json" if path.is_dir() else path
-    try:
+    with readable(file):
         return json.loads(file.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Refuse a file that cannot be read."""
+    try:
+        yield
+    except PrambleError:
+        raise
     except (OSError, ValueError) as error:
-        raise InvalidPlan(f"Cannot read a mechanism or plan from {str(file)!r}: {error}.") from None
+        raise InvalidPlan(f"Cannot read a mechanism or plan from {str(path)!r}: {error}.") from None
 
 
 def plan_of(document: Any, name: str) -> Plan | Mechanism:

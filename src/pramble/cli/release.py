@@ -1,18 +1,17 @@
 """``pramble release``: file in, release folder out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from pramble.cli.console import answers, messages, print_json
+import pramble
+from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.options import AsJson, names
 from pramble.cli.progress import shown_progress
-
-if TYPE_CHECKING:
-    from pramble.releasing.folder.opening import Release
-    from pramble.report.outcome import ReleaseOutcome
+from pramble.releasing.folder.opening import Release
+from pramble.report.outcome import ReleaseOutcome
 
 HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
 
@@ -58,7 +57,7 @@ def release(
             help="Allow a prior counted on the confidential file.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Randomise columns of a confidential file into a folder that may be published.
 
@@ -72,8 +71,6 @@ def release(
 
       pramble release people.parquet --out out --plan plan.toml --dry-run
     """
-    from pramble.releasing.release import release as run
-
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
     if (plan is None) == (columns is None):
@@ -91,7 +88,7 @@ def release(
         "risk": risk_settings(keys, population),
     }
     with shown_progress() as progress:
-        result = run(
+        result = pramble.release(
             source,
             out or Path("unwritten"),
             plan=plan,
@@ -112,37 +109,32 @@ def release(
 
 
 def listed(text: str | None) -> list[str] | None:
-    """Return the names in a comma-separated list."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    """Return the names in a comma-separated list, where there is one."""
+    return None if text is None else names([text])
 
 
 def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | None:
     """Return the risk table of a plan."""
     if keys is None:
         return None
-    return {"keys": listed(keys), **({} if population is None else {"population_size": population})}
+    size = {} if population is None else {"population_size": population}
+    return {"keys": names([keys]), **size}
 
 
-def outcome_of(result: "Release") -> "ReleaseOutcome":
+def outcome_of(result: Release) -> ReleaseOutcome:
     """Return the outcome, which a release made by this command always has."""
     assert result.outcome is not None
     return result.outcome
 
 
-def show(result: "Release") -> None:
+def show(result: Release) -> None:
     """Print what was done, or would be."""
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     console.print(
         f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record"
     )
-    table = Table()
-    for name in HEADINGS:
-        table.add_column(
-            name,
-            justify="left" if name in {"column", "prior"} else "right",
-            overflow="fold",
-        )
+    table = table_of(None, *HEADINGS, left={"column", "prior"})
     for c in outcome.columns:
         error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(
@@ -175,7 +167,7 @@ def show(result: "Release") -> None:
         messages().print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
 
 
-def as_document(result: "Release") -> dict[str, Any]:
+def as_document(result: Release) -> dict[str, Any]:
     """Return the answer for the curator's scripts; checks, risk and warnings are raw figures."""
     outcome = outcome_of(result)
     return {

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pramble.data.labels import Label, object_key
 from pramble.data.order import texts_of
@@ -13,8 +15,6 @@ from pramble.errors import InvalidData
 
 def is_text(values: Any) -> bool:
     """Whether an Arrow array holds texts, as they are or in a dictionary."""
-    import pyarrow as pa
-
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
@@ -23,8 +23,6 @@ def is_text(values: Any) -> bool:
 
 def plain_texts(values: Any) -> Any:
     """Return texts as an Arrow array that every function of texts takes: no dictionary, no view."""
-    import pyarrow as pa
-
     kind = values.type
     if pa.types.is_dictionary(kind):
         return plain_texts(values.dictionary).take(values.indices)
@@ -36,8 +34,6 @@ def sorted_dictionary(texts: Any) -> Any:
 
     Unlike the dictionary that a file or a frame brings, it is a function of the values alone.
     """
-    import pyarrow as pa
-
     coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
     labels = coded.dictionary.to_pylist()
     codes = coded.indices.cast(pa.int64()).fill_null(len(labels)).to_numpy(zero_copy_only=False)
@@ -53,15 +49,11 @@ def sorted_dictionary(texts: Any) -> Any:
 
 def trimmed_texts(values: Any) -> Any:
     """Return texts without blanks at their ends."""
-    import pyarrow.compute as pc
-
     return pc.utf8_trim_whitespace(plain_texts(values))
 
 
 def over_labels(values: Any, function: Callable[[Any], Any]) -> Any:
     """Apply a function of arrays; to the dictionary alone where there is one."""
-    import pyarrow as pa
-
     if not pa.types.is_dictionary(values.type):
         return function(values)
     return function(values.dictionary).take(values.indices)
@@ -69,8 +61,6 @@ def over_labels(values: Any, function: Callable[[Any], Any]) -> Any:
 
 def relabelled(values: Any, new: Mapping[Label, Label]) -> Any:
     """Return an array with some labels replaced; its type is decided by type and labels alone."""
-    import pyarrow as pa
-
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     kind = type_after(coded.type.value_type, new.values())
     if is_text(coded):
@@ -84,8 +74,6 @@ def relabelled(values: Any, new: Mapping[Label, Label]) -> Any:
 
 def type_after(kind: Any, new: Iterable[Label]) -> Any:
     """Return the Arrow type that holds values of a type and new labels: text where none else."""
-    import pyarrow as pa
-
     added = {type(label) for label in new if label is not None}
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.large_string()
@@ -107,9 +95,6 @@ def text_of(label: Label) -> str | None:
 
 def numbers(values: Any, *, column: str) -> Any:
     """Return an Arrow array of numbers from numbers, or from texts that are; NaN is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     own = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     number = pa.types.is_integer(own) or pa.types.is_floating(own)
     kind = own if number else pa.float64()
@@ -127,8 +112,6 @@ def numbers(values: Any, *, column: str) -> Any:
 
 def in_one_type(bound: float, values: Any) -> tuple[Any, Any]:
     """Return a bound and numbers in one type: theirs, or a wider one that holds it."""
-    import pyarrow as pa
-
     kind, whole = values.type, float(bound).is_integer()
     if pa.types.is_floating(kind):
         return pa.scalar(float(bound), kind), values
@@ -141,8 +124,6 @@ def in_one_type(bound: float, values: Any) -> tuple[Any, Any]:
 
 def can_be_beyond(bound: float, kind: Any, *, low: bool) -> bool:
     """Whether an Arrow type has numbers below, or above, a bound."""
-    import pyarrow as pa
-
     if not pa.types.is_integer(kind):
         return True
     least, most = whole_range(kind)
@@ -151,8 +132,6 @@ def can_be_beyond(bound: float, kind: Any, *, low: bool) -> bool:
 
 def whole_range(kind: Any) -> tuple[int, int]:
     """Return the least and the greatest integer of an Arrow type."""
-    import pyarrow as pa
-
     signed = pa.types.is_signed_integer(kind)
     top = 2 ** (kind.bit_width - signed)
     return -top * signed, top - 1
@@ -160,8 +139,6 @@ def whole_range(kind: Any) -> tuple[int, int]:
 
 def points(values: Any) -> Any:
     """Return texts with the decimal comma of numbers replaced by a point."""
-    import pyarrow.compute as pc
-
     if not is_text(values):
         return values
     return pc.replace_substring_regex(values, r"^([-+]?\d*),(\d+)$", r"\1.\2")
@@ -169,7 +146,6 @@ def points(values: Any) -> Any:
 
 def as_schema(batch: Any, schema: Any, path: Path) -> Any:
     """Return a batch in the types that all files share."""
-    import pyarrow as pa
 
     def fitted(column: Any, field: Any) -> Any:
         try:
@@ -186,8 +162,6 @@ def as_schema(batch: Any, schema: Any, path: Path) -> Any:
 
 def cast(column: Any, kind: Any) -> Any:
     """Return an array in a type; a dictionary of texts, if that is the type."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not pa.types.is_dictionary(kind):

@@ -1,9 +1,11 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from pramble.data.encode import Encoder
 from pramble.data.frame_records import LazyRecords
@@ -26,6 +28,7 @@ def crosstab(
     labels: Mapping[str, Labels] | None = None,
     weights: str | Floats | None = None,
     measure: str | None = None,
+    least_weight: float = 0.0,
     powers: Sequence[Powers] = (),
     keep_rows: bool = False,
     watch: Watch | None = None,
@@ -42,7 +45,9 @@ def crosstab(
         Declared categories; a value that is none of them is refused. Other columns have the values
         that occur.
     weights : str or array, optional
-        A column of weights, or one for each record; none is negative.
+        A column of weights, or one for each record.
+    least_weight : float
+        Smaller weights are refused, where sums of them are wanted.
     measure : str, optional
         A numeric column to sum.
     powers : sequence of pairs
@@ -58,6 +63,7 @@ def crosstab(
         labels=labels,
         weights=weights,
         measure=measure,
+        least_weight=least_weight,
         powers=tuple(powers),
         keep_rows=keep_rows,
     )
@@ -86,6 +92,7 @@ class Tabulation:
         labels: Mapping[str, Labels] | None = None,
         weights: str | Floats | None = None,
         measure: str | None = None,
+        least_weight: float = 0.0,
         powers: tuple[Powers, ...] = (),
         keep_rows: bool = False,
     ) -> None:
@@ -94,7 +101,7 @@ class Tabulation:
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
         records.refuse_missing(self.columns)
-        self.measure, self.keep_rows = measure, keep_rows
+        self.measure, self.keep_rows, self.least_weight = measure, keep_rows, least_weight
         given = weights is None or isinstance(weights, str)
         self.weights = weights if given else as_numbers(weights, "weights")
         self.encoders = {
@@ -150,10 +157,11 @@ class Tabulation:
         if not self.powers:
             return []
         w, y = (self._numbers(what, batch, rows) for what in (self.weights, self.measure))
-        negative = np.flatnonzero(w < 0)
-        if negative.size:
-            row = rows.start + int(negative[0])
-            raise InvalidData(f"Weights must not be negative; that of row {row} is.")
+        light = np.flatnonzero(w < self.least_weight)
+        if light.size:
+            must = f"be at least {self.least_weight:g}" if self.least_weight else "not be negative"
+            row = rows.start + int(light[0])
+            raise InvalidData(f"Weights must {must}; that of row {row} breaks this.")
         return [w**a * y**b for a, b in self.powers]
 
     def _numbers(self, what: str | Floats | None, batch: Any, rows: range) -> Floats:
@@ -168,8 +176,6 @@ class Tabulation:
 
     def grouped(self) -> Crosstab:
         """Count by the engine that holds the records; only the groups come here."""
-        import narwhals as nw
-
         records = self.records
         assert isinstance(records, LazyRecords), "only lazy frames have an engine"
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
@@ -253,12 +259,10 @@ def wrong_length(weights: Floats) -> InvalidData:
 
 def is_number(kind: Any) -> bool:
     """Whether an Arrow type holds numbers."""
-    import pyarrow as pa
-
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def unused(name: str, names: Sequence[str]) -> str:
+def unused(name: str, names: Collection[str]) -> str:
     """Return a name that no column has."""
     while name in names:
         name += "_"

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pramble.data.arrays import as_schema, is_text
 from pramble.data.formats.base import Format, Wanted, unreadable
 from pramble.data.reading import Reading
@@ -64,8 +66,6 @@ class FileRecords(Records):
             done += size
 
     def _schema_of(self, columns: Sequence[str], coded: Collection[str]) -> Any:
-        import pyarrow as pa
-
         def kind(name: str) -> Any:
             own = self.raw_schema.field(name)
             as_codes = self.format.typed and name in coded and is_text(own)
@@ -86,8 +86,6 @@ class FileRecords(Records):
 
 def file_batches(path: Path, form: Format, wanted: Wanted) -> Iterator[tuple[Any, float]]:
     """Yield the batches of a file with the share read; every failure is told in one sentence."""
-    import pyarrow as pa
-
     with ExitStack() as stack:
         try:
             opened = stack.enter_context(form.read(path, wanted))

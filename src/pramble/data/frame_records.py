@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.labels import Label
@@ -43,8 +44,6 @@ class TableRecords(Records):
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
         """Return what a recoding declares, or the categories of an ordered column."""
-        import pyarrow as pa
-
         stated = categories_after(self.reading.recode.get(column, ()))
         kind = self.table.schema.field(column).type
         if stated is not None or not (pa.types.is_dictionary(kind) and kind.ordered):
@@ -66,8 +65,6 @@ class TableRecords(Records):
 
     def digest(self) -> str:
         """Return the SHA-256 of the table as an Arrow stream of one batch."""
-        import pyarrow as pa
-
         sink = pa.BufferOutputStream()
         whole = self.table.combine_chunks().replace_schema_metadata(None)
         with pa.ipc.new_stream(sink, whole.schema) as stream:
@@ -87,8 +84,6 @@ class MixedRecords(Records):
     @property
     def raw_schema(self) -> Any:
         """The Arrow schema, without types."""
-        import pyarrow as pa
-
         return pa.schema([pa.field(name, pa.null()) for name in self.columns])
 
     @property
@@ -107,7 +102,6 @@ class MixedRecords(Records):
 
     def _recoded(self, batch: Any) -> Any:
         """Return a batch after the recodings of its columns, which must be of one type."""
-        import pyarrow as pa
 
         def recoded(name: str, values: Any) -> Any:
             steps = self.reading.recode.get(name, ())
@@ -140,8 +134,6 @@ class MixedBatch(dict[str, Any]):
     @property
     def schema(self) -> Any:
         """The Arrow schema, without types."""
-        import pyarrow as pa
-
         return pa.schema([pa.field(name, pa.null()) for name in self])
 
 

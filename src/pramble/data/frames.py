@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import narwhals as nw
+
 
 def backend_of(series: Any) -> str:
     """Return the frame library that a one-dimensional value comes from."""
@@ -12,8 +14,6 @@ def backend_of(series: Any) -> str:
 
 def frame_of(columns: Mapping[str, list[Any]], *, backend: str) -> Any:
     """Return a frame; labels of several types become strings, since a column has one type."""
-    import narwhals as nw
-
     uniform = {name: one_type(values) for name, values in columns.items()}
     library: Any = backend
     return nw.from_dict(uniform, backend=library).to_native()

@@ -7,12 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
+import pyarrow as pa
+
 from pramble.data.file_records import READ_ERRORS, FileRecords
 from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
 from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, mixed
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
+from pramble.data.rows import number_of_rows
 from pramble.errors import InvalidData
 
 
@@ -102,8 +106,6 @@ def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:
 
 def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, int | None]:
     """Return the schema of all files, and the number of rows where every file tells it."""
-    import pyarrow as pa
-
     schemas: list[Any] = []
     rows: int | None = 0
     for path in paths:
@@ -126,7 +128,6 @@ def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, 
 
 def common_schema(schemas: list[Any]) -> Any:
     """Return types that hold the values of every file: wider numbers, and no dictionaries."""
-    import pyarrow as pa
 
     def kind(field: Any) -> Any:
         return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -147,16 +148,12 @@ def common_schema(schemas: list[Any]) -> Any:
 
 def open_columns(data: Mapping[str, Any], reading: Reading) -> Records:
     """Return the records of a mapping from names to columns."""
-    import pyarrow as pa
-
     for name, values in data.items():
         if not isinstance(name, str) or isinstance(values, str | bytes):
             raise InvalidData("Columns are a mapping from names to sequences of values.")
     is_mixed = any(mixed(values) for values in data.values())
     columns = {n: v if is_mixed else as_arrow(v, n) for n, v in data.items()}
-    rows = [len(values) for values in columns.values()]
-    if len(set(rows)) > 1:
-        raise InvalidData(f"Every column must have as many rows; they have {rows[:20]}.")
+    number_of_rows(columns)
     if is_mixed:
         return MixedRecords(columns, reading)
     return TableRecords(pa.table(columns), "pyarrow", reading)
@@ -164,8 +161,6 @@ def open_columns(data: Mapping[str, Any], reading: Reading) -> Records:
 
 def as_arrow(values: Any, name: str = "") -> Any:
     """Return a column of any library as Arrow; NaN of pandas is missing."""
-    import pyarrow as pa
-
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     try:
@@ -180,9 +175,6 @@ def as_arrow(values: Any, name: str = "") -> Any:
 
 def open_frame(data: Any, reading: Reading) -> Records:
     """Return the records of a frame, a reader or a stream."""
-    import narwhals as nw
-    import pyarrow as pa
-
     if isinstance(data, pa.RecordBatch):
         return TableRecords(pa.table(data), "pyarrow", reading)
     frame = nw.from_native(data, pass_through=True)
@@ -201,8 +193,6 @@ def open_frame(data: Any, reading: Reading) -> Records:
 
 def from_eager(frame: Any, reading: Reading) -> Records:
     """Return the records of an eager frame; columns of mixed pandas objects stay Python's."""
-    import pyarrow as pa
-
     backend = frame.implementation.name.lower()
     known = backend if backend in {"pandas", "polars"} else "pyarrow"
     if known != "pandas":

@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pramble.data.arrays import (
     can_be_beyond,
     in_one_type,
@@ -134,8 +138,6 @@ class Clip(Recoding):
 
     def apply(self, values: Any, *, column: str) -> Any:
         """Return numbers within the bounds, in their own type where it holds the bounds."""
-        import pyarrow.compute as pc
-
         found = numbers(values, column=column)
         out = plain_texts(values) if is_text(values) else found
         for bound, beyond in ((self.low, pc.less), (self.high, pc.greater)):
@@ -179,10 +181,6 @@ class Bands(Recoding):
 
     def apply(self, values: Any, *, column: str) -> Any:
         """Return the label of each number's band."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         found = numbers(values, column=column).cast(pa.float64(), safe=False)
         below = pc.min(found).as_py()
         if below is not None and below < self.edges[0]:

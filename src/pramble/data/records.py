@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pramble.data.arrays import points
 from pramble.data.formats.base import missing_column
 from pramble.data.labels import Label
@@ -71,8 +73,6 @@ class Records(ABC):
     @cached_property
     def schema(self) -> Any:
         """The Arrow schema of the batches."""
-        import pyarrow as pa
-
         empty = pa.RecordBatch.from_pylist([], schema=self.raw_schema)
         return self._recoded(empty).schema
 
@@ -112,8 +112,6 @@ class Records(ABC):
 
     def _recoded(self, batch: Any) -> Any:
         """Return a batch after the recodings of its columns."""
-        import pyarrow as pa
-
         arrays, fields = list(batch.columns), list(batch.schema)
         for place, field in enumerate(batch.schema):
             steps = self.reading.recode.get(field.name, ())

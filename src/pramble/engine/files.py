@@ -1,24 +1,20 @@
 """Files and folders, in constant memory, whole or not at all."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.data.open import open_records
-from pramble.data.reading import as_reading
+from pramble.data.reading import Reading, as_reading
+from pramble.engine.folders import perturb_folder
 from pramble.engine.keystream import checked_key
 from pramble.engine.perturb import as_columns, checked_first_row
+from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidInput
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.values import Clock, Watcher, value
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from pramble.data.reading import Reading
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
 
 
 @value
@@ -97,9 +93,6 @@ def perturb_file(
     >>> done.rows, done.target.name
     (2, 'out.csv')
     """
-    from pramble.engine.folders import perturb_folder
-    from pramble.engine.streaming import perturb_stream
-
     secret = checked_key(key)
     checked_first_row(first_row)
     columns = as_columns(secret, plan, threads=threads)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pramble.data import decode
 from pramble.data.open import as_arrow
-from pramble.data.rows import Rows
+from pramble.data.rows import Rows, number_of_rows
 from pramble.engine.columns import Column
 from pramble.engine.keystream import checked_rows
 from pramble.errors import InvalidData, InvalidPlan
@@ -76,11 +76,9 @@ def frame_rows(frame: Any, row_number: str | None, first_row: int) -> Rows:
 
 def mapping_rows(data: Mapping[str, Any], row_number: str | None, first_row: int) -> Rows:
     """Return the row numbers of columns by name, which must be equally long."""
-    lengths = {len(values) for values in data.values()}
-    if len(lengths) > 1:
-        raise InvalidData(f"The columns of a mapping must be equally long; found {lengths}.")
+    count = number_of_rows(data)
     if row_number is None:
-        return range(first_row, first_row + max(lengths, default=0))
+        return range(first_row, first_row + count)
     return column_rows(as_arrow(data[row_number]), row_number)
 
 
@@ -92,11 +90,11 @@ def column_rows(values: Any, name: str) -> Rows:
             f"{values.null_count} nulls in a column of type {values.type}."
         )
     rows: Integers = checked_rows(values.to_numpy())
-    refuse_repeated(rows, name)
+    refuse_shared(rows, name)
     return rows
 
 
-def refuse_repeated(rows: Integers, name: str) -> None:
+def refuse_shared(rows: Integers, name: str) -> None:
     """Raise if two rows at hand have the same number: they would share their random bits."""
     if (rows[1:] > rows[:-1]).all():
         return

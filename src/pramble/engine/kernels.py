@@ -5,16 +5,12 @@ settled with further bits by the sampler's ``exact`` method, which states the sa
 in as arguments, so that tests can run these very kernels over every word of a narrow build.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numba import njit
 
+from pramble.compiled import compiled
 from pramble.engine.cells import fill_row
-
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-compiled: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True)
 
 _fill_row = compiled(fill_row)
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from pramble.data import decode
+from pramble.data.crosstab import unused
 from pramble.data.rows import Rows
 from pramble.engine.columns import Column
 from pramble.engine.frames import Columns, check_names, column_rows, perturb_series
@@ -21,7 +22,7 @@ def perturb_lazy(
     """
     schema = frame.collect_schema()
     check_names(schema.names(), columns, row_number)
-    number = row_number or unused_name(schema.names())
+    number = row_number or unused("row number", schema.names())
     if row_number is None:
         frame = frame.with_row_index(number).with_columns(pl.col(number).cast(pl.Int64) + first_row)
     drawn = [
@@ -51,11 +52,3 @@ def consecutive(rows: Rows) -> Rows:
     if isinstance(rows, range) or not len(rows) or not (np.diff(rows) == 1).all():
         return rows
     return range(int(rows[0]), int(rows[-1]) + 1)
-
-
-def unused_name(names: list[str]) -> str:
-    """Return a name for the row number that no column has."""
-    name = "row number"
-    while name in names:
-        name += "_"
-    return name

@@ -1,21 +1,19 @@
 """The verb: randomise a column or a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
+from pramble.data.rows import Rows
+from pramble.engine import frames
+from pramble.engine.columns import Column, available_threads
 from pramble.engine.keystream import KeyStream, checked_key
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import as_plan
-
-if TYPE_CHECKING:
-    from pramble.data.rows import Rows
-    from pramble.engine.columns import Column
-    from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.plan import Plan, as_plan
 
 
 def perturb(
@@ -95,17 +93,16 @@ def perturb(
     if isinstance(plan, Mechanism):
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")
-        return perturb_one(
-            data, as_column(secret, column, mechanism=plan, threads=threads), first_row
-        )
+        if not hasattr(data, "__len__"):
+            raise unknown(data, "one mechanism")
+        own = as_column(secret, column, mechanism=plan, threads=threads)
+        return perturb_column(data, own, range(first_row, first_row + len(data)))
     columns = as_columns(secret, plan, threads=threads)
     return perturb_many(data, columns, row_number=row_number, first_row=first_row)
 
 
 def as_column(secret: bytes, name: str, *, mechanism: Mechanism, threads: int | None) -> Column:
     """Return a column of a plan, bound to its bits."""
-    from pramble.engine.columns import Column, available_threads
-
     workers = available_threads() if threads is None else threads
     if workers < 1:
         raise InvalidInput(f"threads must be at least 1; found {threads}.")
@@ -127,40 +124,24 @@ def checked_first_row(first_row: int) -> None:
         raise InvalidInput(f"first_row must lie in 0..2**62; found {first_row}.")
 
 
-def perturb_one(data: Any, column: Column, first_row: int) -> Any:
-    """Return one randomised column, its rows numbered as they stand."""
-    if not hasattr(data, "__len__"):
-        raise unknown(data, "one mechanism")
-    return perturb_column(data, column, range(first_row, first_row + len(data)))
-
-
 def perturb_column(data: Any, column: Column, rows: Rows) -> Any:
     """Return one randomised column in the type it came in."""
-    import pyarrow as pa
-
-    from pramble.engine.frames import narwhals_series, perturb_series
-
     if isinstance(data, list | tuple):
         return type(data)(column.python(data, rows))
     if isinstance(data, np.ndarray):
         return column.numpy(data, rows)
     if isinstance(data, pa.Array | pa.ChunkedArray):
         return column.arrow(data, rows)
-    series = narwhals_series(data)
+    series = frames.narwhals_series(data)
     if series is None:
         raise unknown(data, "one mechanism")
-    return perturb_series(series, column, rows)
+    return frames.perturb_series(series, column, rows)
 
 
 def perturb_many(
     data: Any, columns: dict[str, Column], *, row_number: str | None, first_row: int
 ) -> Any:
     """Return a frame with some columns randomised."""
-    import narwhals as nw
-    import pyarrow as pa
-
-    from pramble.engine import frames
-
     if isinstance(data, Mapping):
         frames.check_names(list(data), columns, row_number)
         rows = frames.mapping_rows(data, row_number, first_row)

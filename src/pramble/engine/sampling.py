@@ -19,7 +19,6 @@ from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.general import General
 from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 from pramble.values import Integers, value
@@ -243,11 +242,6 @@ class ProductSampler(Sampler):
 @singledispatch
 def sampler(mechanism: Mechanism) -> Sampler:
     """Return the sampler of a mechanism; new kinds of mechanism register theirs here."""
-    return AliasSampler.of(mechanism.weights)
-
-
-@sampler.register
-def _(mechanism: General) -> Sampler:
     return AliasSampler.of(mechanism.weights)
 
 

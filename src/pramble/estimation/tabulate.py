@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pramble.data.crosstab import crosstab
 from pramble.data.frames import backend_of
@@ -12,18 +13,10 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.table import Powers, refuse_empty
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.inputs import (
-    as_counts,
-    as_weights,
-    data_and_plan,
-    mechanisms_of,
-    names_of,
-    refuse_no_weight,
-    refuse_randomised,
-)
 from pramble.estimation.layout import NO_GROUPS, Layout, layout_of
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.axes import output_shape
+from pramble.mechanisms.plan import as_plan
 from pramble.values import Floats, value
 
 ONE_COLUMN = "category"
@@ -139,7 +132,7 @@ def from_records(
         records,
         [*(name for name in by if name not in randomised), *randomised],
         labels={name: m.output_labels for name, m in randomised.items()},
-        weights=as_weights(weights),
+        weights=weights,
         measure=measure,
         powers=() if plain else WEIGHTED if measure is None else MEASURED,
     )
@@ -154,5 +147,58 @@ def from_records(
 
     sums = {(1, 0): array_of(table.counts)} if plain else {}
     sums |= {powers: array_of(values) for powers, values in table.sums.items()}
-    refuse_no_weight(sums[1, 0].sum())
+    refuse_no_weight(sums[1, 0])
     return Tabulated(layout, sums, float(table.n), weights is not None, backend or records.backend)
+
+
+def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
+    """Return data and plan; an opened release brings both, and a plan that is given goes first."""
+    own = getattr(data, "plan", None)
+    if not isinstance(own, Mapping):
+        return data, plan
+    return data.data, own if plan is None else plan
+
+
+def mechanisms_of(plan: Any, by: Sequence[str]) -> dict[str, Mechanism]:
+    """Return the mechanism of each randomised column; a mechanism alone is that of one column."""
+    if isinstance(plan, Mechanism) and len(by) == 1:
+        plan = {by[0]: plan}
+    return as_plan(plan).single_columns(what="An estimate")
+
+
+def names_of(columns: Sequence[str] | str) -> list[str]:
+    """Return the names of one or several columns."""
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def refuse_randomised(names: Sequence[Any], mechanisms: Mapping[str, Mechanism]) -> None:
+    """Refuse to read numbers from columns that were randomised."""
+    for name in names:
+        if isinstance(name, str) and name in mechanisms:
+            raise InvalidInput(
+                f"Numbers must come from an untouched column; {name!r} is randomised."
+            )
+
+
+def as_counts(counts: ArrayLike, size: int) -> Floats:
+    """Return counts as floats; refuse a wrong length, negative or non-finite ones, and all zero."""
+    try:
+        answer = np.array(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidData("Counts must be a vector of numbers.") from None
+    if answer.shape != (size,):
+        raise InvalidData(
+            f"Counts must be one number for each of the {size} outputs; found shape {answer.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(answer) & (answer >= 0)))
+    if bad.size:
+        raise InvalidData(f"Counts must not be negative; position {bad[0]} holds {answer[bad[0]]}.")
+    if not answer.sum() > 0:
+        raise InvalidData("Counts must not all be zero.")
+    return answer
+
+
+def refuse_no_weight(sums: Floats) -> None:
+    """Raise when all weights are zero."""
+    if not sums.any():
+        raise InvalidData("Weights must not be negative, nor all zero.")

@@ -11,7 +11,6 @@ per category describe the matrix.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,10 +23,10 @@ from pramble.mechanisms.exponential import exp_below, ratio_within
 from pramble.mechanisms.extremes import Ratio, largest
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair, one_integer
 from pramble.mechanisms.operators.arcs import ArcsOperator
-from pramble.values import Integers, read_only
+from pramble.values import Integers, read_only, value
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class Arcs(Mechanism, kind="arcs"):
     """High weights on W consecutive slots of a circle; see the module.
 
@@ -62,8 +61,8 @@ class Arcs(Mechanism, kind="arcs"):
             raise InvalidMechanism(f"Arcs must be 1 to {T - 1} slots wide; found {self.width}.")
         if not 1 <= self.low <= TOTAL // T:
             raise InvalidMechanism(f"The low weight must lie in 1..2**53 // {T}; found {self.low}.")
-        object.__setattr__(self, "positions", read_only(positions))
-        object.__setattr__(self, "slots", read_only(slots))
+        object.__setattr__(self, "positions", positions)
+        object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "width", int(self.width))
         object.__setattr__(self, "low", int(self.low))
 
@@ -150,7 +149,7 @@ class Arcs(Mechanism, kind="arcs"):
         pairs, first = np.unique(np.stack([high, low]), axis=1, return_index=True)
         for (numerator, denominator), slot in zip(pairs.T.tolist(), first.tolist(), strict=True):
             column = self.pattern[(self.positions - slot) % len(self.slots)]
-            x, y = (int(np.flatnonzero(column == value)[0]) for value in (numerator, denominator))
+            x, y = (int(np.flatnonzero(column == weight)[0]) for weight in (numerator, denominator))
             yield Ratio(numerator, denominator, x, y, int(self.slots[slot]))
 
     def same_weights(self, other: Mechanism) -> bool:

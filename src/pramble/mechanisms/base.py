@@ -1,25 +1,18 @@
 """What every mechanism is: a row-stochastic matrix with exact dyadic entries."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from pramble.data.labels import Label, Labels
 from pramble.mechanisms.extremes import Ratio, largest_ratio
 from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_deep
+from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.values import read_only
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from pramble.data.labels import Label, Labels
-    from pramble.mechanisms.operators.base import MechanismOperator
 
 BITS = 53
 TOTAL = 2**BITS
@@ -86,7 +79,7 @@ class Mechanism(ABC):
         outputs: int | Iterable[Label] | None = None,
         *,
         alpha: float | None = None,
-    ) -> Mechanism:
+    ) -> "Mechanism":
         r"""Round a float matrix to exact weights, never to the less private side.
 
         Let :math:`A` be the matrix with every row divided by its sum, and :math:`\rho` a ratio of
@@ -138,7 +131,7 @@ class Mechanism(ABC):
         return made
 
     @staticmethod
-    def from_json(document: Mapping[str, Any] | str) -> Mechanism:
+    def from_json(document: Mapping[str, Any] | str) -> "Mechanism":
         """Return the mechanism that :meth:`to_json` wrote, bit for bit.
 
         Examples
@@ -153,7 +146,7 @@ class Mechanism(ABC):
         return Mechanism.from_body_of_kind(body)
 
     @staticmethod
-    def from_body_of_kind(body: Any) -> Mechanism:
+    def from_body_of_kind(body: Any) -> "Mechanism":
         """Return the mechanism of a document without its schema tag."""
         made: Mechanism = build(body, KINDS)
         return made
@@ -212,7 +205,7 @@ class Mechanism(ABC):
     def row(self, x: int) -> NDArray[Any]:
         """Return the weights of one row."""
 
-    def same_weights(self, other: Mechanism) -> bool:
+    def same_weights(self, other: "Mechanism") -> bool:
         """Whether both matrices have the same integer weights."""
         return bool(np.array_equal(self.weights, other.weights))
 
@@ -229,9 +222,6 @@ class Mechanism(ABC):
     def __hash__(self) -> int:
         first_row = tuple(self.row(0)[:8].tolist())
         return hash((self.bits, self.labels, self.output_labels, first_row))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # every kind is a dataclass
 
     def __repr__(self) -> str:
         S, T = self.shape

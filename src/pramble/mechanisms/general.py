@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,12 +14,12 @@ from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import check_alpha, exp_below
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair
 from pramble.mechanisms.rounding import round_matrix
-from pramble.values import read_only
+from pramble.values import value
 
 ROW_SUM_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class General(Mechanism, kind="general"):
     """A mechanism that stores its whole (S, T) matrix of integer weights."""
 
@@ -47,7 +46,7 @@ class General(Mechanism, kind="general"):
                 f"Weights of every row must sum to 2**53; row {off[0]} sums to "
                 f"{sum(weights[off[0]].tolist())}."
             )
-        object.__setattr__(self, "weights", read_only(weights))
+        object.__setattr__(self, "weights", weights)
 
     def row(self, x: int) -> NDArray[np.int64]:
         """Return the weights of one row."""

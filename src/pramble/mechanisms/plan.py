@@ -5,13 +5,10 @@ each randomised by a mechanism on their cells, and every other column that some 
 left blank. The branch is drawn without a look at the record, so it tells nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from pramble.errors import InvalidMechanism, InvalidPlan
@@ -62,7 +59,7 @@ class Branch:
             raise InvalidPlan(f"A branch must randomise a column once; {twice!r} is in two blocks.")
         for block, mechanism in blocks.items():
             check_cells(block, mechanism)
-        object.__setattr__(self, "blocks", MappingProxyType(blocks))
+        object.__setattr__(self, "blocks", blocks)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -187,7 +184,7 @@ class Plan(Mapping[Any, Mechanism]):
         }
 
     @staticmethod
-    def from_json(document: Mapping[str, Any] | str) -> Plan:
+    def from_json(document: Mapping[str, Any] | str) -> "Plan":
         """Return the plan that :meth:`to_json` wrote; refuse anything it does not know.
 
         Examples

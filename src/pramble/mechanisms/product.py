@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product as cartesian
 from typing import Any
@@ -14,10 +13,10 @@ from pramble.data.labels import Label, Labels
 from pramble.errors import InvalidMechanism
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.product import ProductOperator
-from pramble.values import read_only
+from pramble.values import read_only, value
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class Product(Mechanism, kind="product"):
     r"""Several columns randomised independently: :math:`M = M_1 \otimes \dots \otimes M_k`.
 

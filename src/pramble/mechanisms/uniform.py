@@ -1,7 +1,6 @@
 """The paper's matrix: keep a value with its own probability, else move to any other value alike."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -27,10 +26,10 @@ from pramble.mechanisms.extremes import (
 from pramble.mechanisms.json_form import integers, labels_from_json, labels_to_json
 from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.rounding import least_mixing
-from pramble.values import read_only
+from pramble.values import read_only, value
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@value(eq=False, repr=False)
 class UniformRows(Mechanism, kind="uniform"):
     r"""Row x keeps its value with weight ``keep[x]`` and moves to each other value with ``off[x]``.
 
@@ -52,7 +51,7 @@ class UniformRows(Mechanism, kind="uniform"):
             raise InvalidMechanism(
                 f"Off weights must lie in 0..2**53 // {S - 1}; row {bad[0]} holds {off[bad[0]]}."
             )
-        object.__setattr__(self, "off", read_only(off))
+        object.__setattr__(self, "off", off)
 
     @property
     def output_labels(self) -> Labels:

@@ -4,8 +4,6 @@ Everything that decides is rational: a guarantee holds exact fractions, comparin
 rounds, and floats are shown rounded to the safe side.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -35,11 +33,11 @@ class Guarantee(ABC):
     notion: str
 
     @abstractmethod
-    def allows(self, spent: Guarantee) -> bool:
+    def allows(self, spent: "Guarantee") -> bool:
         """Whether what was spent stays within this promise, decided exactly."""
 
     @abstractmethod
-    def __add__(self, other: Guarantee) -> Guarantee:
+    def __add__(self, other: "Guarantee") -> "Guarantee":
         """Return the promise that is left when both were released of the same people."""
 
     @abstractmethod
@@ -50,7 +48,7 @@ class Guarantee(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return a document; `guarantee_from_json` reads it back."""
 
-    def of_the_same_notion(self, other: Guarantee) -> None:
+    def of_the_same_notion(self, other: "Guarantee") -> None:
         """Refuse to compare or add different notions."""
         if self.notion != other.notion:
             raise PrivacyError(
@@ -92,7 +90,7 @@ class RecordPrivacy(Guarantee):
         assert isinstance(spent, RecordPrivacy), "the notion says so"
         return spent.alpha <= self.alpha
 
-    def __add__(self, other: Guarantee) -> RecordPrivacy:
+    def __add__(self, other: Guarantee) -> "RecordPrivacy":
         """Add up: ratios of probabilities multiply, so α adds."""
         self.of_the_same_notion(other)
         assert isinstance(other, RecordPrivacy), "the notion says so"
@@ -134,7 +132,7 @@ class RecordPrivacy(Guarantee):
         return {"notion": self.notion, "alpha": self.shown, "alpha_exact": str(self.alpha)}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> RecordPrivacy:
+    def from_json(cls, document: Mapping[str, Any]) -> "RecordPrivacy":
         """Return the guarantee of a document whose two numbers agree."""
         if set(document) != {"notion", "alpha", "alpha_exact"}:
             raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")

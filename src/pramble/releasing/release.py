@@ -1,22 +1,21 @@
 """The verb: the curator's whole job, file in, release folder out."""
 
-from __future__ import annotations
-
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.data.open import open_records
-from pramble.data.reading import as_reading
+from pramble.data.reading import Reading, as_reading
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.parsing import decisions_from, read_decisions
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.account import Account, open_account
 from pramble.releasing.folder.build import building, check_target, write_key
+from pramble.releasing.folder.ledger import Ledger
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
@@ -26,15 +25,8 @@ from pramble.releasing.write.key import bound_key
 from pramble.releasing.write.released import rehearse, write_release
 from pramble.releasing.write.shuffle import shuffled
 from pramble.report.outcome import ReleaseOutcome
-from pramble.report.release_report import write_reports
-from pramble.values import Clock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pramble.data.reading import Reading
-    from pramble.releasing.folder.ledger import Ledger
-    from pramble.values import Watcher
+from pramble.report.pages import write_reports
+from pramble.values import Clock, Watcher
 
 COUNTING, WRITING = 0.25, 0.65
 """Shares of the work, for the progress; the rest are checks and pages."""

@@ -4,18 +4,14 @@
 number, a text, a tuple, a guarantee or a mechanism.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pramble.mechanisms.base import Mechanism
+from pramble.privacy.certificate import Certificate
+from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from pramble.mechanisms.base import Mechanism
-    from pramble.privacy.certificate import Certificate
-    from pramble.privacy.guarantee import RecordPrivacy
 
 Numbers = tuple[float, ...]
 
@@ -111,7 +107,7 @@ class ColumnOutcome:
         """Information as a share of the most that α allows."""
         return self.information / self.information_bound if self.information_bound else 1.0
 
-    def without_raw(self) -> ColumnOutcome:
+    def without_raw(self) -> "ColumnOutcome":
         """Return a copy without figures that were counted on the confidential file.
 
         With a confidential prior these are also the figures at the prior, which become NaN.
@@ -224,7 +220,7 @@ class ReleaseOutcome:
         """α spent on each record, rounded up."""
         return self.guarantee.shown
 
-    def without_raw(self) -> ReleaseOutcome:
+    def without_raw(self) -> "ReleaseOutcome":
         """Return what may be published: no figure counted on the confidential file is left."""
         return replace(
             self,

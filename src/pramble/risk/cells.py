@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
-from pramble.data.numbers import as_numbers
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
-from pramble.data.records import Records, Watch
+from pramble.data.records import Watch
 from pramble.data.table import Crosstab, group, refuse_empty, reordered
-from pramble.errors import InvalidData, InvalidInput
+from pramble.errors import InvalidInput
 from pramble.values import Floats, Integers, value
 
 Missing = Literal["category", "wildcard"]
@@ -97,11 +96,16 @@ def cross_classify(
         table = without_empty_levels(reordered(data, names))
         return CrossClassification(table, table.counts)
     records = open_records(data, reading)
-    if weights is not None:
-        refuse_light(records, weights)
     columns = list(names) if household is None else list(dict.fromkeys([*names, household]))
-    powers = () if weights is None else (WEIGHT,)
-    whole = crosstab(records, columns, weights=weights, powers=powers, keep_rows=True, watch=watch)
+    whole = crosstab(
+        records,
+        columns,
+        weights=weights,
+        least_weight=1.0,  # a record stands for itself
+        powers=() if weights is None else (WEIGHT,),
+        keep_rows=True,
+        watch=watch,
+    )
     refuse_empty(whole, records.name)
     table = without_empty_levels(reordered(whole, names))
     sizes = table.counts if missing == "category" else wildcard_sums(table, table.counts)
@@ -118,21 +122,6 @@ def distinct_names(keys: Sequence[str]) -> tuple[str, ...]:
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInput(f"Keys must be distinct; {twice!r} is named more than once.")
     return names
-
-
-def refuse_light(records: Records, column: str) -> None:
-    """Raise when a weight is below 1."""
-    row = 0
-    for batch in records.batches([column]):
-        rows = range(row, row + batch.num_rows)
-        found = as_numbers(batch[column], column, rows=rows, decimal=records.reading.decimal)
-        light = np.flatnonzero(found < 1)
-        if light.size:
-            raise InvalidData(
-                "Weights must be at least 1 (a record stands for itself); column "
-                f"{column!r} holds less in row {row + int(light[0])}."
-            )
-        row = rows.stop
 
 
 def without_empty_levels(table: Crosstab) -> Crosstab:

@@ -1,23 +1,18 @@
 """What a design is: a mechanism, what it is worth, and how we know that nothing is better."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
+from pramble.mechanisms.base import Mechanism
 from pramble.privacy.certificate import Certificate, certify
 from pramble.values import Floats, Integers, value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pramble.mechanisms.base import Mechanism
 
 STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search")
 

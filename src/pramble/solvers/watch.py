@@ -1,7 +1,5 @@
 """When a search stops, and whom it tells."""
 
-from __future__ import annotations
-
 import math
 
 from pramble.values import Clock, Watcher
@@ -17,7 +15,7 @@ class Watch:
         self.time_limit = math.inf if time_limit is None else time_limit
         self.clock = Clock(progress)
 
-    def inner(self, tolerance: float, *, seconds: float = math.inf, quiet: bool = False) -> Watch:
+    def inner(self, tolerance: float, *, seconds: float = math.inf, quiet: bool = False) -> "Watch":
         """Return the watch of a part of the search, which may take so many seconds at most."""
         part = Watch(tolerance, min(self.time_limit, self.clock.seconds() + seconds))
         part.clock = self.clock.part(0.0, 1.0)

@@ -1,7 +1,5 @@
 """Every study, in the order of the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pramble.errors import InvalidInput

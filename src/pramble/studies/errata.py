@@ -3,12 +3,11 @@ r"""The errors of the paper's proofs, each with an exact counterexample and what
 Everything is decided in fractions, for rational :math:`a = e^\alpha`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.paper import SEX_ALPHA, SEX_KEEP
@@ -22,9 +21,6 @@ from pramble.studies.vertices import (
     privacy_rows,
 )
 from pramble.values import value
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)

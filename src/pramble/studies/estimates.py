@@ -1,18 +1,19 @@
 """Figures 1 to 4: estimates of p from repeated releases, by three designs of equal privacy."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
+from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.paper import (
     ALPHAS,
@@ -25,14 +26,7 @@ from pramble.paper import (
 from pramble.solvers.design import design
 from pramble.studies.family import best_placement
 from pramble.studies.study import Spread, Table, headings, in_turn
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pramble.estimation.result import Estimate
-    from pramble.mechanisms.base import Mechanism
-    from pramble.values import Floats
+from pramble.values import Floats, value
 
 TITLES = {
     "printed": "the paper’s printed vertex",

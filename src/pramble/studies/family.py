@@ -3,17 +3,12 @@ r"""The paper's family by its own formulas: information, the four values, and pl
 Only the studies need many vectors q at once; one mechanism at a time is the library's business.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pramble.paper import Counts, keep_levels
-
-if TYPE_CHECKING:
-    from pramble.values import Floats
+from pramble.values import Floats
 
 
 def information(p: Floats, q: Floats) -> Floats:

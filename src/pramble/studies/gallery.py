@@ -1,23 +1,16 @@
 """The feasible set drawn: its vertices, their information, and why log(S − 2) is the threshold."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.studies.family import in_words, information
 from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.studies.vertices import cut, exact_vertices, listed_vertices, privacy_rows, unit_box
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from pramble.values import Floats
+from pramble.values import Floats, value
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Beyond the paper: the best matrices for all ten New York variables, from their margins."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,12 +10,7 @@ from pramble.paper import new_york_2000_margins
 from pramble.solvers.design import design
 from pramble.studies.estimates import standard_error
 from pramble.studies.study import Column, Spread, Table, headings, in_turn
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pramble.values import Floats
+from pramble.values import Floats, value
 
 DESIGNS = {
     "family": ("uniform", "information"),

@@ -1,18 +1,12 @@
 """Tasks of a study, in this process or over several, with word of every one that is done."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
 
+from pramble.studies.study import Answer, Task
 from pramble.values import Clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pramble.studies.study import Answer, Task
 
 
 @dataclass(frozen=True)

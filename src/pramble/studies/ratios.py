@@ -1,10 +1,8 @@
 """Kairouz, Oh and Viswanath's setting: how near simple mechanisms come to the optimum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,10 +11,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.design import design
 from pramble.studies.study import Column, Spread, Table, in_turn
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from pramble.values import Floats
+from pramble.values import Floats, value
 
 RIVALS = ("randomised response", "binary mechanism", "the paper’s family")
 

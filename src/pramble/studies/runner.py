@@ -1,27 +1,19 @@
 """Run studies and write their folder: tables, figures, and the page that tells the story."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from pramble.plots.images import to_png, to_svg
+from pramble.plots.images import Picture, to_png, to_svg
 from pramble.studies.catalogue import chosen
 from pramble.studies.page import render
 from pramble.studies.parallel import Watched, new_pool
-from pramble.studies.study import generator
-from pramble.values import Clock
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pramble.plots.images import Picture
-    from pramble.studies.study import Study, Table
-    from pramble.values import Watcher
+from pramble.studies.study import Study, Table, generator
+from pramble.values import Clock, Watcher
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,20 @@
 """Figures 5 and 6: sex in New York, at the paper's six keep probabilities and the end points."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
 from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, keep_levels, new_york_2000_margins
 from pramble.privacy.certificate import certify
 from pramble.studies.estimates import standard_error
 from pramble.studies.study import Spread, Table, headings, in_turn
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from pramble.mechanisms.base import Mechanism
-    from pramble.values import Floats
+from pramble.values import Floats, value
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,12 @@
 """What every study is: a pure function of a configuration and a generator, and how it is shown."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pramble.plots.images import Picture
+from pramble.plots.images import Picture
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

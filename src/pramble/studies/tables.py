@@ -1,21 +1,14 @@
 """Tables 1 to 4: the vertices printed as optimal, the true optima, and all that α allows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.paper import ALPHAS, SCENARIOS, draw_third, printed_counts, priors
+from pramble.paper import ALPHAS, SCENARIOS, Counts, draw_third, printed_counts, priors
 from pramble.solvers.design import design
 from pramble.studies.family import best_placement, in_words
 from pramble.studies.study import Spread, Table, headings, in_turn
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from pramble.paper import Counts
-    from pramble.values import Floats
+from pramble.values import Floats, value
 
 CHUNK = 25
 SAME = 1e-10

@@ -5,14 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
+from pramble.data.even import Pile
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Wanted, Writer, plain, sliced
 
 
 @contextmanager
 def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open an Arrow IPC file, or a stream of batches in a file."""
-    import pyarrow as pa
-
     size = path.stat().st_size
     with pa.memory_map(str(path)) as mapped:
         try:
@@ -42,37 +43,33 @@ class ArrowWriter:
     """Writes batches of one size."""
 
     def __init__(self, sink: Any, schema: Any) -> None:
-        self.sink, self.schema, self.waiting, self.held = sink, schema, list[Any](), 0
+        self.sink, self.schema, self.pile = sink, schema, Pile(BATCH_ROWS)
 
     def write(self, batch: Any) -> None:
         """Write one batch, or keep it until there are enough rows."""
-        self.waiting.append(plain(batch, self.schema))
-        self.held += batch.num_rows
-        while self.held >= BATCH_ROWS:
-            self.flush(BATCH_ROWS)
+        for full in self.pile.add(plain(batch, self.schema)):
+            self.put(full)
 
-    def flush(self, rows: int) -> None:
-        """Write the first rows that wait."""
-        import pyarrow as pa
+    def put(self, pile: list[Any]) -> None:
+        """Write a pile as one batch.
 
-        table = pa.Table.from_batches(self.waiting).combine_chunks()
-        for batch in table.slice(0, rows).to_batches():
+        It is copied, also where it is a slice of one batch, whose buffers show how it was cut.
+        """
+        copied = pa.Table.from_batches([*pile, pile[0].slice(0, 0)]).combine_chunks()
+        for batch in copied.to_batches():
             self.sink.write_batch(batch)
-        self.waiting, self.held = table.slice(rows).to_batches(), max(self.held - rows, 0)
 
 
 @contextmanager
 def write(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
     """Open an Arrow file for writing; dictionaries are written out as their values."""
-    import pyarrow as pa
-
     kinds = (f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema)
     own = pa.schema(list(zip(schema.names, kinds, strict=True)))
     with pa.ipc.new_file(sink, own) as ipc:
         writer = ArrowWriter(ipc, own)
         yield writer
-        if writer.held:
-            writer.flush(writer.held)
+        if writer.pile.waiting:
+            writer.put(writer.pile.waiting)
 
 
 ARROW = Format("arrow", (".arrow", ".ipc", ".feather"), read, write)

@@ -7,6 +7,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import pyarrow as pa
+
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData
 from pramble.values import value
@@ -144,15 +146,11 @@ class Tally:
 
 def bare(schema: Any) -> Any:
     """Return names and types alone: no note of where the data came from, and nulls allowed."""
-    import pyarrow as pa
-
     return pa.schema([pa.field(part.name, part.type) for part in schema])
 
 
 def plain(batch: Any, schema: Any) -> Any:
     """Return a batch with the schema's own types."""
-    import pyarrow as pa
-
     arrays = [
         array if array.type == part.type else array.cast(part.type)
         for array, part in zip(batch.columns, schema, strict=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
@@ -56,8 +58,6 @@ def header(path: Path, reading: Reading) -> list[str]:
 @contextmanager
 def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
     """Open a text file with every column as text."""
-    import pyarrow as pa
-
     reading = wanted.reading
     if reading.quoted_missing is None:
         reading = settle(path, reading, separator=separator)
@@ -83,20 +83,19 @@ def marks(reading: Reading) -> list[str]:
 
 def texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]) -> Any:
     """Return the batches of a text file; where texts are trimmed, with nothing missing yet."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
+    import pyarrow.csv as arrow_csv
 
     try:
-        return pc.open_csv(
+        return arrow_csv.open_csv(
             stream,
-            read_options=pc.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
-            parse_options=pc.ParseOptions(
+            read_options=arrow_csv.ReadOptions(block_size=BLOCK, encoding=reading.encoding),
+            parse_options=arrow_csv.ParseOptions(
                 delimiter=reading.separator,
                 quote_char=reading.quote,
                 newlines_in_values=True,
                 ignore_empty_lines=len(names) > 1,  # of a single column an empty line is a row
             ),
-            convert_options=pc.ConvertOptions(
+            convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 include_columns=columns,
                 null_values=[] if reading.trim else marks(reading),
@@ -119,8 +118,6 @@ def told(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
 @contextmanager
 def named_lines(path: Path, reading: Reading) -> Iterator[None]:
     """Tell which line does not fit by its number, never by what it holds."""
-    import pyarrow as pa
-
     try:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -154,9 +151,6 @@ def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | No
 
 def trimmed(batch: Any, *, missing: list[str], schema: Any) -> Any:
     """Return a batch with blanks taken off its texts, and then missing values found."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     gone = pa.array(missing, pa.string())
 
     def clean(column: Any) -> Any:
@@ -183,22 +177,18 @@ class DelimitedWriter:
 
     def write(self, batch: Any) -> None:
         """Write one batch."""
-        import pyarrow as pa
-
-        columns = [self.cells(column).cast(pa.large_string()) for column in batch.columns]
+        named = zip(batch.columns, batch.schema.names, strict=True)
+        columns = [self.cells(column, name).cast(pa.large_string()) for column, name in named]
         if self.single:  # to most programs an empty line is no row
             columns = [columns[0].fill_null('""')]
         ends = join_texts(columns.pop(), "\n", between="")
         self.sink.write(content(join_texts(*columns, ends, between=self.separator)))
 
-    def cells(self, column: Any) -> Any:
+    def cells(self, column: Any, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if pa.types.is_dictionary(column.type):
-            return self.cells(column.dictionary).take(column.indices)
-        texts = as_text(column)
+            return self.cells(column.dictionary, name).take(column.indices)
+        texts = as_text(column, column=name)
         needs = self.needs_quotes(texts) if is_text(column) else None
         if needs is None:
             return texts
@@ -208,8 +198,6 @@ class DelimitedWriter:
 
     def needs_quotes(self, texts: Any) -> Any:
         """Return which texts need quotes; None if none does."""
-        import pyarrow.compute as pc
-
         empty = pc.min(pc.binary_length(texts)).as_py() == 0
         whole = bytes(content(texts))
         masks = [pc.equal(texts, "")] if empty else []
@@ -219,9 +207,6 @@ class DelimitedWriter:
 
 def join_texts(*parts: Any, between: str) -> Any:
     """Return large texts joined row by row, with another between them; null is nothing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     large = pa.large_string()
     given = [pa.scalar(part, large) if isinstance(part, str) else part for part in parts]
     return pc.binary_join_element_wise(*given, pa.scalar(between, large), null_handling="replace")
@@ -229,8 +214,6 @@ def join_texts(*parts: Any, between: str) -> Any:
 
 def content(texts: Any) -> memoryview:
     """Return the bytes of an array of texts, one after the other."""
-    import pyarrow as pa
-
     _, places, data = texts.buffers()
     if data is None or not len(texts):
         return memoryview(b"")
@@ -239,10 +222,8 @@ def content(texts: Any) -> memoryview:
     return memoryview(data)[start:end]
 
 
-def as_text(values: Any, *, column: str = "") -> Any:
+def as_text(values: Any, *, column: str) -> Any:
     """Return a column as the texts of its values."""
-    import pyarrow as pa
-
     kind = values.type
     if pa.types.is_dictionary(kind):
         return as_text(values.dictionary, column=column).take(values.indices)

@@ -7,6 +7,8 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, unreadable
 from pramble.errors import InvalidData
 
@@ -23,8 +25,6 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
         raise InvalidData(
             f"{path.name} is read through openpyxl: pip install pramble[excel]."
         ) from None
-    import pyarrow as pa
-
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (zipfile.BadZipFile, InvalidFileException, KeyError) as error:
@@ -75,8 +75,6 @@ def sheet_of(book: Any, sheet: str | int | None, path: Path) -> Any:
 
 def column_of(values: list[Any]) -> Any:
     """Return the cells of a column as an Arrow array: of one type, or as texts."""
-    import pyarrow as pa
-
     kinds = {type(cell) for cell in values if cell is not None}
     if kinds and kinds <= {int, float}:
         whole = all(cell is None or is_whole(cell) for cell in values)

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
 PACKINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 GZIP_LEVEL = 4
 
@@ -18,8 +20,6 @@ def packing_of(path: Path) -> str | None:
 @contextmanager
 def unpacked(path: Path) -> Iterator[tuple[Any, Any]]:
     """Open a file for reading, unpacked; give the stream, and the raw file below it."""
-    import pyarrow as pa
-
     packing = packing_of(path)
     with pa.OSFile(str(path)) as raw:
         yield (pa.CompressedInputStream(raw, packing) if packing else raw), raw
@@ -28,8 +28,6 @@ def unpacked(path: Path) -> Iterator[tuple[Any, Any]]:
 @contextmanager
 def packed(path: Path, raw: IO[bytes]) -> Iterator[Any]:
     """Give a file that packs what is written, as the path's ending says; no time stamp is kept."""
-    import pyarrow as pa
-
     packing = packing_of(path)
     if packing is None:
         yield raw

@@ -6,7 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+import pyarrow as pa
+
 from pramble.data.arrays import is_text
+from pramble.data.even import Pile
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, bare
 
 GROUP_ROWS = 1 << 20
@@ -17,7 +20,6 @@ GROUP_COLUMNS = 16
 @contextmanager
 def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open a file; coded columns of text are left in the file's own dictionaries."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pa.OSFile(str(path)) as raw:
@@ -53,36 +55,26 @@ class ParquetWriter:
 
     def __init__(self, sink: IO[bytes], schema: Any) -> None:
         self.sink, self.schema = sink, bare(schema)
-        self.rows = group_rows(len(schema))
+        self.pile = Pile(group_rows(len(schema)))
         self.file: Any = None
-        self.waiting: list[Any] = []
-        self.held = 0
 
     def write(self, batch: Any) -> None:
         """Write one batch, or keep it until a row group is full."""
-        while self.held + batch.num_rows >= self.rows:
-            room = self.rows - self.held
-            self.waiting.append(batch.slice(0, room))
-            self.flush()
-            batch = batch.slice(room)
-        if batch.num_rows:
-            self.waiting.append(batch)
-            self.held += batch.num_rows
+        for full in self.pile.add(batch):
+            self.put(full)
 
-    def flush(self) -> None:
-        """Write what is waiting as one row group."""
-        import pyarrow as pa
+    def put(self, pile: list[Any]) -> None:
+        """Write a pile as one row group."""
         import pyarrow.parquet as pq
 
-        kinds = self.waiting[0].schema if self.waiting else self.schema
-        table = pa.Table.from_batches(self.waiting, kinds).cast(bare(kinds)).unify_dictionaries()
+        kinds = pile[0].schema if pile else self.schema
+        table = pa.Table.from_batches(pile, kinds).cast(bare(kinds)).unify_dictionaries()
         if self.file is None:
             self.file = pq.ParquetWriter(
                 self.sink, table.schema, compression="zstd", store_schema=False
             )
         if len(table):
             self.file.write_table(table, row_group_size=len(table))
-        self.waiting, self.held = [], 0
 
     def __enter__(self) -> Self:
         return self
@@ -96,8 +88,8 @@ class ParquetWriter:
 
     def complete(self) -> None:
         """Write what is left, and the note of the types."""
-        if self.waiting or self.file is None:
-            self.flush()
+        if self.pile.waiting or self.file is None:
+            self.put(self.pile.waiting)
         note = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
         self.file.add_key_value_metadata({"ARROW:schema": note})
         self.file.close()

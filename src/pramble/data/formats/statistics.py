@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, unreadable
 from pramble.errors import InvalidData
 
@@ -46,7 +49,6 @@ def schema_of(kinds: Mapping[str, str], first: Any, chunks: Callable[[list[str]]
 
     Dates are doubles in the file; the first one that is not missing tells which kind they are.
     """
-    import pyarrow as pa
 
     def type_of(name: str) -> Any:
         if kinds[name] == "string":
@@ -66,8 +68,6 @@ def schema_of(kinds: Mapping[str, str], first: Any, chunks: Callable[[list[str]]
 
 def batches(frames: Iterable[Any], schema: Any) -> Iterator[Any]:
     """Yield chunks as batches of one schema; a blank text is how these formats write missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     def kept(column: Any) -> Any:
         texts = pa.types.is_string(column.type)

@@ -15,8 +15,7 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.table import refuse_empty
 from pramble.errors import InvalidInput
-from pramble.estimation.inputs import (
-    as_weights,
+from pramble.estimation.tabulate import (
     data_and_plan,
     mechanisms_of,
     names_of,
@@ -121,11 +120,11 @@ def patterns_of(
         records,
         [response, *names],
         labels={n: mechanisms[n].output_labels for n in [response, *names] if n in mechanisms},
-        weights=as_weights(weights),
+        weights=weights,
         powers=[(1, 0), (2, 0)],
     )
     refuse_empty(table, records.name)
-    refuse_no_weight(table.sums[1, 0].sum())
+    refuse_no_weight(table.sums[1, 0])
     columns = {
         name: PatternColumn(codes, labels if name in mechanisms else as_decimals(labels, records))
         for name, labels, codes in zip(table.columns, table.levels, table.cells.T, strict=True)

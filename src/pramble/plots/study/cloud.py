@@ -1,17 +1,12 @@
 """Repeated estimates as a cloud, with their mean and the truth."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from pramble.plots.style import BLACK, BLUE, VERMILION, YELLOW
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from pramble.values import Floats
+from pramble.values import Floats
 
 
 def draw_cloud(

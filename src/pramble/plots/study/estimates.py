@@ -1,18 +1,15 @@
 """How the repeated estimates of Figures 1 to 4 are drawn."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from pramble.plots.images import Picture
 from pramble.plots.study.cloud import draw_cloud
 from pramble.plots.style import WIDTH, house_style, new_figure, shared_legend
-
-if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
 
 def pictures(data: Any) -> tuple[Picture, ...]:

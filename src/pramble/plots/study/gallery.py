@@ -1,11 +1,13 @@
 """How the feasible sets are drawn."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from pramble.plots.images import Picture
 from pramble.plots.style import (
@@ -19,14 +21,6 @@ from pramble.plots.style import (
     shared_legend,
     without_frame,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
 
 COLOURS = "cividis"
 """A colour map that grows lighter all the way and that colour-blind readers see alike."""

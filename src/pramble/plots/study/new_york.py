@@ -1,18 +1,13 @@
 """How the designs for ten New York variables are drawn."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pramble.plots.images import Picture
 from pramble.plots.style import SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LINES = (
     ("information", "best matrix", SERIES[2]),

@@ -1,17 +1,12 @@
 """How the ratios to the optimum are drawn."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from pramble.plots.images import Picture
 from pramble.plots.style import BLACK, SERIES, WIDTH, house_style, in_percent, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 LINES = (SERIES[1], SERIES[3], SERIES[0])
 

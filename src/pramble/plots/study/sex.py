@@ -1,18 +1,14 @@
 """How Figures 5 and 6 are drawn."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pramble.plots.images import Picture
 from pramble.plots.study.cloud import draw_cloud
 from pramble.plots.style import BLACK, BLUE, GREEN, WIDTH, house_style, new_figure, shared_legend
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def pictures(data: Any) -> tuple[Picture, ...]:

@@ -1,11 +1,12 @@
 """How the optima of the four scenarios are drawn."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pramble.plots.images import Picture
 from pramble.plots.style import (
@@ -17,13 +18,6 @@ from pramble.plots.style import (
     new_figure,
     shared_legend,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LINES = (
     ("general", "best of all matrices", SERIES[2]),

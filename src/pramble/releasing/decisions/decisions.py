@@ -1,10 +1,10 @@
 """What a curator decides: columns, categories, recodings, budget, priors, risk keys, output."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.data.formats.registry import FORMATS
 from pramble.data.labels import label_key
@@ -12,11 +12,7 @@ from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.decisions.hints import nearest
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SEEN = "seen"
 FAMILIES = ("uniform", "general", "response")
@@ -189,3 +185,9 @@ class Decisions:
         ]
         if mistakes:
             raise InvalidPlan("\n".join(mistakes))
+
+
+def nearest(name: str, options: Sequence[str]) -> str:
+    """Return a hint at the option that may have been meant, or nothing."""
+    close = get_close_matches(name, options, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

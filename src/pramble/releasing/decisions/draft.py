@@ -1,17 +1,11 @@
 """A first plan for a file: the commented TOML for the curator to edit."""
 
-from __future__ import annotations
+from collections.abc import Collection, Sequence
 
-from typing import TYPE_CHECKING
-
+from pramble.data.reading import Reading
 from pramble.releasing.decisions.decisions import OUTPUTS
+from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.toml import toml_table, toml_value
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from pramble.data.reading import Reading
-    from pramble.releasing.decisions.looks import Look
 
 
 def draft_decisions(

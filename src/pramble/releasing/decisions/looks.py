@@ -1,23 +1,18 @@
 """What each column of a file looks like: one scan, judged by names, types and values."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.labels import Label
 from pramble.data.levels import Levels
 from pramble.data.order import in_order, typed_texts
+from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pramble.data.labels import Label
-    from pramble.data.records import Records
 
 MOST_TEXTS = 200
 MOST_INTEGERS = 60

@@ -4,8 +4,6 @@ Every mistake gets one sentence that says where it is, what must hold and what w
 them are reported together.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +11,7 @@ from typing import Any
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
-from pramble.releasing.decisions.hints import nearest
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision, nearest
 from pramble.releasing.decisions.settings import (
     COLUMN,
     DEFAULTS,

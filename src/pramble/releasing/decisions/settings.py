@@ -1,15 +1,19 @@
 """The settings of a plan, and how each is read: one small function per kind of value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from pramble.data.labels import label_key
-from pramble.releasing.decisions.decisions import FAMILIES, OBJECTIVES, OUTPUTS, SEEN, SPLITS
-from pramble.releasing.decisions.hints import nearest
+from pramble.releasing.decisions.decisions import (
+    FAMILIES,
+    OBJECTIVES,
+    OUTPUTS,
+    SEEN,
+    SPLITS,
+    nearest,
+)
 from pramble.releasing.prepare.prior import SOURCES
 from pramble.risk.models.registry import MODELS
 

@@ -1,16 +1,12 @@
 """Writing plans as TOML: what `read_decisions` reads back to the same plan."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pramble.data.reading import Reading
 from pramble.releasing.decisions.decisions import SEEN, ColumnDecision, Decisions, RiskDecision
-
-if TYPE_CHECKING:
-    from pramble.data.reading import Reading
 
 
 def toml_value(value: Any) -> str:

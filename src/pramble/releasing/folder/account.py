@@ -1,20 +1,15 @@
 """Entering a release in the ledger: which people, how much, up to which limit."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pramble.errors import InvalidPlan, PrambleError
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.folder.ledger import Ledger, default_ledger, refuse_beyond
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 
 @value(eq=False)

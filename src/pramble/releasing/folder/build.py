@@ -1,18 +1,14 @@
 """Building a release folder: complete under its name, or not there at all."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from pramble.data.atomic import sync
 from pramble.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PARTIAL = "partial"
 
@@ -46,9 +42,10 @@ def building(target: Path) -> Iterator[Path]:
         lock = locked(folder)
         try:
             yield folder
-            sync(folder)
+            for path in (*folder.iterdir(), folder):
+                sync(path)
             folder.rename(target)
-            sync_folder(target.parent)
+            sync(target.parent)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -85,24 +82,6 @@ def remove_abandoned(target: Path) -> None:
             if lock is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock)
-
-
-def sync(folder: Path) -> None:
-    """Force every file of a folder, and the folder itself, to disk."""
-    for path in folder.iterdir():
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
-    sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Force a folder's list of names to disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def write_key(path: Path, key: bytes, *, release: Path) -> None:

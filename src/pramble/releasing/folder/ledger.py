@@ -4,26 +4,22 @@ A release is entered before anything is written and confirmed when it is complet
 at once cannot pass a budget together, and a run that was killed still counts until it is cancelled.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), bytes BLOB NOT NULL);
@@ -159,20 +155,16 @@ class Ledger:
 
         Who has the ledger without its secret cannot test whether a given file was released.
         """
-        keyed = self._hmac(b"file")
-        keyed.update(digest.encode())
-        return keyed.hexdigest()
+        return self._keyed("file", digest)
 
     def fingerprint_of_name(self, name: str) -> str:
         """Return the fingerprint of people known by a name, whatever the file."""
-        digest = self._hmac(b"name")
-        digest.update(name.encode())
-        return digest.hexdigest()
+        return self._keyed("name", name)
 
-    def _hmac(self, purpose: bytes) -> hmac.HMAC:
+    def _keyed(self, purpose: str, text: str) -> str:
         with self._transaction() as connection:
             (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
-        return hmac.new(key, purpose + b"\0", sha256)
+        return hmac.new(key, f"{purpose}\0{text}".encode(), sha256).hexdigest()
 
     def total(self, fingerprint: str) -> RecordPrivacy:
         """Return what was spent on these people so far, pending releases included."""

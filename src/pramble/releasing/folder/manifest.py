@@ -1,25 +1,20 @@
 """The manifest of a release: everything the analyst needs, nothing of the raw data or the key."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
+from hashlib import file_digest
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import float_above
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pramble.releasing.prepare.designs import Designed
-    from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.designs import Designed
+from pramble.releasing.prepare.prepare import Prepared
 
 SCHEMA = "pramble/release/2"
 MANIFEST = "manifest.json"
@@ -219,8 +214,5 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
 
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    digest = sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()

@@ -1,29 +1,26 @@
 """The analyst's door: open a release folder and check it."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
-from pramble.data.open import open_records
 from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, plan_of, read_manifest
-from pramble.releasing.write.check import WRITTEN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
-    from pramble.report.outcome import ReleaseOutcome
+from pramble.releasing.write.check import open_written
+from pramble.report.outcome import ReleaseOutcome
 
 
 @dataclass(frozen=True)
@@ -132,12 +129,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    import pyarrow as pa
-
-    path = folder / manifest["data"]["file"]
-    records = open_records(path)
-    if not records.typed:
-        records = open_records(path, replace(WRITTEN, separator=records.reading.separator))
+    records = open_written(folder / manifest["data"]["file"])
     names = [column["name"] for column in manifest["columns"]]
     if list(records.names) != names:
         raise InvalidData(f"The manifest lists the columns {names}; found {list(records.names)}.")
@@ -159,9 +151,6 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
 def as_they_stand(texts: Any) -> Any:
     """Return an untouched column of a text file in the type that its texts stand for."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     labels = texts.unique()
     typed = pa.array(typed_texts(labels.to_pylist()))
     if typed.type == texts.type:
@@ -171,8 +160,6 @@ def as_they_stand(texts: Any) -> Any:
 
 def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) -> Any:
     """Return released values in the type of their labels; refuse what cannot be released."""
-    import pyarrow as pa
-
     if pa.types.is_nested(values.type):
         raise InvalidData(f"Column {column!r} must hold labels; its type is {values.type}.")
     encoder = Encoder(mechanism.output_labels, column, from_text=not typed)

@@ -5,19 +5,14 @@ mechanism is designed for is the largest float at or below its share, so the sum
 never exceeds the total, and this is checked in rationals.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.privacy.guarantee import RecordPrivacy, float_below
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 STEPS = 48
 REFINEMENTS = 4

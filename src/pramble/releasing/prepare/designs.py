@@ -1,22 +1,23 @@
 """From a plan and the counts of the file to a mechanism for each column, within the budget."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import RecordPrivacy, float_below
+from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.budget import (
     check_spent,
     split_by_weights,
     split_optimally,
 )
+from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import (
     Prior,
     confidential_prior,
@@ -25,15 +26,9 @@ from pramble.releasing.prepare.prior import (
     uniform_prior,
 )
 from pramble.releasing.prepare.rivals import variance_of
+from pramble.solvers.design import design
+from pramble.solvers.result import Design
 from pramble.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pramble.mechanisms.base import Mechanism
-    from pramble.releasing.decisions.decisions import Decisions
-    from pramble.releasing.prepare.count import Counted
-    from pramble.solvers.result import Design
 
 LEAST = Fraction(1, 4)
 """No column gets less than this part of an equal share in an optimal split."""
@@ -163,8 +158,6 @@ def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
 
 def solved(column: Counted, prior: Prior, *, alpha: float, objective: str) -> Design:
     """Solve the design problem of a column."""
-    from pramble.solvers.design import design
-
     try:
         return design(
             prior.probabilities,

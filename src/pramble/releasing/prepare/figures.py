@@ -1,31 +1,27 @@
 """The figures of a release: what each column keeps, what an analyst will get, what risk is left."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable
-from pramble.information.bound import information_bound
+from pramble.estimation.estimate import estimate
 from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
+from pramble.releasing.decisions.decisions import RiskDecision
+from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pramble.data.table import Crosstab
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
-    from pramble.releasing.decisions.decisions import RiskDecision
-    from pramble.releasing.prepare.designs import Designed
-    from pramble.values import Integers
+from pramble.risk.assess import assess
+from pramble.solvers.result import most_information
+from pramble.values import Integers
 
 
 def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
@@ -47,12 +43,12 @@ def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
         prior_detail=design.prior.detail,
         entropy=entropy(p),
         information=mutual_information(p, mechanism),
-        information_bound=min(information_bound(design.alpha), entropy(p)),
+        information_bound=most_information(np.array(p), design.alpha),
         estimation_variance=variance_of(p, mechanism),
         change_expected=change_expected(p, mechanism),
         before=column.counts,
         standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
-        rivals=rivals_of(design),
+        rivals=rivals_of(p, column.labels, design.alpha),
     )
 
 
@@ -73,14 +69,8 @@ def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> N
 
 def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:
     """Add what was counted on the written release, and the analyst's estimate from it."""
-    from pramble.estimation.estimate import estimate
-
     rows = max(int(after.sum()), 1)
-    found = replace(
-        outcome,
-        change_observed=changed / rows,
-        after=tuple(after.tolist()),
-    )
+    found = replace(outcome, change_observed=changed / rows, after=tuple(after.tolist()))
     if not math.isfinite(outcome.estimation_variance):
         return found
     try:
@@ -89,16 +79,14 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
         return found
     return replace(
         found,
-        estimate=tuple(np.asarray(answer.probabilities).tolist()),
-        lower=tuple(np.asarray(answer.lower).tolist()),
-        upper=tuple(np.asarray(answer.upper).tolist()),
+        estimate=tuple(answer.probabilities.tolist()),
+        lower=tuple(answer.lower.tolist()),
+        upper=tuple(answer.upper.tolist()),
     )
 
 
 def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
-    from pramble.risk.assess import assess
-
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model=risk.model)
     chosen = {name: plan[name] for name in plan.columns if name in keys}

@@ -4,18 +4,13 @@ A mechanism protects the value that stands in a row; it cannot protect what the 
 a file sorted by a column, neighbours of a record vote on its true value, whatever α is.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pramble.values import Integers
+from pramble.values import Integers
 
 DEVIATIONS = 6.0
 LEAST = 0.05

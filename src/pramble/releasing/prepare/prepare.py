@@ -1,26 +1,22 @@
 """Everything before writing: the decisions checked against the whole file, and the designs."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
+from pramble.data.records import Records
+from pramble.data.table import Crosstab
 from pramble.errors import PrivacyError
 from pramble.mechanisms.plan import Plan
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.count import count_columns
 from pramble.releasing.prepare.designs import Designed, design_columns
-from pramble.values import value
-
-if TYPE_CHECKING:
-    from pramble.data.records import Records
-    from pramble.data.table import Crosstab
-    from pramble.privacy.guarantee import RecordPrivacy
-    from pramble.releasing.decisions.decisions import Decisions
-    from pramble.values import Clock
+from pramble.values import Clock, value
 
 
 @value(eq=False)
@@ -124,8 +120,6 @@ def prepare(
 
 def check_output(records: Records, decisions: Decisions) -> None:
     """Refuse an output that cannot hold the types of the file."""
-    import pyarrow as pa
-
     if not format_of(Path(decisions.data_file)).typed:
         for field in records.schema:
             if field.name not in decisions.drop:

@@ -6,34 +6,28 @@ private (a noisy histogram that spends a stated part of α); and the confidentia
 which only an explicit flag allows.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
+from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.order import texts_of
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from pramble.data.table import Crosstab
+from pramble.values import value
 
 SOURCES = ("uniform", "public", "private", "confidential")
 
 
-@dataclass(frozen=True)
+@value
 class Prior:
     """Probabilities over the declared categories, their source, and what they spent.
 
@@ -176,7 +170,8 @@ def margins_of(path: Path, column: str) -> dict[str | None, float]:
         records = open_records(path)
         names = list(records.names)
         if column in names:
-            return counted_texts(crosstab(records, [column]))
+            table = crosstab(records, [column])
+            return by_text(zip(table.levels[0], table.array(), strict=True))
         if names[-2:] != ["category", "count"] or names[:-2] not in ([], ["column"]):
             raise InvalidPrior(
                 f"{path.name!r} must have a column {column!r}, or be margins with the header "
@@ -187,18 +182,15 @@ def margins_of(path: Path, column: str) -> dict[str | None, float]:
     except InvalidData as error:
         raise InvalidPrior(f"Cannot read the public source {path.name!r}: {error}") from None
     rows = zip(map(table.labels_of, range(len(table.counts))), table.sums[0, 1], strict=True)
-    mine = {key[-1]: float(count) for key, count in rows if str(([column, *key])[-2]) == column}
+    mine = {key[-1]: count for key, count in rows if str(([column, *key])[-2]) == column}
     if not mine:
         raise InvalidPrior(f"{path.name!r} has no margins of column {column!r}.")
-    return {texts_of(label)[0]: count for label, count in mine.items()}
+    return by_text(mine.items())
 
 
-def counted_texts(table: Crosstab) -> dict[str | None, float]:
-    """Return how often each value occurs, by its text."""
-    return {
-        texts_of(label)[0]: float(count)
-        for label, count in zip(table.levels[0], table.array(), strict=True)
-    }
+def by_text(counts: Iterable[tuple[Label, float]]) -> dict[str | None, float]:
+    """Return counts by the text of their values."""
+    return {texts_of(label)[0]: float(count) for label, count in counts}
 
 
 def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:

@@ -1,25 +1,18 @@
 """What else a curator might have done with a column, for comparison."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from pramble.data.labels import Label
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import certify
 from pramble.report.outcome import Rival
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from pramble.releasing.prepare.designs import Designed
+from pramble.values import Floats
 
 WIDEST = 400
 """Above so many categories matrices are not compared entry by entry."""
@@ -28,17 +21,13 @@ LOST = 1e12
 """A variance above this is that of a matrix whose equal rows differ by rounding alone."""
 
 
-def rivals_of(design: Designed) -> tuple[Rival, ...]:
+def rivals_of(p: Sequence[float], labels: Sequence[Label], alpha: float) -> tuple[Rival, ...]:
     """Return randomised response at the same α, and sdcMicro's default where it is affordable."""
-    p, labels = design.prior.probabilities, design.column.labels
-    found = [
-        rival("randomised response, same α", p, randomized_response(labels, design.alpha)),
-    ]
-    if len(labels) <= WIDEST:
-        found.append(
-            rival("sdcMicro's default", p, Mechanism.from_matrix(default_pram(np.array(p))))
-        )
-    return tuple(found)
+    response = rival("randomised response, same α", p, randomized_response(labels, alpha))
+    if len(labels) > WIDEST:
+        return (response,)
+    default = Mechanism.from_matrix(default_pram(np.array(p)))
+    return response, rival("sdcMicro's default", p, default)
 
 
 def rival(name: str, p: Sequence[float], mechanism: Mechanism) -> Rival:
@@ -65,7 +54,7 @@ def change_expected(p: Sequence[float], mechanism: Mechanism) -> float:
     return float(1 - np.asarray(p) @ mechanism.operator.stay())
 
 
-def default_pram(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def default_pram(p: Floats) -> Floats:
     r"""Return invariant PRAM as sdcMicro draws it by default, at the mean of its random diagonal.
 
     It draws the diagonal of a uniform-row matrix :math:`P` from [0.8, 1], here 0.9, inverts it by
@@ -81,5 +70,4 @@ def default_pram(p: NDArray[np.float64]) -> NDArray[np.float64]:
     np.fill_diagonal(first, 0.9)
     released = p @ first
     back = (first * p[:, None]).T / released[:, None]
-    mixed: NDArray[np.float64] = (first @ back + np.eye(size)) / 2
-    return mixed
+    return np.asarray((first @ back + np.eye(size)) / 2)

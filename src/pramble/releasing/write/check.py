@@ -1,33 +1,28 @@
 """A written release is read again before it gets its name, and compared with what was meant."""
 
-from __future__ import annotations
-
 import hashlib
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import sorted_dictionary
-from pramble.data.encode import Encoder
+from pramble.data.encode import Codes, Encoder
 from pramble.data.even import even_batches
 from pramble.data.formats.delimited import as_text
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
+from pramble.data.records import Records
 from pramble.errors import InvalidData
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.report.outcome import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    from pramble.data.encode import Codes
-    from pramble.mechanisms.base import Mechanism
-    from pramble.mechanisms.plan import Plan
-    from pramble.values import Integers
+from pramble.values import Integers
 
 BLOCK_ROWS = 1 << 17
 """Rows that are compared at a time."""
@@ -123,12 +118,17 @@ def content(values: Any) -> list[Any]:
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
 
 
+def open_written(path: Path) -> Records:
+    """Open a data file that this package wrote."""
+    records = open_records(path)
+    if records.typed:
+        return records
+    return open_records(path, replace(WRITTEN, separator=records.reading.separator))
+
+
 def read_again(path: Path, meant: Tally) -> Tally:
     """Read a written file and tally it as it was tallied while it was written."""
-    plan, names = meant.plan, meant.names
-    records = open_records(path)
-    if not records.typed:
-        records = open_records(path, replace(WRITTEN, separator=records.reading.separator))
+    plan, names, records = meant.plan, meant.names, open_written(path)
     tally = Tally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
         name: Encoder(plan[name].output_labels, name, from_text=not records.typed)

@@ -1,38 +1,32 @@
 """Writing the released file: batches of the source through the engine, with a tally of both."""
 
-from __future__ import annotations
-
 import io
 import secrets
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.arrays import sorted_dictionary
+from pramble.data.arrays import is_text, sorted_dictionary
 from pramble.data.decode import natural_arrow_labels
+from pramble.data.encode import Codes
 from pramble.data.even import even_batches
 from pramble.data.formats.registry import format_of
+from pramble.data.records import Records
 from pramble.data.save import writing
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import code_type, sampler
 from pramble.engine.streaming import ahead
+from pramble.mechanisms.base import Mechanism
+from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.releasing.prepare.count import encoder_of
+from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import BLOCK_ROWS, Tally
-from pramble.releasing.write.types import is_coded_text, plain_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pramble.data.encode import Codes
-    from pramble.data.records import Records
-    from pramble.mechanisms.base import Mechanism
-    from pramble.releasing.decisions.decisions import ColumnDecision
-    from pramble.releasing.prepare.prepare import Prepared
-    from pramble.values import Clock
+from pramble.values import Clock
 
 PASSES = 2
 """Writing takes about this many times as long as one pass: writing, and reading again."""
@@ -160,3 +154,29 @@ def rehearse(job: Prepared) -> tuple[int, float]:
             writer.write(released)
     scale = job.rows / max(first.num_rows, 1)
     return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
+
+
+def plain_type(kind: Any) -> Any:
+    """Return a type with every dictionary in it replaced by the type of its values.
+
+    A dictionary lists values in the order in which the source met them, and may list values of
+    records that are no longer in the file.
+    """
+
+    def plain(field: Any) -> Any:
+        return field.with_type(plain_type(field.type))
+
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([plain(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain(kind.value_field), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain(kind.value_field))
+    return pa.list_(plain(kind.value_field)) if pa.types.is_list(kind) else kind
+
+
+def is_coded_text(kind: Any) -> bool:
+    """Whether a type is a dictionary of texts."""
+    return bool(pa.types.is_dictionary(kind)) and is_text(pa.field("", kind))

@@ -1,6 +1,7 @@
 """A random order of the rows, from the secure stream of the release."""
 
 import numpy as np
+import pyarrow as pa
 
 from pramble.data.frame_records import TableRecords
 from pramble.data.records import Records
@@ -13,8 +14,6 @@ WORDS = 3
 
 def shuffled(records: Records, names: list[str], *, rows: int, key: bytes) -> Records:
     """Return some columns of the records, in memory, in a random order that the key determines."""
-    import pyarrow as pa
-
     table = pa.Table.from_batches(list(records.batches(names)))
     order = pa.array(random_order(rows, key=key))
     return TableRecords(table.take(order), name=records.name, has_types=records.typed)

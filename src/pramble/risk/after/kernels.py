@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import numba
+from pramble.compiled import compiled
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def chance_missed(
-    codes: Any, counts: Any, bounds: Any, laws: Any, missed: Any
-) -> None:  # pragma: no cover - compiled
+@compiled
+def chance_missed(codes: Any, counts: Any, bounds: Any, laws: Any, missed: Any) -> None:
     """Fill ``missed[j]`` with the product over k ≠ j in its block of ``(1 - M[k, j]) ** f[k]``.
 
     Rows ``bounds[b]`` to ``bounds[b + 1]`` of ``codes`` form block b; M is the product of the

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from pramble.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def sweep(
-    means: Any, index: Any, targets: Any, starts: Any
-) -> float:  # pragma: no cover - compiled
+
+@compiled
+def sweep(means: Any, index: Any, targets: Any, starts: Any) -> float:
     """Scale ``means`` to each margin in turn; return the largest deviation met on the way.
 
     The factor of one margin is applied while the next margin is summed, so each margin costs one

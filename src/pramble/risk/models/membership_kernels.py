@@ -2,12 +2,13 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from pramble.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def _pick(weights: Any, u: float) -> int:  # pragma: no cover - compiled
+
+@compiled
+def _pick(weights: Any, u: float) -> int:
     """Return an index with probability proportional to its weight."""
     total = 0.0
     for k in range(len(weights)):
@@ -20,10 +21,10 @@ def _pick(weights: Any, u: float) -> int:  # pragma: no cover - compiled
     return len(weights) - 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
+@compiled
 def reassign(
     codes: Any, z: Any, alpha: Any, levels: Any, uniforms: Any, uses: Any, spread: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Redraw every ``z[i, j]`` given the others of its record, the memberships integrated out.
 
     ``levels[j, x, k]`` is the probability of level x in profile k. Adds to ``uses[j, x, k]``, how
@@ -50,10 +51,8 @@ def reassign(
             spread[k, held[k]] += 1
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def simulate(
-    alpha: Any, levels: Any, uniforms: Any, codes: Any, z: Any
-) -> None:  # pragma: no cover - compiled
+@compiled
+def simulate(alpha: Any, levels: Any, uniforms: Any, codes: Any, z: Any) -> None:
     """Draw whole records from the model: profiles by a Pólya urn, then levels."""
     records, columns = codes.shape
     profiles = len(alpha)
@@ -70,8 +69,8 @@ def simulate(
             codes[i, j] = _pick(levels[j, :, new], uniforms[i, columns + j])
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def is_barred(record: Any, masks: Any) -> bool:  # pragma: no cover - compiled
+@compiled
+def is_barred(record: Any, masks: Any) -> bool:
     """Whether any rule holds: ``masks[r, j, x]`` allows level x of column j to fulfil rule r."""
     for r in range(masks.shape[0]):
         held = True
@@ -84,10 +83,8 @@ def is_barred(record: Any, masks: Any) -> bool:  # pragma: no cover - compiled
     return False
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def add_barred(
-    codes: Any, z: Any, masks: Any, wanted: int, uses: Any, spread: Any
-) -> Any:  # pragma: no cover - compiled
+@compiled
+def add_barred(codes: Any, z: Any, masks: Any, wanted: int, uses: Any, spread: Any) -> Any:
     """Go through drawn records until ``wanted`` are possible; count in the impossible ones.
 
     Returns how many records were gone through, and how many of them were possible.
@@ -110,10 +107,8 @@ def add_barred(
     return records, possible
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def mixture_probabilities(
-    cells: Any, tables: Any, weights: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+@compiled
+def mixture_probabilities(cells: Any, tables: Any, weights: Any, out: Any) -> None:
     """Fill ``out`` with the weighted sum over components of the product of their level tables.
 
     ``tables[j, x, m]`` is the probability of level x of column j in component m.
@@ -134,8 +129,8 @@ def mixture_probabilities(
         out[i] = total
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def log_density(alpha: Any, spread: Any) -> Any:  # pragma: no cover - compiled
+@compiled
+def log_density(alpha: Any, spread: Any) -> Any:
     """Return the log posterior density of α0 ξ given how often records use each profile."""
     profiles, width = spread.shape
     records = 0.0
@@ -154,10 +149,8 @@ def log_density(alpha: Any, spread: Any) -> Any:  # pragma: no cover - compiled
     return value - total - (profiles - 1) * np.log(total)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]  # numba has no types
-def move_alpha(
-    alpha: Any, spread: Any, steps: Any, log_uniforms: Any
-) -> None:  # pragma: no cover - compiled
+@compiled
+def move_alpha(alpha: Any, spread: Any, steps: Any, log_uniforms: Any) -> None:
     """Metropolis steps on the logarithm of each entry of α0 ξ, in place."""
     now = log_density(alpha, spread)
     for move in range(steps.shape[0]):

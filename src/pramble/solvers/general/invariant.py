@@ -140,7 +140,7 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
-        value, limit = values[k], min(least_variance(problem), values[k])
+        value, limit = values[k], min(variance_bound(problem), values[k])
     cost = bound - informed[k]
     note = (
         f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
@@ -157,7 +157,7 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
     )
 
 
-def least_variance(problem: Problem) -> float:
+def variance_bound(problem: Problem) -> float:
     """Return a proven lower bound on the variance under any matrix."""
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:

@@ -1,14 +1,8 @@
 """What compiled kernels share; imported on first use, for numba is slow to import."""
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
 
-from numba import njit
-
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-
-compiled: Callable[[Kernel], Kernel] = njit(cache=True)
+from pramble.compiled import compiled
 
 
 @compiled

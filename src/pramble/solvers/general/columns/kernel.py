@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pramble.solvers.general.kernels import compiled, gain
+from pramble.compiled import compiled
+from pramble.solvers.general.kernels import gain
 from pramble.solvers.general.patterns import Sets
 from pramble.values import Floats, Integers
 

@@ -3,7 +3,8 @@
 import math
 from typing import NamedTuple
 
-from pramble.solvers.general.kernels import compiled, gain
+from pramble.compiled import compiled
+from pramble.solvers.general.kernels import gain
 from pramble.solvers.general.patterns import Sets
 from pramble.values import Floats, Integers
 

@@ -1,11 +1,23 @@
-"""What the release page shows: a `ReleaseOutcome` turned into sentences and rows."""
+"""The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
 
 import math
+from pathlib import Path
 from typing import Any
 
+from pramble.plots.pages import page_environment
 from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
 from pramble.report import numbers
 from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
+
+REPORT, SUMMARY = "report.html", "summary.html"
+
+
+def write_reports(folder: Path, outcome: ReleaseOutcome) -> None:
+    """Write both pages into a folder; the summary is drawn from what holds no raw figure."""
+    template = page_environment("pramble.report").get_template("release.html")
+    for name, shown, raw in ((REPORT, outcome, True), (SUMMARY, outcome.without_raw(), False)):
+        page = template.render(release_view(shown, raw=raw))
+        (folder / name).write_text(page, encoding="utf-8")
 
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:

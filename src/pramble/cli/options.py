@@ -1,0 +1,70 @@
+"""What several commands take from the command line in the same way."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pramble.errors import InvalidInput
+from pramble.risk.models.registry import list_models
+
+File = Annotated[
+    Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
+]
+Keys = Annotated[
+    list[str], typer.Option(help="The columns an intruder may know, separated by commas.")
+]
+Population = Annotated[
+    float | None, typer.Option(help="How many people the file was sampled from.")
+]
+ModelName = Annotated[str, typer.Option(help=f"The model of the population. {list_models()}.")]
+Margins = Annotated[
+    list[str] | None,
+    typer.Option("--margin", help="Fit this margin, as 'age,sex'; give it as often as needed."),
+]
+Weights = Annotated[str | None, typer.Option(help="The column of sampling weights.")]
+Impossible = Annotated[
+    list[str] | None,
+    typer.Option(help="A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
+]
+Missing = Annotated[
+    str, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Family = Annotated[str, typer.Option(help="uniform or general matrices.")]
+Objective = Annotated[str, typer.Option(help="information or estimation.")]
+
+
+def names(given: Sequence[str]) -> list[str]:
+    """Split comma-separated names.
+
+    >>> names(["age,sex", "region"])
+    ['age', 'sex', 'region']
+    """
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def rules(given: Sequence[str]) -> list[dict[str, list[str]]]:
+    """Read rules such as ``age=under 15,marital=married|widowed``.
+
+    >>> rules(["age=under 15,marital=married|widowed"])
+    [{'age': ['under 15'], 'marital': ['married', 'widowed']}]
+    """
+    read = []
+    for text in given:
+        rule = {}
+        for part in text.split(","):
+            name, sign, values = part.partition("=")
+            if not sign:
+                raise InvalidInput(
+                    f"A rule must read like 'age=under 15,marital=married|widowed'; found {text!r}."
+                )
+            rule[name.strip()] = [value.strip() for value in values.split("|")]
+        read.append(rule)
+    return read
+
+
+def margins(model: str, given: Sequence[str]) -> Any:
+    """Return the model: by its name, or the margins that were named instead."""
+    return [tuple(names([margin])) for margin in given] if given else model
