@@ -1,7 +1,6 @@
 """Attacks on the file around the certified values: each is tried as its finder tried it."""
 
 import csv
-import io
 
 import numpy as np
 import pandas as pd
