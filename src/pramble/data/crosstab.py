@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 
+from pramble.data.arrays import as_numbers, is_number
 from pramble.data.encode import Encoder
 from pramble.data.frame_records import LazyRecords
 from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels
-from pramble.data.numbers import as_numbers
 from pramble.data.records import Records, Watch
 from pramble.data.scan import scan
 from pramble.data.table import Crosstab, Powers, group, totals
@@ -255,11 +254,6 @@ def product(w: Any, a: int, y: Any, b: int) -> Any:
 def wrong_length(weights: Floats) -> InvalidData:
     """Return the error for weights that are not one per record."""
     return InvalidData(f"Weights must be one number per row; {len(weights):,} were given.")
-
-
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type holds numbers."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def unused(name: str, names: Collection[str]) -> str:

@@ -76,18 +76,7 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
 
 
 def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a release.
-
-    Parameters
-    ----------
-    job : Prepared
-    data : mapping
-        Name, format, size and hash of the data file.
-
-    Returns
-    -------
-    dict
-    """
+    """Return the manifest; ``data`` are name, format, size and hash of the data file."""
     from pramble import __version__
 
     designs = {design.column.name: design for design in job.designs}

@@ -93,17 +93,7 @@ def write_release(
 ) -> tuple[Any, Tally]:
     """Randomise the records into a file; return its schema and what was counted on the way.
 
-    Parameters
-    ----------
-    job : Prepared
-    records : Records
-        The confidential file, or its rows in another order.
-    path : Path
-        The file to write.
-    key : bytes
-        32 secret bytes.
-    clock : Clock
-        Told how many rows are done.
+    The records are those of the job, or its rows in another order.
     """
     work = Randomisation(job, records, key=key)
     tally = Tally(job.plan, as_text=job.is_text)
