@@ -36,25 +36,10 @@ def crosstab(
 
     A lazy frame is grouped by its own engine, and only the groups are collected.
 
-    Parameters
-    ----------
-    records : Records
-    columns : sequence of str
-    labels : mapping from column to Labels, optional
-        Declared categories; a value that is none of them is refused. Other columns have the values
-        that occur.
-    weights : str or array, optional
-        A column of weights, or one for each record.
-    least_weight : float
-        Smaller weights are refused, where sums of them are wanted.
-    measure : str, optional
-        A numeric column to sum.
-    powers : sequence of pairs
-        Which sums of powers of weight and measure to return.
-    keep_rows : bool
-        Whether to return the cell of each record.
-    watch : callable, optional
-        Told how far the reading has come.
+    Values of a column in ``labels`` must be among its declared categories; other columns have the
+    values that occur. ``weights`` are a column or one number for each record, and none is below
+    ``least_weight``; ``powers`` says which sums of powers of the weight and of ``measure``, a
+    numeric column, to return; ``keep_rows`` asks for the cell of each record.
     """
     job = Tabulation(
         records,

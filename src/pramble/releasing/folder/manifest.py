@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import file_digest
@@ -186,12 +187,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return checked
 
 
+@contextmanager
+def undamaged() -> Iterator[None]:
+    """Tell what is wrong with a part of the manifest as a damage of it."""
+    try:
+        yield
+    except (InvalidData, InvalidPlan) as error:
+        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
+
+
 def plan_of(manifest: Mapping[str, Any]) -> Plan:
     """Return the plan that the data was released with, which randomises the columns it says."""
-    try:
+    with undamaged():
         plan = Plan.from_json(manifest["plan"])
-    except InvalidPlan as error:
-        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
     stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(stated) != sorted(plan.columns):
         raise InvalidData(

@@ -98,7 +98,7 @@ def write_release(
     work = Randomisation(job, records, key=key)
     tally = Tally(job.plan, as_text=job.is_text)
     with (
-        writing(path, format_of(path), work.schema, like=path) as writer,
+        writing(path, format_of(path), work.schema) as writer,
         ThreadPoolExecutor(len(work.names)) as pool,
     ):
         for batch in ahead(work.source_batches(records)):
