@@ -21,9 +21,8 @@ from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.write.check import compare
-from pramble.releasing.write.key import bound_key
 from pramble.releasing.write.released import rehearse, write_release
-from pramble.releasing.write.shuffle import shuffled
+from pramble.releasing.write.secret import bound_key, shuffled
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import write_reports
 from pramble.values import Clock, Watcher

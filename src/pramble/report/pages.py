@@ -71,12 +71,9 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
         share = numbers.percent(sum(shares) / len(shares), 0)
         shown.append((share, "of the information that α allows, on average"))
     if outcome.risk:
-        shown.append(
-            (numbers.few_digits(outcome.risk.tau2_before), "expected correct matches before")
-        )
-        shown.append(
-            (numbers.few_digits(outcome.risk.tau2_after), "expected correct matches after")
-        )
+        before, after = outcome.risk.tau2_before, outcome.risk.tau2_after
+        shown.append((numbers.few_digits(before), "expected correct matches before"))
+        shown.append((numbers.few_digits(after), "expected correct matches after"))
     return [{"value": value, "label": label} for value, label in shown]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import sorted_dictionary
+from pramble.data.arrays import is_text, sorted_dictionary
 from pramble.data.encode import Codes, Encoder
 from pramble.data.even import even_batches
 from pramble.data.formats.delimited import as_text
@@ -103,7 +103,7 @@ def content(values: Any) -> list[Any]:
         codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return [np.ascontiguousarray(codes), repr(values.dictionary.to_pylist()).encode()]
     missing = np.packbits(values.is_null().to_numpy(zero_copy_only=False))
-    if pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+    if is_text(values):
         texts = values.cast(pa.large_string()).fill_null("")
         lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
         ends = memoryview(texts.buffers()[1]).cast("q")

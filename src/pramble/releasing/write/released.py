@@ -110,22 +110,12 @@ def write_release(
 ) -> Tally:
     """Randomise the records into a file; return what was counted on the way.
 
-    Parameters
-    ----------
-    job : Prepared
-    records : Records
-        The confidential file, or its rows in another order.
-    path : Path
-        The file to write.
-    key : bytes
-        32 secret bytes.
-    clock : Clock
-        Told how many rows are done.
+    The records are those of the job, or its rows in another order.
     """
     work = Randomisation(job, records, key=key)
     tally = Tally(job.plan, work.names, coded=work.coded, as_text=job.is_text)
     with (
-        writing(path, format_of(path), work.schema, like=path) as writer,
+        writing(path, format_of(path), work.schema) as writer,
         ThreadPoolExecutor(len(work.names)) as pool,
     ):
         for batch in ahead(work.source_batches(records)):
