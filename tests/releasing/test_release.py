@@ -563,3 +563,10 @@ def test_a_folder_of_files_is_one_source(people, tmp_path):
         pq.write_table(people.slice(i * 2000, 2000), tmp_path / "parts" / f"{i}.parquet")
     r = release(tmp_path / "parts", tmp_path / "out", plan=PLAN)
     assert r.data["income"].to_pylist() == people["income"].to_pylist()
+
+
+def test_a_column_of_several_types_is_refused_by_name(tmp_path):
+    people = {"sex": ["f", "m"] * 50, "code": [1, "u"] * 50}
+    with pytest.raises(InvalidData, match="Column 'code' must hold values of one type"):
+        release(people, tmp_path / "out", columns=["sex"], alpha=1.0)
+    assert not (tmp_path / "out").exists()
