@@ -577,3 +577,10 @@ def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file,
     with pytest.raises(InvalidData):
         release(tmp_path / "gone.parquet", tmp_path / "other", plan=PLAN)
     assert not (tmp_path / "other-report.html").exists()
+
+
+def test_a_column_of_several_types_is_refused_by_name(tmp_path):
+    people = {"sex": ["f", "m"] * 50, "code": [1, "u"] * 50}
+    with pytest.raises(InvalidData, match="Column 'code' must hold values of one type"):
+        release(people, tmp_path / "out", columns=["sex"], alpha=1.0)
+    assert not (tmp_path / "out").exists()
