@@ -34,7 +34,8 @@ def available_threads() -> int:
 class Column:
     """A named column with its mechanism and its stream of bits.
 
-    With ``from_text`` its values come as text, as from a CSV file, and leave in the labels' type.
+    With ``from_text`` its values come as text, as from a CSV file; missing values stand for
+    ``null_label``.
     """
 
     name: str
@@ -42,12 +43,18 @@ class Column:
     stream: KeyStream
     threads: int = 1
     from_text: bool = False
+    null_label: Label = None
 
     @cached_property
     def encoder(self) -> Encoder:
         """The declared categories."""
-        dtype = code_type(self.mechanism)
-        return Encoder(self.mechanism.labels, self.name, from_text=self.from_text, dtype=dtype)
+        return Encoder(
+            self.mechanism.labels,
+            self.name,
+            from_text=self.from_text,
+            dtype=code_type(self.mechanism),
+            null_label=self.null_label,
+        )
 
     @cached_property
     def sampler(self) -> Sampler:
@@ -64,6 +71,20 @@ class Column:
     def arrow_outputs(self) -> Any:
         """The labels of the outputs as an Arrow array of their own type."""
         return decode.natural_arrow_labels(self.outputs)
+
+    def codes(self, values: Any, rows: Rows) -> tuple[Codes, Codes]:
+        """Return the codes of the true values and of the drawn ones."""
+        x = self.encoder.codes(values, rows)
+        return x, self.draw(x, rows)
+
+    def labels_of(self, z: Codes) -> Any:
+        """Return drawn codes as labels; texts in a dictionary that is the same for every block."""
+        labels = self.arrow_outputs
+        if not pa.types.is_string(labels.type):
+            return labels.take(pa.array(z))
+        filled = labels.is_valid().to_numpy(zero_copy_only=False)
+        places = np.where(filled, np.cumsum(filled) - 1, -1).astype(np.int32)[z]
+        return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), labels.drop_null())
 
     def draw(self, codes: Codes, rows: Rows) -> Codes:
         """Return the drawn output code of each row."""
@@ -83,8 +104,6 @@ class Column:
     def arrow(self, values: Any, rows: Rows) -> Any:
         """Return a randomised Arrow array, or chunked array, of the same type."""
         codes = self.draw(self.encoder.arrow(values, rows), rows)
-        if self.from_text:
-            return self.arrow_outputs.take(pa.array(codes))
         if isinstance(values, pa.ChunkedArray):
             return decode.arrow_chunks(codes, self.outputs, like=values)
         return decode.arrow_values(codes, self.outputs, like=values.type)

@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pramble.data.even import even_batches
-from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
 from pramble.data.save import saving
-from pramble.engine.frames import Columns, check_names, perturb_batch, perturbed_schema
+from pramble.engine.canonical import Canonical
+from pramble.engine.frames import Columns, check_names
 from pramble.errors import InvalidData
 from pramble.values import Clock
 
@@ -22,17 +21,16 @@ def perturb_stream(
     check_names(records.names, columns, None)
     if not records.typed:
         columns = {name: replace(one, from_text=True) for name, one in columns.items()}
-    schema = perturbed_schema(records.schema, columns)
+    work = Canonical(records, columns)
     share, row = [0.0], first_row
-    read = records.batches(coded=tuple(columns), watch=lambda _, done: share.append(done))
-    batches = even_batches(read, BATCH_ROWS)
+    batches = work.source(watch=lambda _, done: share.append(done))
     with (
-        saving(target, schema) as writer,
+        saving(target, work.schema) as writer,
         ThreadPoolExecutor(max(one.threads for one in columns.values())) as pool,
     ):
         for batch in ahead(batches):
             rows = range(row, row + batch.num_rows)
-            writer.write(perturb_batch(batch, columns, rows, each=pool.map))
+            writer.write(work.released(batch, rows, each=pool.map))
             row = rows.stop
             clock.tell("randomising", share[-1], rows=batch.num_rows)
         if row == first_row:

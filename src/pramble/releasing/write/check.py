@@ -14,18 +14,17 @@ import pyarrow.compute as pc
 from pramble.data.arrays import is_text, sorted_dictionary
 from pramble.data.encode import Codes, Encoder
 from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
+from pramble.engine.canonical import Onlooker
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.report.outcome import Check
 from pramble.values import Integers
-
-BLOCK_ROWS = 1 << 17
-"""Rows that are compared at a time."""
 
 NEVER = 90.0
 """A sound release fails the check of its rate of change with probability at most 2·exp(−NEVER)."""
@@ -45,7 +44,7 @@ WRITTEN = Reading(
 UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 
 
-class Tally:
+class Tally(Onlooker):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
 
     Attributes
@@ -135,7 +134,7 @@ def read_again(path: Path, meant: Tally) -> Tally:
         for name in plan.columns
     }
     dictionaries = (*plan.columns, *meant.coded)
-    for batch in even_batches(records.batches(names, coded=dictionaries), BLOCK_ROWS):
+    for batch in even_batches(records.batches(names, coded=dictionaries), BATCH_ROWS):
         rows = range(tally.rows, tally.rows + batch.num_rows)
         for name in names:
             if name in encoders:

@@ -1,0 +1,109 @@
+"""What is written of records: batches that follow from the released values and the plan alone.
+
+A released column has the type of its labels, an untouched one that of its values; texts are held in
+dictionaries that list the labels of the plan, or the values that occur, sorted. Neither the widths,
+dictionaries, orders of first appearance nor blocks of the source leave a trace.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pramble.data.arrays import is_text, sorted_dictionary
+from pramble.data.encode import Codes
+from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.records import Records
+from pramble.engine.columns import Column
+
+Each = Callable[[Callable[[str], Any], Iterable[str]], Iterable[Any]]
+
+
+class Onlooker:
+    """Told of every block of every column, if somebody wants to compare; this one is not."""
+
+    def keep(self, name: str, values: Any) -> None:
+        """Take a block of an untouched column."""
+
+    def draw(self, name: str, x: Codes, z: Codes) -> None:
+        """Take the true and the released codes of a block of a randomised column."""
+
+
+class Canonical:
+    """Records bound to the columns that randomise them: canonical batches.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Every column that is written, in order.
+    schema : Arrow schema
+        The types of the values; batches may hold dictionaries of them.
+    coded : list of str
+        Untouched columns of text that come as dictionaries.
+    """
+
+    def __init__(
+        self, records: Records, columns: Mapping[str, Column], *, names: Sequence[str] | None = None
+    ) -> None:
+        self.records, self.columns = records, columns
+        self.names = list(records.names if names is None else names)
+        found = {field.name: field.type for field in records.schema}
+        others = [name for name in self.names if name not in columns]
+        self.coded = [name for name in others if is_coded_text(found[name])]
+        kinds = {name: plain_type(found[name]) for name in others}
+        kinds |= {name: column.arrow_outputs.type for name, column in columns.items()}
+        self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
+
+    def source(self, watch: Callable[[int, float], object] | None = None) -> Iterator[Any]:
+        """Yield the batches of the source, of one size."""
+        read = self.records.batches(self.names, coded=tuple(self.columns), watch=watch)
+        return even_batches(read, BATCH_ROWS)
+
+    def released(
+        self, batch: Any, rows: range, *, each: Each = map, tally: Onlooker | None = None
+    ) -> Any:
+        """Return a released batch; ``each`` maps over columns, ``tally`` is told of each."""
+        told = tally or Onlooker()
+
+        def column(name: str) -> Any:
+            values = batch[name]
+            if name in self.columns:
+                x, z = self.columns[name].codes(values, rows)
+                told.draw(name, x, z)
+                return self.columns[name].labels_of(z)
+            kind = self.schema.field(name).type
+            if name in self.coded:
+                values = sorted_dictionary(values)
+            elif values.type != kind:
+                values = values.cast(kind)
+            told.keep(name, values)
+            return values
+
+        return pa.RecordBatch.from_arrays(list(each(column, self.names)), names=self.names)
+
+
+def plain_type(kind: Any) -> Any:
+    """Return a type with every dictionary in it replaced by the type of its values.
+
+    A dictionary lists values in the order in which the source met them, and may list values of
+    records that are no longer in the file.
+    """
+
+    def plain(field: Any) -> Any:
+        return field.with_type(plain_type(field.type))
+
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([plain(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain(kind.value_field), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain(kind.value_field))
+    return pa.list_(plain(kind.value_field)) if pa.types.is_list(kind) else kind
+
+
+def is_coded_text(kind: Any) -> bool:
+    """Whether a type is a dictionary of texts."""
+    return bool(pa.types.is_dictionary(kind)) and is_text(pa.field("", kind))
