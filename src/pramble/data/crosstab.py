@@ -144,8 +144,9 @@ class Tabulation:
         light = np.flatnonzero(w < self.least_weight)
         if light.size:
             must = f"be at least {self.least_weight:g}" if self.least_weight else "not be negative"
+            named = f"column {self.weights!r} holds" if isinstance(self.weights, str) else "one is"
             row = rows.start + int(light[0])
-            raise InvalidData(f"Weights must {must}; that of row {row} breaks this.")
+            raise InvalidData(f"Weights must {must}; {named} less in row {row}.")
         return [w**a * y**b for a, b in self.powers]
 
     def _numbers(self, what: str | Floats | None, batch: Any, rows: range) -> Floats:

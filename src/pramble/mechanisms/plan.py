@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from pramble.errors import InvalidMechanism, InvalidPlan
+from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents name every kind)
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.json_form import parsed, refuse_deep
 from pramble.mechanisms.product import Product
