@@ -40,7 +40,6 @@ class Branch:
     --------
     >>> import pramble
     >>> from fractions import Fraction
-    from functools import partial
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
     >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
     >>> plan = pramble.Plan(branches=halves)
