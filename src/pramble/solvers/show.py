@@ -61,7 +61,7 @@ def facts(design: Design) -> list[tuple[str, str]]:
         ("certificate", str(design.certificate)),
     ]
     if design.stopped != "tolerance":
-        rows.append(("stopped", f"by {design.stopped}, before the tolerance was reached"))
+        rows.append(("stopped", f"by {design.stopped}"))
     return rows
 
 

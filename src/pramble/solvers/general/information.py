@@ -39,8 +39,7 @@ def solve(problem: Problem) -> Design:
     quick = closed_forms(problem)
     value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
     if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
-        stopped = "tolerance" if ceiling - value <= problem.tolerance * value else "size limit"
-        return choose(problem, quick, bound=ceiling, floor=value, stopped=stopped)
+        return choose(problem, quick, bound=ceiling, floor=value, stopped="size limit")
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
@@ -118,7 +117,5 @@ def choose(
         if value >= floor
     ]
     _, negative, k = min(enough)
-    if stopped != "interrupted" and bound + negative <= -negative * problem.tolerance:
-        stopped = "tolerance"
     bound = max(bound, -negative)
     return answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)

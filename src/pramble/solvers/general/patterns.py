@@ -65,11 +65,20 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
 
 
 def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
-    """Return θ with the equations solved anew on these columns, unless that turns one negative."""
-    a = math.exp(gain.alpha)
-    system = patterns_of(sets, gain.a1).T / a
-    step = np.linalg.lstsq(system, np.full(sets.shape[1], math.exp(-gain.alpha)) - system @ theta)
-    better = theta + step[0]
+    r"""Return θ with the equations solved anew on these columns, unless that turns one negative.
+
+    They are solved as :math:`\sum_A \vartheta_A [x \in A] = E`, :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`
+    with :math:`\vartheta = a\theta`, which stay apart from each other however small α.
+    """
+    shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
+    T, S = sets.shape
+    system = np.zeros((S + 1, T + 1))
+    system[:S, :T], system[:S, T] = sets.T, -1.0
+    system[S, :T], system[S, T] = shrink, kappa
+    scaled = np.append(theta / shrink, (1 - theta.sum()) / kappa)
+    right = np.append(np.zeros(S), 1.0)
+    step = np.linalg.lstsq(system, right - system @ scaled)
+    better = (scaled + step[0])[:T] * shrink
     return np.asarray(better if better.min() > 0 else theta)
 
 

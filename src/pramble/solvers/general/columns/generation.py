@@ -15,7 +15,10 @@ every feasible θ
 .. math:: \sum_A \theta_A \varphi(p(A)) \le \sum_A \theta_A \Big(v + \sum_x \lambda_x s_A(x)\Big)
           = v \sum_A \theta_A + \sum_x \lambda_x \le v + \sum_x \lambda_x,
 
-for :math:`\sum_A \theta_A \le \sum_A \theta_A s_A(x) = 1`. Nothing about λ is assumed, so the float
+for :math:`\sum_A \theta_A \le \sum_A \theta_A s_A(x) = 1`. When every set falls short by at least
+u > 0 (prices of small α are like that: each errs little, their sum much), the prices
+:math:`\lambda - up` are violated by at most :math:`u(p \cdot s_A - 1) \le u(a-1)`, and prove
+:math:`\sum_x \lambda_x - u + u(a-1)`. Nothing about λ is assumed, so the float
 error of the linear programme cannot spoil the bound; the float error of v is inside the margin of
 the pricing. The prices :math:`\lambda + v p` attain the bound with no violation left, and serve as
 the centre towards which later prices are pulled: the prices of a linear programme jump about, those
@@ -58,15 +61,28 @@ class Mixture:
 
 
 class Columns:
-    """The sets found so far, each once, and the linear programme over them."""
+    r"""The sets found so far, each once, and the linear programme over them.
+
+    It is solved in :math:`\vartheta = a\theta`, with :math:`\kappa = 1 - 1/a`, as
+
+    .. math:: \sum_A \vartheta_A [x \in A] = E \text{ for every } x, \qquad
+              \tfrac1a \sum_A \vartheta_A + \kappa E = 1,
+
+    which is the same, and has coefficients of order 1 whatever α. Gains, of order α² when α is
+    small, are divided by the universal bound. If :math:`\nu_x` and η are the prices of these rows,
+    then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
+    """
 
     def __init__(self, prior: Floats, gain: Gain) -> None:
         self.prior, self.gain = prior, gain
         self.scale = math.exp(gain.alpha)
+        self.unit = information_bound(gain.alpha)
+        self.kappa = -math.expm1(-gain.alpha)
         self.sets = np.zeros((0, len(prior)), dtype=np.bool_)
         self.gains = np.zeros(0)
         self._known: set[bytes] = set()
-        self._programme = LinearProgramme(np.ones(len(prior)))
+        self._programme = LinearProgramme(np.append(np.zeros(len(prior)), 1.0))
+        self._programme.add(np.append(np.full(len(prior), -1.0), self.kappa)[None], np.zeros(1))
 
     def add(self, sets: Sets) -> int:
         """Add the sets that are new; return how many."""
@@ -80,16 +96,17 @@ class Columns:
             return 0
         fresh = np.array(new)
         gains = self.gain(fresh @ self.prior)
-        self._programme.add(patterns_of(fresh, self.gain.a1) / self.scale, gains / self.scale)
+        columns = np.column_stack([fresh, np.full(len(fresh), 1 / self.scale)])
+        self._programme.add(columns, gains / (self.scale * self.unit))
         self.sets = np.vstack([self.sets, fresh])
         self.gains = np.concatenate([self.gains, gains])
         return len(new)
 
     def solve(self) -> tuple[Floats, Floats, float]:
         """Return θ ≥ 0, the prices λ and the value of the linear programme."""
-        scaled, prices = self._programme.solve()
-        theta = np.maximum(scaled, 0.0) / self.scale
-        return theta, prices, float(theta @ self.gains)
+        solved, prices = self._programme.solve()
+        theta = np.maximum(solved[1:], 0.0) / self.scale
+        return theta, prices[:-1] * (self.unit / self.kappa), float(theta @ self.gains)
 
 
 def generate(
@@ -172,9 +189,23 @@ class _Search:
         slack = self.watch.tolerance * max(self.value, self.bound * 1e-3) * SLACK
         nodes = MOST_NODES if pull else 10 * MOST_NODES
         found = price(self.prior, self.gain.a1 * prices, self.gain, slack=slack, most_nodes=nodes)
-        total = math.fsum(prices)
-        violation = max(found.bound - total, 0.0) + 8 * UNIT * float(np.abs(prices).sum())
-        if total + violation < self.bound:
-            self.bound = total + violation
-            self.centre = prices + violation * self.prior
+        bound, shift = bound_of(prices, found.bound, self.gain)
+        if bound < self.bound:
+            self.bound = bound
+            self.centre = prices + shift * self.prior
         return found.sets
+
+
+def bound_of(prices: Floats, most: float, gain: Gain) -> tuple[float, float]:
+    r"""Return the bound that prices prove, and the multiple of p that makes them attain it.
+
+    ``most`` bounds :math:`\varphi(p(A)) - (a-1)\lambda(A)` over all sets; see the module.
+    """
+    total = math.fsum(prices)
+    margin = 8 * UNIT * float(np.abs(prices).sum())
+    over = most - total
+    if over >= 0 or gain.a1 >= 1:
+        shift = max(over, 0.0) + margin
+        return total + shift, shift
+    shift = over * (1 - gain.a1) + margin
+    return total + shift, shift

@@ -7,8 +7,7 @@ import numpy as np
 from pramble.data.labels import as_labels
 from pramble.information.bound import best_high_mass
 from pramble.solvers.general.columns.arcs import best_arcs
-from pramble.solvers.general.columns.branching import UNIT
-from pramble.solvers.general.columns.generation import Mixture, generate
+from pramble.solvers.general.columns.generation import Mixture, bound_of, generate
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import Gain, Sets
 from pramble.solvers.watch import Watch
@@ -56,10 +55,8 @@ def _over_groups(prior: Floats, alpha: float, most: int, watch: Watch) -> Mixtur
 def proven_bound(prior: Floats, alpha: float, prices: Floats, *, slack: float) -> float:
     """Return the bound that some prices prove; see :mod:`.generation`."""
     gain = Gain(alpha)
-    total = float(prices.sum())
     found = price(prior, gain.a1 * prices, gain, slack=slack)
-    margin = 8 * len(prior) * UNIT * float(np.abs(prices).sum())
-    return total + max(found.bound - total, 0.0) + margin
+    return bound_of(prices, found.bound, gain)[0]
 
 
 def first_sets(prior: Floats, alpha: float) -> Sets:
