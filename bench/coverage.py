@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 import pramble
-from pramble.estimation.fit.randomized_response import fill_to_the_boundary
+from pramble.estimation.fit.likelihood import fill_to_the_boundary
 from pramble.estimation.intervals import unified_interval
 
 N = 10_000

@@ -106,7 +106,7 @@ def response_table(S, alpha, dtype):
     codes = np.random.default_rng(0).integers(0, S, ROWS).astype(dtype)
     m = pramble.randomized_response(S, alpha)
     q, rng = m.matrix[0, 0] if S < 5000 else m.keep[0] / 2**53, np.random.default_rng(1)
-    ours = ROWS / cpu_seconds(lambda: pramble.perturb(codes, m, key=KEY, threads=1))
+    ours = ROWS / cpu_seconds(lambda: pramble.perturb(codes, m, key=KEY, column="x", threads=1))
     line("pramble, one thread", ours, ours)
     line("NumPy, chunked", ROWS / cpu_seconds(lambda: numpy_response(codes, S, q, rng), 2), ours)
     if S == 10:
@@ -120,7 +120,7 @@ def general_table(S):
     rng = np.random.default_rng(2)
     m = pramble.Mechanism.from_matrix(rng.dirichlet(np.ones(S), size=S))
     codes = rng.integers(0, S, ROWS).astype(np.int32)
-    ours = ROWS / cpu_seconds(lambda: pramble.perturb(codes, m, key=KEY, threads=1))
+    ours = ROWS / cpu_seconds(lambda: pramble.perturb(codes, m, key=KEY, column="x", threads=1))
     line("pramble, one thread, table built each time", ours, ours)
     line("NumPy, chunked", ROWS / cpu_seconds(lambda: numpy_general(codes, m.matrix, rng), 1), ours)
 
@@ -132,7 +132,7 @@ def threads_table(codes, m):
         if threads > (os.cpu_count() or 1):
             break
         rate = ROWS / wall_seconds(
-            lambda n=threads: pramble.perturb(codes, m, key=KEY, threads=n), 5
+            lambda n=threads: pramble.perturb(codes, m, key=KEY, column="x", threads=n), 5
         )
         single = single or rate
         print(f"  {threads} threads {rate / 1e6:>10.0f} M/s   {rate / single:.2f} times one thread")
@@ -142,7 +142,7 @@ def billion_table(codes, m):
     print("\n10^9 codes in chunks of 10^7, one after the other under one key")
     start, cpu = time.perf_counter(), time.process_time()
     for part in range(100):
-        pramble.perturb(codes, m, key=KEY, first_row=part * ROWS)
+        pramble.perturb(codes, m, key=KEY, column="x", first_row=part * ROWS)
     print(f"  {time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} CPU-s")
 
 

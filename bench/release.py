@@ -42,7 +42,7 @@ def main() -> None:
         row("draw the people", pramble.datasets.synthetic_new_york)
         pq.write_table(people, folder / "p.parquet")
         pacsv.write_csv(people, folder / "p.csv")
-        release("p.parquet", "warm", write_reports=None)
+        release("p.parquet", "warm", pages=False)
         row(
             "copy Parquet",
             lambda: pq.write_table(pq.read_table(folder / "p.parquet"), folder / "copy.parquet"),
@@ -52,10 +52,10 @@ def main() -> None:
             lambda: pacsv.write_csv(pacsv.read_csv(folder / "p.csv"), folder / "copy.csv"),
         )
         row("dry run", lambda: release("p.parquet", "none", dry_run=True))
-        row("release, no pages", lambda: release("p.parquet", "a", write_reports=None))
+        row("release, no pages", lambda: release("p.parquet", "a", pages=False))
         row("release with pages", lambda: release("p.parquet", "b"))
         row(
             "release CSV to CSV, no pages",
-            lambda: release("p.csv", "c", write_reports=None, output="csv"),
+            lambda: release("p.csv", "c", pages=False, output="csv"),
         )
         row("open and check", lambda: pramble.open_release(folder / "a"))

@@ -77,7 +77,7 @@ def test_the_demo_plays_both_parts(tmp_path):
     answer = pramble("demo", "--rows", "3000", "--out", "try", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     assert "What an analyst recovers" in answer.stdout
-    assert (tmp_path / "try" / "release" / "report.html").exists()
+    assert (tmp_path / "try" / "release-report.html").exists()
     again = pramble("demo", "--rows", "1000", "--out", "try", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
 

@@ -43,7 +43,6 @@ def test_init_then_release_then_open(inside):
     assert {path.name for path in (inside / "out").iterdir()} == {
         "data.parquet",
         "manifest.json",
-        "report.html",
         "summary.html",
     }
 

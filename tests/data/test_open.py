@@ -6,9 +6,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from pramble.data.arrays import as_numbers
 from pramble.data.crosstab import crosstab
 from pramble.data.formats.registry import FORMATS, endings
-from pramble.data.numbers import as_numbers
 from pramble.data.open import open_records
 from pramble.errors import InvalidData
 

@@ -15,8 +15,8 @@ WHOLE = pramble.randomized_response([10, 20, 30], 1.0)
 TRUTH = np.random.default_rng(3).integers(0, 3, 500)
 WORDS = [TEXT.categories[code] for code in TRUTH]
 NUMBERS = [WHOLE.categories[code] for code in TRUTH]
-RELEASED_WORDS = pramble.perturb(WORDS, TEXT, key=KEY)
-RELEASED_NUMBERS = pramble.perturb(NUMBERS, WHOLE, key=KEY)
+RELEASED_WORDS = pramble.perturb(WORDS, TEXT, key=KEY, column="x")
+RELEASED_NUMBERS = pramble.perturb(NUMBERS, WHOLE, key=KEY, column="x")
 
 
 def as_list(data):
@@ -76,7 +76,7 @@ def number_forms():
 
 @pytest.mark.parametrize(("data"), [pytest.param(d, id=name) for name, d in text_forms()])
 def test_text_in_every_form_is_released_alike_and_in_kind(data):
-    out = pramble.perturb(data, TEXT, key=KEY)
+    out = pramble.perturb(data, TEXT, key=KEY, column="x")
     assert type(out) is type(data)
     assert as_list(out) == RELEASED_WORDS
     assert dtype_of(out) == dtype_of(data)
@@ -85,7 +85,7 @@ def test_text_in_every_form_is_released_alike_and_in_kind(data):
 
 @pytest.mark.parametrize(("data"), [pytest.param(d, id=name) for name, d in number_forms()])
 def test_numbers_in_every_form_are_released_alike_and_in_kind(data):
-    out = pramble.perturb(data, WHOLE, key=KEY)
+    out = pramble.perturb(data, WHOLE, key=KEY, column="x")
     assert type(out) is type(data)
     assert as_list(out) == RELEASED_NUMBERS
     assert dtype_of(out) == dtype_of(data)
@@ -94,15 +94,15 @@ def test_numbers_in_every_form_are_released_alike_and_in_kind(data):
 @pytest.mark.parametrize("dtype", ["u1", "i2", "i8"])
 def test_codes_are_their_own_categories(dtype):
     m = pramble.randomized_response(3, 1.0)
-    out = pramble.perturb(TRUTH.astype(dtype), m, key=KEY)
+    out = pramble.perturb(TRUTH.astype(dtype), m, key=KEY, column="x")
     assert out.dtype == dtype
-    assert [TEXT.categories[code] for code in out] == RELEASED_WORDS
+    assert out.tolist() == pramble.perturb(TRUTH.tolist(), m, key=KEY, column="x")
 
 
 def test_booleans_and_nulls_can_be_categories():
     m = pramble.randomized_response([True, False, None], 1.0)
     values = [m.categories[code] for code in TRUTH]
-    expected = pramble.perturb(values, m, key=KEY)
+    expected = pramble.perturb(values, m, key=KEY, column="x")
     assert {type(value) for value in expected} == {bool, type(None)}
     forms = [
         pd.Series(values, dtype="boolean"),
@@ -114,48 +114,52 @@ def test_booleans_and_nulls_can_be_categories():
         np.array(values, dtype=object),
     ]
     for data in forms:
-        out = pramble.perturb(data, m, key=KEY)
+        out = pramble.perturb(data, m, key=KEY, column="x")
         assert dtype_of(out) == dtype_of(data)
         plain = [
             None if value is None or value is pd.NA or value != value else value
             for value in as_list(out)
         ]
         assert plain == expected
-    assert pramble.perturb(np.array([True, False]), m, key=KEY).dtype == object
+    assert pramble.perturb(np.array([True, False]), m, key=KEY, column="x").dtype == object
     only = pramble.randomized_response([False, True], 1.0)
-    assert pramble.perturb(np.array([True, False]), only, key=KEY).dtype == bool
+    assert pramble.perturb(np.array([True, False]), only, key=KEY, column="x").dtype == bool
 
 
 def test_missing_numbers_of_pandas_are_nulls():
     m = pramble.randomized_response([1, 2, None], 1.0)
     values = [1.0, np.nan, 2.0] * 40
-    out = pramble.perturb(pd.Series(values), m, key=KEY)
+    out = pramble.perturb(pd.Series(values), m, key=KEY, column="x")
     assert out.dtype == np.float64
     plain = [None if value != value else int(value) for value in out]
-    assert plain == pramble.perturb([1, None, 2] * 40, m, key=KEY)
+    assert plain == pramble.perturb([1, None, 2] * 40, m, key=KEY, column="x")
 
 
 def test_labels_of_mixed_types_are_told_apart():
     m = pramble.randomized_response([1, "1", True, None], 20.0)
     values = ["1", True, 1, None, 1.0, np.int8(1), float("nan"), np.str_("1")]
-    out = pramble.perturb(values, m, key=KEY)
+    out = pramble.perturb(values, m, key=KEY, column="x")
     assert [(type(v), v) for v in out] == [
         (str, "1"), (bool, True), (int, 1), (type(None), None),
         (int, 1), (int, 1), (type(None), None), (str, "1"),
     ]  # fmt: skip
-    assert pramble.perturb(pd.Series(values, dtype=object), m, key=KEY).tolist() == out
+    assert pramble.perturb(pd.Series(values, dtype=object), m, key=KEY, column="x").tolist() == out
 
 
 def test_a_categorical_gets_the_declared_categories_in_their_order():
     data = pd.Series(["c", "a", "c"], dtype="category")
-    out = pramble.perturb(data, TEXT, key=KEY)
+    out = pramble.perturb(data, TEXT, key=KEY, column="x")
     assert out.cat.categories.tolist() == ["a", "b", "c"]
     assert not out.cat.ordered
-    arrow = pramble.perturb(pa.array(["c", "a"]).dictionary_encode(), TEXT, key=KEY)
+    arrow = pramble.perturb(pa.array(["c", "a"]).dictionary_encode(), TEXT, key=KEY, column="x")
     assert arrow.dictionary.to_pylist() == ["a", "b", "c"]
-    enum = pramble.perturb(pl.Series(["c", "a"], dtype=pl.Enum(["c", "a"])), TEXT, key=KEY)
+    enum = pramble.perturb(
+        pl.Series(["c", "a"], dtype=pl.Enum(["c", "a"])), TEXT, key=KEY, column="x"
+    )
     assert enum.dtype == pl.Enum(["a", "b", "c"])
-    polars = pramble.perturb(pl.Series(["c", "a"] * 50, dtype=pl.Categorical), TEXT, key=KEY)
+    polars = pramble.perturb(
+        pl.Series(["c", "a"] * 50, dtype=pl.Categorical), TEXT, key=KEY, column="x"
+    )
     assert polars.dtype == pl.Categorical
 
 
@@ -171,7 +175,7 @@ def test_outputs_of_another_type_change_the_dtype_and_nothing_else():
         pa.array(WORDS).dictionary_encode(),
         pd.Series(WORDS, dtype="category"),
     ):
-        out = pramble.perturb(data, m, key=KEY)
+        out = pramble.perturb(data, m, key=KEY, column="x")
         assert type(out) is type(data) or isinstance(out, pa.Array)
         assert as_list(out) == expected
     back = pramble.Mechanism.from_matrix(
@@ -179,7 +183,7 @@ def test_outputs_of_another_type_change_the_dtype_and_nothing_else():
     )
     words = [back.outputs[code] for code in TRUTH]
     for data in (np.array(expected), pd.Series(expected), pl.Series(expected), pa.array(expected)):
-        assert as_list(pramble.perturb(data, back, key=KEY)) == words
+        assert as_list(pramble.perturb(data, back, key=KEY, column="x")) == words
 
 
 def test_wider_text_is_not_cut():
@@ -230,9 +234,15 @@ def test_frames_of_every_library_are_released_alike():
 
 
 def test_a_column_of_a_frame_is_the_column_by_its_name():
-    frame = pramble.perturb(FRAME, PLAN, key=KEY)
-    assert pramble.perturb(WORDS, TEXT, key=KEY, column="word") == frame["word"].tolist()
-    assert pramble.perturb(WORDS, TEXT, key=KEY) != frame["word"].tolist()
+    alone = pramble.perturb(FRAME, {"word": TEXT}, key=KEY)["word"].tolist()
+    assert pramble.perturb(WORDS, TEXT, key=KEY, column="word") == alone
+    assert pramble.perturb(WORDS, TEXT, key=KEY, column="x") != alone
+    assert pramble.perturb(FRAME, PLAN, key=KEY)["word"].tolist() != alone, "another plan"
+
+
+def test_a_key_needs_the_name_of_a_column():
+    with pytest.raises(InvalidInput, match="name it with column="):
+        pramble.perturb(WORDS, TEXT, key=KEY)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -241,7 +251,9 @@ def test_column_names_may_be_any_text(make):
     frame = make(dict.fromkeys(plan, WORDS))
     out = pramble.perturb(frame, plan, key=KEY)
     for name in plan:
-        assert as_list(out[name]) == pramble.perturb(WORDS, TEXT, key=KEY, column=name)
+        alone = as_list(pramble.perturb(frame, {name: TEXT}, key=KEY)[name])
+        assert not name or alone == pramble.perturb(WORDS, TEXT, key=KEY, column=name)
+        assert as_list(out[name]) != alone
         assert as_list(frame[name]) == WORDS
 
 
@@ -274,12 +286,14 @@ def test_a_column_may_number_the_rows(form):
 def test_threads_change_nothing():
     truth = np.random.default_rng(0).integers(0, 10, 1_200_001).astype(np.uint8)
     m = pramble.randomized_response(10, 1.0)
-    one = pramble.perturb(truth, m, key=KEY, threads=1)
+    one = pramble.perturb(truth, m, key=KEY, column="x", threads=1)
     for threads in (2, 3, 7):
-        assert np.array_equal(pramble.perturb(truth, m, key=KEY, threads=threads), one)
+        assert np.array_equal(pramble.perturb(truth, m, key=KEY, column="x", threads=threads), one)
     for start in range(0, len(truth), 333_333):
         part = slice(start, start + 333_333)
-        assert np.array_equal(pramble.perturb(truth[part], m, key=KEY, first_row=start), one[part])
+        assert np.array_equal(
+            pramble.perturb(truth[part], m, key=KEY, column="x", first_row=start), one[part]
+        )
 
 
 def test_a_lazy_frame_is_one_release_however_often_it_is_collected():
@@ -329,7 +343,7 @@ def test_without_a_key_every_release_differs():
 )
 def test_what_was_not_declared_is_named(data, message):
     with pytest.raises(InvalidData, match=message):
-        pramble.perturb(data, TEXT, key=KEY)
+        pramble.perturb(data, TEXT, key=KEY, column="x")
 
 
 def test_declared_values_that_do_not_occur_and_dictionary_entries_not_used_are_fine():
@@ -402,7 +416,7 @@ def test_a_name_that_stands_twice_is_refused():
 def test_joint_labels_of_a_product():
     pair = pramble.product({"a": TEXT, "b": WHOLE})
     values = list(zip(WORDS, NUMBERS, strict=True))
-    out = pramble.perturb(values, pair, key=KEY)
+    out = pramble.perturb(values, pair, key=KEY, column="x")
     assert set(out) <= set(pair.outputs)
     with pytest.raises(InvalidData, match=r"row 0: \('a', 11\)"):
         pramble.perturb([("a", 11)], pair)

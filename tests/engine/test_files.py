@@ -20,6 +20,7 @@ import pytest
 
 import pramble
 from pramble.data.formats import arrow, base, delimited, parquet, statistics
+from pramble.engine import streaming
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, WriteFailed
 
 KEY = bytes(range(32))
@@ -83,7 +84,7 @@ TARGETS = ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"]
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    for module in (base, parquet, arrow):
+    for module in (base, parquet, arrow, streaming):
         monkeypatch.setattr(module, "BATCH_ROWS", 211)
     monkeypatch.setattr(base.sliced, "__defaults__", (211,))
     monkeypatch.setattr(delimited, "BLOCK", 5000)

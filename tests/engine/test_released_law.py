@@ -47,14 +47,15 @@ def codes_in(mechanism, n, seed=0):
     return np.random.default_rng(seed).integers(0, mechanism.shape[0], n)
 
 
-def drawn_codes(mechanism, truth, **options):
+def drawn_codes(mechanism, truth, column="x", **options):
     """Codes in, through the public verb on labels held as Arrow or Python values, codes out."""
     if isinstance(mechanism.categories[0], tuple):
         order = {label: code for code, label in enumerate(mechanism.outputs)}
         values = [mechanism.categories[code] for code in truth.tolist()]
-        return np.array([order[z] for z in pramble.perturb(values, mechanism, **options)])
+        drawn = pramble.perturb(values, mechanism, column=column, **options)
+        return np.array([order[z] for z in drawn])
     labels = pa.array(mechanism.categories)
-    drawn = pramble.perturb(labels.take(pa.array(truth)), mechanism, **options)
+    drawn = pramble.perturb(labels.take(pa.array(truth)), mechanism, column=column, **options)
     return drawn.to_numpy().astype(np.int64)
 
 
@@ -86,7 +87,7 @@ def test_two_per_cent_in_one_weight_is_rejected(name, share):
     m = MECHANISMS[name]
     x, z = 3, int(np.argmax(np.where(np.arange(10) == 3, 0, m.weights[3])))
     truth = codes_in(m, 30_000_000).astype(np.uint8)
-    counts = table_of(truth, pramble.perturb(truth, m, key=KEY), shape=m.shape)
+    counts = table_of(truth, pramble.perturb(truth, m, key=KEY, column="x"), shape=m.shape)
     assert PLAUSIBLE < chi_square_p(counts, m.weights) < 1 - PLAUSIBLE
     assert chi_square_p(counts, mistaken(m, x, z, share=share).weights) < PLAUSIBLE
 

@@ -210,7 +210,7 @@ def test_small_and_large_inputs_are_drawn_alike(S, kind):
 def test_uniform_rows_of_many_categories_need_no_table():
     m = pramble.randomized_response(10**6, 14.0)
     assert isinstance(sampler(m), UniformSampler)
-    drawn = pramble.perturb(np.arange(10**6, dtype=np.int32), m, key=KEY)
+    drawn = pramble.perturb(np.arange(10**6, dtype=np.int32), m, key=KEY, column="x")
     assert drawn.dtype == np.int32
     kept = (drawn == np.arange(10**6)).mean()
     q = np.exp(14.0) / (10**6 - 1 + np.exp(14.0))

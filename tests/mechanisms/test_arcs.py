@@ -63,6 +63,6 @@ def test_large_arcs_can_be_perturbed():
     prior = np.arange(1, 401) ** -0.5
     m = best_arcs(prior / prior.sum(), 1.0, as_labels(400))
     data = np.random.default_rng(0).integers(0, 400, 2000)
-    out = pramble.perturb(data, m, key=bytes(32))
+    out = pramble.perturb(data, m, key=bytes(32), column="x")
     inside = m.weights[data, out] > m.low
     assert inside.mean() == pytest.approx(m.width * m.high / TOTAL, abs=0.06)

@@ -20,6 +20,7 @@ import pramble
 from pramble.data.formats import parquet
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
 from pramble.estimation.estimate import estimate
+from pramble.releasing.folder.build import report_path
 from pramble.releasing.folder.ledger import Ledger
 from pramble.releasing.folder.manifest import manifest_schema
 from pramble.releasing.release import release
@@ -141,7 +142,7 @@ def test_nothing_raw_is_in_what_may_be_published(tmp_path):
         assert "CANARY-TOWN" not in text
         assert not re.search(r"\b(13,?577|26,?423)\b", text)
         assert str(rare / n) not in text
-    assert "CANARY-FILE" in (r.folder / "report.html").read_text()
+    assert "CANARY-FILE" in report_path(r.folder).read_text()
     assert "note" not in [column["name"] for column in r.manifest["columns"]]
     assert "CANARY-RARE" in manifest  # a declared label is public, and must be there
 
@@ -563,3 +564,23 @@ def test_a_folder_of_files_is_one_source(people, tmp_path):
         pq.write_table(people.slice(i * 2000, 2000), tmp_path / "parts" / f"{i}.parquet")
     r = release(tmp_path / "parts", tmp_path / "out", plan=PLAN)
     assert r.data["income"].to_pylist() == people["income"].to_pylist()
+
+
+def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file, tmp_path):
+    r = release(people_file, tmp_path / "out", plan=PLAN)
+    names = sorted(path.name for path in r.folder.iterdir())
+    assert names == ["data.parquet", "manifest.json", "summary.html"]
+    report = tmp_path / "out-report.html"
+    assert report.stat().st_mode & 0o777 == 0o600
+    assert "For the curator only" in report.read_text()
+    assert "For the curator only" not in (r.folder / "summary.html").read_text()
+    with pytest.raises(InvalidData):
+        release(tmp_path / "gone.parquet", tmp_path / "other", plan=PLAN)
+    assert not (tmp_path / "other-report.html").exists()
+
+
+def test_a_column_of_several_types_is_refused_by_name(tmp_path):
+    people = {"sex": ["f", "m"] * 50, "code": [1, "u"] * 50}
+    with pytest.raises(InvalidData, match="Column 'code' must hold values of one type"):
+        release(people, tmp_path / "out", columns=["sex"], alpha=1.0)
+    assert not (tmp_path / "out").exists()

@@ -18,7 +18,7 @@ from pramble.report.outcome import (
     RiskOutcome,
     Rival,
 )
-from pramble.report.pages import write_reports
+from pramble.report.pages import report_page, summary_page
 
 CANARY = 314_159_265
 """A raw count that must not reach the summary."""
@@ -81,8 +81,13 @@ def outcome(*columns, **changes):
     return dataclasses.replace(whole, **changes)
 
 
+def write_pages(folder, value):
+    (folder / "report.html").write_text(report_page(value))
+    (folder / "summary.html").write_text(summary_page(value))
+
+
 def pages(folder, value):
-    write_reports(folder, value)
+    write_pages(folder, value)
     return (folder / "report.html").read_text(), (folder / "summary.html").read_text()
 
 
@@ -114,7 +119,7 @@ def test_the_curators_page_says_so_and_shows_raw_figures(tmp_path):
     report, _ = pages(tmp_path, outcome())
     assert "For the curator only" in report
     assert "this page belong together" not in report
-    assert "this page stays with the curator" in report
+    assert "This page stays with the curator" in report
     assert "27.2%" in report
     assert "secret-file.parquet" in report
     assert "expected correct matches" in report

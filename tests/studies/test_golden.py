@@ -8,7 +8,7 @@ import pytest
 from tests.studies.small import finished, golden_path, plain
 
 from pramble.studies.catalogue import NAMES
-from pramble.studies.parallel import Watched, new_pool
+from pramble.studies.runner import Watched, new_pool
 from pramble.values import Clock
 
 

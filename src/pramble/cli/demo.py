@@ -63,7 +63,7 @@ def demo(
         opened = pramble.open_release(out / "release")
         estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
     show_estimate(estimate, truth=people, released=opened.data)
-    say(f"\nOpen [bold]{out / 'release' / 'report.html'}[/bold] in a browser for the whole story.")
+    say(f"\nOpen [bold]{out / 'release-report.html'}[/bold] in a browser for the whole story.")
 
 
 def fresh_folder(folder: Path) -> None:

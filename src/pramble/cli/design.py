@@ -24,6 +24,12 @@ LEAK = (
 )
 
 
+SHOWN = (
+    "alpha", "family", "objective", "value", "bound", "gap", "stopped", "information", "share",
+    "kept",
+)  # fmt: skip
+
+
 def design(
     alpha: Annotated[float, typer.Option(help="Privacy α (the ε of most of the literature).")],
     prior: Annotated[
@@ -145,17 +151,8 @@ def document(answer: Design) -> dict[str, Any]:
     """Return the answer as plain data."""
     labels = answer.mechanism.labels.values
     return {
-        "alpha": answer.alpha,
-        "family": answer.family,
-        "objective": answer.objective,
-        "value": answer.value,
-        "bound": answer.bound,
-        "gap": answer.gap,
-        "stopped": answer.stopped,
-        "information": answer.information,
-        "share": answer.share,
+        **{name: getattr(answer, name) for name in SHOWN},
         "certified_alpha": answer.certificate.alpha,
-        "kept": answer.kept,
         "keep": {str(label): q for label, q in zip(labels, answer.keep.tolist(), strict=True)},
         "levels": [
             {

@@ -117,16 +117,8 @@ def document_of(answer: Estimate) -> dict[str, Any]:
     """Return an estimate as a plain document, one entry per cell."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return {
-        "n": answer.n,
-        "method": answer.method,
-        "level": answer.level,
-        "covers": answer.covers,
-        "log_likelihood": answer.log_likelihood,
-        "gap": answer.gap,
-        "misfit": answer.misfit,
-        "cells": rows,
-    }
+    shown = ("n", "method", "level", "covers", "log_likelihood", "gap", "misfit")
+    return {**{name: getattr(answer, name) for name in shown}, "cells": rows}
 
 
 def print_csv(answer: Estimate) -> None:

@@ -13,6 +13,10 @@ from pramble.cli.progress import shown_progress
 from pramble.releasing.folder.opening import Release
 from pramble.report.outcome import ReleaseOutcome
 
+SHOWN = (
+    "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
+    "standard_error",
+)  # fmt: skip
 HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
 
 
@@ -180,16 +184,7 @@ def as_document(result: Release) -> dict[str, Any]:
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,
         "columns": [
-            {
-                "name": c.name,
-                "alpha": c.alpha,
-                "alpha_prior": c.alpha_prior,
-                "prior": c.prior_source,
-                "change_expected": c.change_expected,
-                "information": c.information,
-                "information_bound": c.information_bound,
-                "standard_error": c.standard_error,
-            }
+            {"prior": c.prior_source, **{name: getattr(c, name) for name in SHOWN}}
             for c in outcome.columns
         ],
         "risk": None if outcome.risk is None else vars(outcome.risk),

@@ -4,17 +4,29 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.labels import Label, object_key
 from pramble.data.order import texts_of
 from pramble.errors import InvalidData
+from pramble.values import Floats
+
+
+def value_type(kind: Any) -> Any:
+    """Return the Arrow type of the values, also of a dictionary's."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def is_text(values: Any) -> bool:
     """Whether an Arrow array holds texts, as they are or in a dictionary."""
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    kind = value_type(values.type)
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
@@ -26,6 +38,24 @@ def plain_texts(values: Any) -> Any:
     if pa.types.is_dictionary(kind):
         return plain_texts(values.dictionary).take(values.indices)
     return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
+
+
+def sorted_dictionary(texts: Any) -> Any:
+    """Return texts as a dictionary array that lists the values that occur, sorted, and no others.
+
+    Unlike the dictionary that a file or a frame brings, it is a function of the values alone.
+    """
+    coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+    labels = coded.dictionary.to_pylist()
+    codes = coded.indices.cast(pa.int64()).fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    used = np.flatnonzero(np.bincount(codes, minlength=len(labels) + 1)[: len(labels)])
+    found = sorted({labels[i] for i in used.tolist()} - {None})
+    place = {label: code for code, label in enumerate(found)}
+    table = np.full(len(labels) + 1, len(found), dtype=np.int32)
+    table[used] = [place.get(labels[i], len(found)) for i in used.tolist()]
+    codes = table[codes]
+    indices = pa.array(codes, mask=codes == len(found))
+    return pa.DictionaryArray.from_arrays(indices, pa.array(found, coded.type.value_type))
 
 
 def trimmed_texts(values: Any) -> Any:
@@ -76,11 +106,10 @@ def text_of(label: Label) -> str | None:
 
 def numbers(values: Any, *, column: str) -> Any:
     """Return an Arrow array of numbers from numbers, or from texts that are; NaN is missing."""
-    own = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    number = pa.types.is_integer(own) or pa.types.is_floating(own)
-    kind = own if number else pa.float64()
+    own = value_type(values.type)
+    kind = own if is_number(own) else pa.float64()
     wrong = InvalidData(f"Column {column!r} must hold numbers; its {own} holds others.")
-    if not (number or is_text(values) or pa.types.is_decimal(own)):
+    if not (is_number(own) or is_text(values) or pa.types.is_decimal(own)):
         raise wrong
     try:
         found = (over_labels(values, trimmed_texts) if is_text(values) else values).cast(kind)
@@ -148,3 +177,37 @@ def cast(column: Any, kind: Any) -> Any:
     if not pa.types.is_dictionary(kind):
         return column.cast(kind)
     return column.cast(kind.value_type).dictionary_encode()
+
+
+def as_numbers(
+    values: Any, what: str, *, rows: range | None = None, decimal: str | None = None
+) -> Floats:
+    """Return a column as finite numbers; refuse others, naming the row and never the value.
+
+    >>> as_numbers(pa.array(["1,5", "2"]), "income", decimal=",")
+    array([1.5, 2. ])
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if is_text(values):
+            values = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
+            values = pc.replace_substring(values, ",", ".") if decimal == "," else values
+        try:
+            exact = not pa.types.is_integer(values.type)  # large integers are rounded
+            values = values.cast(pa.float64(), safe=exact)
+            found = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
+            raise InvalidData(
+                f"Column {what!r} must hold numbers; it holds other values."
+            ) from None
+    else:
+        try:
+            found = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidData(f"Column {what!r} must hold numbers.") from None
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        row = int(bad[0]) + (rows.start if rows else 0)
+        raise InvalidData(f"Column {what!r} must hold finite numbers; row {row} holds none.")
+    return found

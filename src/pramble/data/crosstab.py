@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 
+from pramble.data.arrays import as_numbers, is_number
 from pramble.data.encode import Encoder
 from pramble.data.frame_records import LazyRecords
 from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels
-from pramble.data.numbers import as_numbers
 from pramble.data.records import Records, Watch
 from pramble.data.scan import scan
 from pramble.data.table import Crosstab, Powers, group, totals
@@ -37,25 +36,10 @@ def crosstab(
 
     A lazy frame is grouped by its own engine, and only the groups are collected.
 
-    Parameters
-    ----------
-    records : Records
-    columns : sequence of str
-    labels : mapping from column to Labels, optional
-        Declared categories; a value that is none of them is refused. Other columns have the values
-        that occur.
-    weights : str or array, optional
-        A column of weights, or one for each record.
-    least_weight : float
-        Smaller weights are refused, where sums of them are wanted.
-    measure : str, optional
-        A numeric column to sum.
-    powers : sequence of pairs
-        Which sums of powers of weight and measure to return.
-    keep_rows : bool
-        Whether to return the cell of each record.
-    watch : callable, optional
-        Told how far the reading has come.
+    Values of a column in ``labels`` must be among its declared categories; other columns have the
+    values that occur. ``weights`` are a column or one number for each record, and none is below
+    ``least_weight``; ``powers`` says which sums of powers of the weight and of ``measure``, a
+    numeric column, to return; ``keep_rows`` asks for the cell of each record.
     """
     job = Tabulation(
         records,
@@ -255,11 +239,6 @@ def product(w: Any, a: int, y: Any, b: int) -> Any:
 def wrong_length(weights: Floats) -> InvalidData:
     """Return the error for weights that are not one per record."""
     return InvalidData(f"Weights must be one number per row; {len(weights):,} were given.")
-
-
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type holds numbers."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def unused(name: str, names: Collection[str]) -> str:

@@ -34,7 +34,9 @@ def numpy_labels(outputs: Sequence[Label], *, dtype: np.dtype[Any]) -> NDArray[A
     if dtype.kind == "U" and types == {str}:
         labels = np.array(outputs)
         return labels.astype(np.result_type(labels.dtype, dtype))
-    if dtype.kind == "f" and types <= {int, type(None)}:
+    if dtype.kind in "iuf" and types == {int, type(None)}:
+        return np.array(outputs, dtype=np.float64)  # whether or not anyone at hand is missing
+    if dtype.kind == "f" and types == {int}:
         return np.array(outputs, dtype=dtype)
     if dtype.kind == "T" and types <= {str}:
         return np.array(outputs, dtype=dtype)

@@ -107,13 +107,9 @@ class Encoder:
             return self.arrow(array, rows)
         return self.objects(values, rows)
 
-    def places(self, values: Any) -> Codes:
-        """Return the codes of an Arrow array; ``UNDECLARED`` where a value is no label."""
-        return self._arrow(values)
-
     def arrow(self, values: Any, rows: Rows) -> Codes:
         """Return the codes of an Arrow array or chunked array."""
-        codes = self._arrow(values)
+        codes = self.places(values)
         return self.checked(codes, lambda at: [values[int(i)].as_py() for i in at], rows)
 
     def integers(self, values: NDArray[Any], rows: Rows) -> Codes:
@@ -164,9 +160,10 @@ class Encoder:
         table[np.fromiter(codes, dtype=np.int64) - least] = list(codes.values())
         return least, table.astype(self.dtype) if table.min() >= 0 else table
 
-    def _arrow(self, values: Any) -> Codes:
+    def places(self, values: Any) -> Codes:
+        """Return the codes of an Arrow array; ``UNDECLARED`` where a value is no label."""
         if isinstance(values, pa.ChunkedArray) and pa.types.is_dictionary(values.type):
-            parts = [self._arrow(chunk) for chunk in values.chunks]
+            parts = [self.places(chunk) for chunk in values.chunks]
             return np.concatenate(parts) if parts else np.empty(0, dtype=self.dtype)
         if pa.types.is_dictionary(values.type):
             return self._dictionary(values)
@@ -175,7 +172,7 @@ class Encoder:
         return self._hashed(values)
 
     def _dictionary(self, values: Any) -> Codes:
-        table = np.append(self._arrow(values.dictionary), np.int32(self.null_code))
+        table = np.append(self.places(values.dictionary), np.int32(self.null_code))
         indices = values.indices
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(len(table) - 1)

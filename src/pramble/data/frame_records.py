@@ -84,12 +84,12 @@ class MixedRecords(Records):
     @property
     def raw_schema(self) -> Any:
         """The Arrow schema, without types."""
-        return pa.schema([pa.field(name, pa.null()) for name in self.columns])
+        return MixedBatch(self.columns).schema
 
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return max(map(len, self.columns.values()), default=0)
+        return MixedBatch(self.columns).num_rows
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None

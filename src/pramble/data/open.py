@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from pramble.data.arrays import value_type
 from pramble.data.file_records import READ_ERRORS, FileRecords
 from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
 from pramble.data.formats.registry import format_of, split_ending
@@ -128,13 +129,9 @@ def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, 
 
 def common_schema(schemas: list[Any]) -> Any:
     """Return types that hold the values of every file: wider numbers, and no dictionaries."""
-
-    def kind(field: Any) -> Any:
-        return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-
     fields = []
     for name in schemas[0].names:
-        found = dict.fromkeys(kind(schema.field(name)) for schema in schemas)
+        found = dict.fromkeys(value_type(schema.field(name).type) for schema in schemas)
         singles = [pa.schema([(name, one)]) for one in found]
         try:
             fields.append(pa.unify_schemas(singles, promote_options="permissive").field(0))

@@ -96,14 +96,7 @@ class Records(ABC):
     ) -> Iterator[Any]:
         """Yield batches in order, recoded.
 
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            In this order; all by default.
-        coded : collection of str
-            Columns that may come as dictionaries.
-        watch : callable, optional
-            Told of every batch: its rows and the share read so far.
+        ``coded`` columns may come as dictionaries; ``watch`` is told of every batch.
         """
         wanted = list(self.names if columns is None else columns)
         self.refuse_missing(wanted)

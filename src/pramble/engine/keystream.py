@@ -38,14 +38,11 @@ def checked_key(key: bytes | None) -> bytes:
     """Return 32 secret bytes: the caller's, or fresh ones from the operating system."""
     if key is None:
         return os.urandom(KEY_BYTES)
-    if not isinstance(key, bytes | bytearray | memoryview):
+    is_bytes = isinstance(key, bytes | bytearray | memoryview)
+    if not is_bytes or len(key) != KEY_BYTES:
+        found = len(key) if is_bytes else f"a value of type {type(key).__name__}"
         raise InvalidInput(
-            f"A key must be {KEY_BYTES} secret bytes; found a value of type {type(key).__name__}. "
-            "Draw one with secrets.token_bytes(32) and keep it."
-        )
-    if len(key) != KEY_BYTES:
-        raise InvalidInput(
-            f"A key must be {KEY_BYTES} secret bytes; found {len(key)}. "
+            f"A key must be {KEY_BYTES} secret bytes; found {found}. "
             "Draw one with secrets.token_bytes(32) and keep it."
         )
     return bytes(key)

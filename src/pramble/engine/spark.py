@@ -8,6 +8,7 @@ the driver), and each task checks that it met as many rows as were counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,9 @@ def perturb_spark(frame: Any, columns: Columns, *, row_number: str | None, first
     check_names(frame.columns, columns, row_number)
     outcome = outcome_schema(frame.schema, columns)
     if row_number is not None:
-        return frame.mapInArrow(by_column(columns, row_number), schema=outcome)
+        return frame.mapInArrow(
+            partial(perturb_batches, columns=columns, row_number=row_number), schema=outcome
+        )
     spans = partition_spans(frame, next(iter(columns)), first_row=first_row)
     return frame.mapInArrow(by_position(columns, spans), schema=outcome)
 
@@ -39,15 +42,6 @@ def outcome_schema(schema: Any, columns: Columns) -> Any:
     return StructType([changed.get(field.name, field) for field in schema])
 
 
-def by_column(columns: Columns, row_number: str) -> Callable[[Batches], Iterator[Any]]:
-    """Return the task for rows that carry their number."""
-
-    def task(batches: Batches) -> Iterator[Any]:
-        return perturb_batches(batches, columns, row_number=row_number)
-
-    return task
-
-
 def by_position(
     columns: Columns, spans: dict[int, tuple[int, int]]
 ) -> Callable[[Batches], Iterator[Any]]:
@@ -56,26 +50,21 @@ def by_position(
     def task(batches: Batches) -> Iterator[Any]:
         partition = current_partition()
         first, expected = spans.get(partition, (0, 0))
-        met = 0
-        for batch in perturb_batches(
-            counted(batches, expected, partition), columns, first_row=first
-        ):
-            met += batch.num_rows
-            yield batch
-        if met != expected:
-            raise moved(partition, expected, met)
+        return perturb_batches(counted(batches, expected, partition), columns, first_row=first)
 
     return task
 
 
 def counted(batches: Batches, expected: int, partition: int) -> Iterator[Any]:
-    """Yield batches; raise before one that goes beyond the rows that were counted."""
+    """Yield batches; raise before one that goes beyond the rows counted, or when some are gone."""
     met = 0
     for batch in batches:
         met += batch.num_rows
         if met > expected:
-            raise moved(partition, expected, met)
+            break
         yield batch
+    if met != expected:
+        raise moved(partition, expected, met)
 
 
 def moved(partition: int, expected: int, met: int) -> InvalidData:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
 from pramble.data.save import saving
 from pramble.engine.frames import Columns, check_names, perturb_batch, perturbed_schema
@@ -22,7 +24,8 @@ def perturb_stream(
         columns = {name: replace(one, from_text=True) for name, one in columns.items()}
     schema = perturbed_schema(records.schema, columns)
     share, row = [0.0], first_row
-    batches = records.batches(coded=tuple(columns), watch=lambda _, read: share.append(read))
+    read = records.batches(coded=tuple(columns), watch=lambda _, done: share.append(done))
+    batches = even_batches(read, BATCH_ROWS)
     with (
         saving(target, schema) as writer,
         ThreadPoolExecutor(max(one.threads for one in columns.values())) as pool,

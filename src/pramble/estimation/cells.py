@@ -5,8 +5,7 @@ import numpy as np
 from pramble.estimation.fit.fit import FittedTable, fit
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import SecondMoments, right_inverses
-from pramble.estimation.result import Estimate
-from pramble.estimation.settings import Settings
+from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulate import Tabulated
 from pramble.values import Floats, value
 

@@ -9,8 +9,7 @@ from pramble.estimation.cells import cell_estimate
 from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
-from pramble.estimation.result import Estimate
-from pramble.estimation.settings import Settings, as_cover
+from pramble.estimation.result import Estimate, Settings, as_cover
 from pramble.estimation.tabulate import tabulate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan

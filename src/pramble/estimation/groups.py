@@ -13,8 +13,7 @@ import numpy as np
 
 from pramble.estimation.fit.fit import inverse_moments
 from pramble.estimation.moments import SecondMoments
-from pramble.estimation.result import Estimate
-from pramble.estimation.settings import Settings
+from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulate import Tabulated
 from pramble.values import Floats, value
 

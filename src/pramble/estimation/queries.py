@@ -20,8 +20,7 @@ from pramble.estimation.fit.fit import FittedTable, fit
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point, right_inverses
-from pramble.estimation.result import Estimate
-from pramble.estimation.settings import Settings
+from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulate import Tabulated
 from pramble.mechanisms.operators.axes import Axes, adjoint_axes, along_axes
 from pramble.mechanisms.operators.base import MechanismOperator

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pramble.data.labels import Labels, as_labels
-from pramble.errors import InvalidMechanism
+from pramble.errors import InvalidInput, InvalidMechanism
 from pramble.limits import MOST_LABELS, MOST_NESTED
 from pramble.values import Integers
 
@@ -17,11 +17,7 @@ SCHEMA = "pramble/mechanism/1"
 
 def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
     """Return the kind and the fields of a document; refuse another schema."""
-    if isinstance(document, str):
-        try:
-            document = json.loads(document)
-        except (ValueError, RecursionError) as error:
-            raise InvalidMechanism(f"Not a JSON document: {error}.") from None
+    document = parsed(document, InvalidMechanism)
     if not isinstance(document, Mapping):
         raise InvalidMechanism(f"A mechanism is a JSON object; found {type(document).__name__}.")
     if document.get("schema") != SCHEMA:
@@ -29,6 +25,14 @@ def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
             f"The schema of a mechanism must be {SCHEMA!r}; found {document.get('schema')!r}."
         )
     return {key: value for key, value in document.items() if key != "schema"}
+
+
+def parsed(document: Any, refusal: type[InvalidInput]) -> Any:
+    """Return a document, from its text where it is one."""
+    try:
+        return json.loads(document) if isinstance(document, str) else document
+    except (ValueError, RecursionError) as error:
+        raise refusal(f"Not a JSON document: {error}.") from None
 
 
 def build(document: Any, kinds: Mapping[str, Any]) -> Any:

@@ -5,15 +5,15 @@ each randomised by a mechanism on their cells, and every other column that some 
 left blank. The branch is drawn without a look at the record, so it tells nothing.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from pramble.errors import InvalidMechanism, InvalidPlan
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.json_form import refuse_deep
+from pramble.mechanisms.json_form import parsed, refuse_deep
 from pramble.mechanisms.product import Product
 from pramble.values import value
 
@@ -39,6 +39,7 @@ class Branch:
     --------
     >>> import pramble
     >>> from fractions import Fraction
+    from functools import partial
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
     >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
     >>> plan = pramble.Plan(branches=halves)
@@ -116,7 +117,7 @@ class Plan(Mapping[Any, Mechanism]):
         raise AttributeError(f"A plan is immutable; {name} cannot be set.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt, (self.branches,)
+        return partial(Plan, branches=self.branches), ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -194,21 +195,12 @@ class Plan(Mapping[Any, Mechanism]):
         >>> pramble.Plan.from_json(plan.to_json()) == plan
         True
         """
-        if isinstance(document, str):
-            try:
-                document = json.loads(document)
-            except (ValueError, RecursionError) as error:
-                raise InvalidPlan(f"Not a JSON document: {error}.") from None
+        document = parsed(document, InvalidPlan)
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
             raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
         refuse_fields(document, {"schema", "branches"}, "A plan")
         branches = as_list(document["branches"], "The branches of a plan")
         return Plan(branches=[branch_from(branch) for branch in branches])
-
-
-def rebuilt(branches: tuple[Branch, ...]) -> Plan:
-    """Return a plan from its branches, when it is unpickled."""
-    return Plan(branches=branches)
 
 
 def as_plan(given: Any) -> Plan:

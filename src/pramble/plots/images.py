@@ -33,13 +33,8 @@ class Picture:
 def to_svg(figure: Figure, *, name: str, description: str) -> str:
     """Return a figure as one ``<svg>`` element that scales with its page.
 
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    name : str
-        A word that is unique on the page; every id inside the image begins with it.
-    description : str
-        What the figure shows, for those who cannot see it.
+    ``name`` is unique on the page: every id inside the image begins with it. ``description`` says
+    what the figure shows, for those who cannot see it.
     """
     import matplotlib as mpl
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
@@ -11,9 +10,10 @@ from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.exponential import ratio_within, smallest_alpha
 from pramble.privacy.guarantee import RecordPrivacy
+from pramble.values import value
 
 
-@dataclass(frozen=True)
+@value
 class Certificate:
     r"""The largest ratio :math:`M_{xz}/M_{x'z}` of a mechanism, and where it stands.
 

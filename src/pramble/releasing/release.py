@@ -14,18 +14,23 @@ from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.parsing import decisions_from, read_decisions
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.account import Account, open_account
-from pramble.releasing.folder.build import building, check_target, write_key
+from pramble.releasing.folder.build import (
+    building,
+    check_target,
+    report_path,
+    write_key,
+    write_private,
+)
 from pramble.releasing.folder.ledger import Ledger
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.write.check import compare
-from pramble.releasing.write.key import bound_key
 from pramble.releasing.write.released import rehearse, write_release
-from pramble.releasing.write.shuffle import shuffled
+from pramble.releasing.write.secret import bound_key, shuffled
 from pramble.report.outcome import ReleaseOutcome
-from pramble.report.pages import write_reports
+from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 
 COUNTING, WRITING = 0.25, 0.65
@@ -95,8 +100,8 @@ def release(
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
     pages : bool
-        Whether to write ``report.html``, for the curator alone, and ``summary.html``, which may be
-        published.
+        Whether to write ``NAME-report.html`` beside the folder, for the curator alone and readable
+        by its owner only, and ``summary.html`` in it, which may be published.
     progress : callable, optional
         Called with a `pramble.Progress` now and then.
     **settings
@@ -119,7 +124,7 @@ def release(
     ...     columns=["SEX", "AGE"], alpha=2.0, ledger=False,
     ... )
     >>> r.alpha <= 2.0, sorted(path.name for path in r.folder.iterdir())
-    (True, ['data.parquet', 'manifest.json', 'report.html', 'summary.html'])
+    (True, ['data.parquet', 'manifest.json', 'summary.html'])
     >>> pramble.open_release(r.folder).data.num_rows
     2000
     >>> folder.cleanup()
@@ -157,7 +162,8 @@ def release(
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)
-            write_reports(folder, outcome)
+            (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
+            write_private(report_path(target), report_page(outcome))
         if key_file is not None:
             write_key(Path(key_file), secret, release=target)
     clock.tell("done", 1.0)
@@ -234,8 +240,8 @@ def write_folder(
     path, records = folder / job.decisions.data_file, job.records
     if job.decisions.shuffle:
         records = shuffled(records, job.names, rows=job.rows, key=key)
-    schema, tally = write_release(job, records, path, key=key, clock=clock.part(COUNTING, WRITING))
-    checks = compare(tally, path, job.plan, schema=schema, rows=job.rows)
+    tally = write_release(job, records, path, key=key, clock=clock.part(COUNTING, WRITING))
+    checks = compare(tally, path, rows=job.rows)
     for check in checks:
         if not check.passed:
             raise PrivacyError(

@@ -1,7 +1,6 @@
 """The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 from pramble.plots.pages import page_environment
@@ -9,15 +8,23 @@ from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
 from pramble.report import numbers
 from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 
-REPORT, SUMMARY = "report.html", "summary.html"
+SUMMARY = "summary.html"
 
 
-def write_reports(folder: Path, outcome: ReleaseOutcome) -> None:
-    """Write both pages into a folder; the summary is drawn from what holds no raw figure."""
+def report_page(outcome: ReleaseOutcome) -> str:
+    """Return the curator's page, which shows raw figures."""
+    return page(outcome, raw=True)
+
+
+def summary_page(outcome: ReleaseOutcome) -> str:
+    """Return the page that may be published, drawn from what holds no raw figure."""
+    return page(outcome.without_raw(), raw=False)
+
+
+def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
+    """Return a page of a release."""
     template = page_environment("pramble.report").get_template("release.html")
-    for name, shown, raw in ((REPORT, outcome, True), (SUMMARY, outcome.without_raw(), False)):
-        page = template.render(release_view(shown, raw=raw))
-        (folder / name).write_text(page, encoding="utf-8")
+    return template.render(release_view(outcome, raw=raw))
 
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
@@ -45,7 +52,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
 def use(*, raw: bool) -> str:
     """Say what goes to an analyst."""
     page = "summary.html" if raw else "this page"
-    kept = " Take report.html out first: this page stays with the curator." if raw else ""
+    kept = " This page stays with the curator: it lies outside the folder." if raw else ""
     return (
         f"The released file, its manifest and {page} belong together. An analyst needs only the "
         f"folder: the manifest holds every matrix.{kept}"
@@ -71,12 +78,9 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
         share = numbers.percent(sum(shares) / len(shares), 0)
         shown.append((share, "of the information that α allows, on average"))
     if outcome.risk:
-        shown.append(
-            (numbers.few_digits(outcome.risk.tau2_before), "expected correct matches before")
-        )
-        shown.append(
-            (numbers.few_digits(outcome.risk.tau2_after), "expected correct matches after")
-        )
+        before, after = outcome.risk.tau2_before, outcome.risk.tau2_after
+        shown.append((numbers.few_digits(before), "expected correct matches before"))
+        shown.append((numbers.few_digits(after), "expected correct matches after"))
     return [{"value": value, "label": label} for value, label in shown]
 
 

@@ -75,19 +75,8 @@ def cross_classify(
 ) -> CrossClassification:
     """Return the records of whatever holds them by their combination of key values.
 
-    Parameters
-    ----------
-    data : anything that `pramble.data.open.open_records` takes, or a `Crosstab` with its rows
-    keys : sequence of str
-        The columns an intruder may know.
-    weights, household : str, optional
-        The columns of sampling weights and of households.
-    missing : {"category", "wildcard"}
-        A missing key value is a category of its own, or agrees with every value.
-    reading : Reading, optional
-        How to read the data.
-    watch : callable, optional
-        Told how far the reading has come.
+    ``data`` is anything that `pramble.data.open.open_records` takes, or a `Crosstab` with its rows.
+    A missing key value is a category of its own, or agrees with every value (a wildcard).
     """
     names = distinct_names(keys)
     if missing not in get_args(Missing):

@@ -26,12 +26,7 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
     :math:`I_{f+1} = 1/f - c I_f`, which shrinks errors. Every f and every weight keep 14 digits or
     more.
 
-    Parameters
-    ----------
-    sizes : array_like
-        Class sizes f, at least 1.
-    weights : array_like
-        Summed weights of the class, at least f.
+    Class sizes f are at least 1, and the summed weights of a class at least f.
 
     Examples
     --------

@@ -3,16 +3,19 @@
 import csv
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from pramble.plots.images import Picture, to_png, to_svg
+from pramble.plots.pages import page_environment
+from pramble.studies import story
 from pramble.studies.catalogue import chosen
-from pramble.studies.page import render
-from pramble.studies.parallel import Watched, new_pool
-from pramble.studies.study import Study, Table, generator
+from pramble.studies.study import Answer, Study, Table, Task, generator
 from pramble.values import Clock, Watcher
 
 
@@ -25,6 +28,46 @@ class Finished:
     data: Any
     tables: tuple[Table, ...]
     pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Runs tasks and tells how far it is: in this process, or on a pool where there is one.
+
+    Each task carries its own generator, so the answers do not depend on the number of processes.
+    """
+
+    name: str
+    clock: Clock = field(default_factory=lambda: Clock(None))
+    pool: ProcessPoolExecutor | None = None
+
+    def __call__(self, function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
+        """Return the answers in the order of the tasks; after a failure the rest is called off."""
+        self.tell(0, len(tasks))
+        if self.pool is None:
+            answers = []
+            for done, task in enumerate(tasks, start=1):
+                answers.append(function(task))
+                self.tell(done, len(tasks))
+            return answers
+        futures = [self.pool.submit(function, task) for task in tasks]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                self.tell(done, len(tasks))
+        finally:
+            for future in futures:
+                future.cancel()
+        return [future.result() for future in futures]
+
+    def tell(self, done: int, tasks: int) -> None:
+        """Tell how many tasks are done."""
+        self.clock.tell(self.name, done / max(tasks, 1), done=done, tasks=tasks)
+
+
+def new_pool(workers: int) -> ProcessPoolExecutor:
+    """Return a pool of fresh processes: none inherits a generator or a thread."""
+    return ProcessPoolExecutor(max_workers=workers, mp_context=get_context("spawn"))
 
 
 def run_studies(
@@ -108,3 +151,26 @@ def write_picture(picture: Picture, folder: Path) -> str:
     (folder / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
     (folder / f"{picture.name}.png").write_bytes(to_png(picture.figure))
     return svg
+
+
+def render(
+    finished: tuple[Finished, ...], drawings: Mapping[str, str], *, quick: bool, seed: int
+) -> str:
+    """Return the page as one self-contained HTML document.
+
+    A study that did not run leaves its section out.
+    """
+    from markupsafe import Markup
+
+    environment = page_environment("pramble.studies")
+    environment.filters.update(story.FILTERS)
+    return environment.get_template("study.html").render(
+        data={one.study.name: one.data for one in finished},
+        config={one.study.name: one.config for one in finished},
+        tables={table.name: table for one in finished for table in one.tables},
+        pictures={picture.name: picture for one in finished for picture in one.pictures},
+        drawings={name: Markup(svg) for name, svg in drawings.items()},  # noqa: S704 (our own SVG)
+        story=story,
+        quick=quick,
+        seed=seed,
+    )

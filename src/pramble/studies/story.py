@@ -12,7 +12,7 @@ from pramble.studies.new_york import WORDS
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from pramble.studies.errata import Enumeration, Errata
+    from pramble.studies.errata import Errata
     from pramble.studies.estimates import Cell, Estimates
     from pramble.studies.new_york import Best, NewYork
     from pramble.studies.tables import Row, Tables
@@ -81,11 +81,6 @@ def largest_gain(data: Tables) -> Row:
 def wrong_redraws(data: Tables) -> list[float]:
     """Return the privacy parameters at which the printed vertex of scenario III never won."""
     return [redraw.alpha for redraw in data.redraws if redraw.optimal == 0]
-
-
-def agreeing(data: Errata) -> list[Enumeration]:
-    """Return the enumerations where Proposition 2 lists exactly the vertices."""
-    return [case for case in data.enumerations if case.agrees]
 
 
 def sharp(data: Errata) -> bool:

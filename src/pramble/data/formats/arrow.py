@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from pramble.data.arrays import value_type
 from pramble.data.even import Pile
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Wanted, Writer, plain, sliced
 
@@ -63,8 +64,7 @@ class ArrowWriter:
 @contextmanager
 def write(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
     """Open an Arrow file for writing; dictionaries are written out as their values."""
-    kinds = (f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema)
-    own = pa.schema(list(zip(schema.names, kinds, strict=True)))
+    own = pa.schema([(field.name, value_type(field.type)) for field in schema])
     with pa.ipc.new_file(sink, own) as ipc:
         writer = ArrowWriter(ipc, own)
         yield writer

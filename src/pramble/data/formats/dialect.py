@@ -51,14 +51,8 @@ Lines = list[list[Field]]
 def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None) -> Reading:
     """Return the reading with everything about the text settled.
 
-    Parameters
-    ----------
-    start : bytes
-        The beginning of the file, unpacked.
-    reading : Reading
-        What was said stays; the rest is found out.
-    separator : str, optional
-        The separator that the file's ending tells.
+    ``start`` is the beginning of the file, unpacked. What the reading says stays, and the file's
+    ending may tell the separator; the rest is found out.
     """
     encoding = reading.encoding or encoding_of(start)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")

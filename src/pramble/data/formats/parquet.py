@@ -68,7 +68,7 @@ class ParquetWriter:
         import pyarrow.parquet as pq
 
         kinds = pile[0].schema if pile else self.schema
-        table = pa.Table.from_batches(pile, kinds).cast(bare(kinds))
+        table = pa.Table.from_batches(pile, kinds).cast(bare(kinds)).unify_dictionaries()
         if self.file is None:
             self.file = pq.ParquetWriter(
                 self.sink, table.schema, compression="zstd", store_schema=False

@@ -17,22 +17,9 @@ def draft_decisions(
 ) -> str:
     """Write a commented plan.
 
-    Parameters
-    ----------
-    looks : sequence of Look
-        What `look_at` found.
-    accepted : collection of str
-        Columns whose values seen in the file may stand as their categories. The others get a
-        placeholder, and the plan is refused until the curator has declared them.
-    alpha : float
-        α in total.
-    reading : Reading, optional
-        How the file was read, to be read the same way again.
-
-    Returns
-    -------
-    str
-        A TOML document.
+    The values seen in the file stand as categories of the columns in ``accepted``. The others get
+    a placeholder, and the plan is refused until the curator has declared them. ``reading`` is how
+    the file was read, to be read the same way again.
     """
     suited = [look for look in looks if look.kind == "categorical"]
     others = [look for look in looks if look.kind != "categorical"]

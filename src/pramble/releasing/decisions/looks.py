@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.arrays import value_type
 from pramble.data.labels import Label
 from pramble.data.levels import Levels
 from pramble.data.order import in_order, typed_texts
@@ -85,7 +86,7 @@ class ColumnLook:
 
 def is_looked_at(kind: Any) -> bool:
     """Whether values of an Arrow type may be categories."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
     return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind))
 
 
@@ -98,8 +99,7 @@ def look_at(records: Records) -> list[Look]:
 
 def judge(found: ColumnLook, *, declared: Sequence[Label] | None = None) -> Look:
     """Judge one column by its name, its type and its values."""
-    name, labels, kind = found.columns[0], found.labels, found.kind
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    name, labels, kind = found.columns[0], found.labels, value_type(found.kind)
     distinct, filled = len(labels), found.rows - found.empty
     many = f"more than {MOST_KEPT:,}" if found.is_many else str(distinct)
     texts = [label for label in labels if isinstance(label, str)]

@@ -49,18 +49,10 @@ def read_table(
 def decisions_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> Decisions:
     """Return a checked plan from nested settings, in the form of a TOML document.
 
-    Parameters
-    ----------
-    settings : mapping
-        The keys of `Decisions`, with ``columns`` a mapping from name to the keys of
-        `ColumnDecision`, ``risk`` one with the keys of `RiskDecision`, and ``file`` one with the
-        fields of `pramble.Reading`.
-    seen_allowed : bool
-        Whether a column may leave its categories out, to take the values seen in the file.
-
-    Returns
-    -------
-    Decisions
+    The settings are the keys of `Decisions`, with ``columns`` a mapping from name to the keys of
+    `ColumnDecision`, ``risk`` one with the keys of `RiskDecision`, and ``file`` one with the fields
+    of `pramble.Reading`. With ``seen_allowed`` a column may leave its categories out, to take the
+    values seen in the file.
 
     Examples
     --------
@@ -166,17 +158,7 @@ def prior_contradictions(name: str, column: Mapping[str, Any]) -> list[str]:
 
 
 def read_decisions(path: str | Path) -> Decisions:
-    """Read a plan from a TOML file.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file as `pramble init` writes it.
-
-    Returns
-    -------
-    Decisions
-    """
+    """Read a plan from a TOML file, as `pramble init` writes it."""
     path = Path(path)
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -72,11 +72,16 @@ def text(value: Any) -> str:
     return value
 
 
+def a_list(value: Any, of: str) -> Sequence[Any]:
+    """Read a list."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Mistake(f"must be a list of {of}; found {value!r}")
+    return value
+
+
 def names(value: Any) -> tuple[str, ...]:
     """Read a list of distinct names."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise Mistake(f"must be a list of column names; found {value!r}")
-    for name in value:
+    for name in a_list(value, "column names"):
         text(name)
     repeated = [name for i, name in enumerate(value) if name in value[:i]]
     if repeated:
@@ -88,9 +93,7 @@ def labels(value: Any) -> tuple[Any, ...] | None:
     """Read the categories: a list of distinct labels, or the word "seen"."""
     if value == SEEN:
         return None
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise Mistake(f'must be a list of labels, or "seen"; found {value!r}')
-    for label in value:
+    for label in a_list(value, 'labels, or "seen"'):
         if not (label is None or isinstance(label, str | int)):
             raise Mistake(f"must be texts, whole numbers or booleans; found {label!r}")
     keys = [label_key(label) for label in value]
@@ -111,9 +114,7 @@ def missing_code(value: Any) -> Any:
 
 def probabilities(value: Any) -> tuple[float, ...]:
     """Read public probabilities."""
-    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise Mistake(f"must be a list of probabilities; found {value!r}")
-    found = tuple(number(part) for part in value)
+    found = tuple(number(part) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
     return tuple(part / math.fsum(found) for part in found)
@@ -126,9 +127,7 @@ def any_number(value: Any) -> float:
 
 def edges(value: Any) -> tuple[float, ...]:
     """Read the increasing edges of bands."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise Mistake(f"must be a list of increasing numbers; found {value!r}")
-    found = tuple(any_number(part) for part in value)
+    found = tuple(any_number(part) for part in a_list(value, "increasing numbers"))
     if len(found) < 2 or any(high <= low for low, high in pairwise(found)):
         raise Mistake(f"must be two or more increasing numbers; found {value!r}")
     return tuple(int(edge) if float(edge).is_integer() else edge for edge in found)
@@ -136,9 +135,7 @@ def edges(value: Any) -> tuple[float, ...]:
 
 def marks(value: Any) -> tuple[Any, ...]:
     """Read values that mean a missing one."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise Mistake(f"must be a list of values; found {value!r}")
-    return tuple(value)
+    return tuple(a_list(value, "values"))
 
 
 def merged(value: Any) -> dict[str, tuple[Any, ...]]:

@@ -84,6 +84,22 @@ def remove_abandoned(target: Path) -> None:
                 os.close(lock)
 
 
+def report_path(target: Path) -> Path:
+    """Return where the curator's report lies: beside the release folder, never in it."""
+    return target.with_name(f"{target.name}-report.html")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, whole or not at all."""
+    partial = path.with_name(f".{path.name}.{PARTIAL}")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
 def write_key(path: Path, key: bytes, *, release: Path) -> None:
     """Write the key to a new file that only its owner reads, outside the release folder."""
     if release.resolve() in path.resolve().parents:

@@ -187,25 +187,7 @@ class Ledger:
         target: str,
         budget: RecordPrivacy | None = None,
     ) -> Entry:
-        """Enter a release as pending, unless it would pass the budget.
-
-        Parameters
-        ----------
-        fingerprint : str
-            Which people.
-        spent : RecordPrivacy
-            What the release spends.
-        columns : sequence of str
-            The randomised columns.
-        target : str
-            Where the release goes.
-        budget : RecordPrivacy, optional
-            The most that may be spent on these people by all releases together.
-
-        Returns
-        -------
-        Entry
-        """
+        """Enter a release as pending, unless all releases of these people would pass the budget."""
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as connection:
             refuse_beyond(budget, before=self._total(connection, fingerprint), more=spent)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import file_digest
@@ -76,18 +77,7 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
 
 
 def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a release.
-
-    Parameters
-    ----------
-    job : Prepared
-    data : mapping
-        Name, format, size and hash of the data file.
-
-    Returns
-    -------
-    dict
-    """
+    """Return the manifest; ``data`` are name, format, size and hash of the data file."""
     from pramble import __version__
 
     designs = {design.column.name: design for design in job.designs}
@@ -197,12 +187,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return checked
 
 
+@contextmanager
+def undamaged() -> Iterator[None]:
+    """Tell what is wrong with a part of the manifest as a damage of it."""
+    try:
+        yield
+    except (InvalidData, InvalidPlan) as error:
+        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
+
+
 def plan_of(manifest: Mapping[str, Any]) -> Plan:
     """Return the plan that the data was released with, which randomises the columns it says."""
-    try:
+    with undamaged():
         plan = Plan.from_json(manifest["plan"])
-    except InvalidPlan as error:
-        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
     stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(stated) != sorted(plan.columns):
         raise InvalidData(

@@ -18,7 +18,13 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
-from pramble.releasing.folder.manifest import MANIFEST, file_sha256, plan_of, read_manifest
+from pramble.releasing.folder.manifest import (
+    MANIFEST,
+    file_sha256,
+    plan_of,
+    read_manifest,
+    undamaged,
+)
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 
@@ -175,10 +181,8 @@ def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) ->
 
 def check_promise(release: Release) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
-    try:
+    with undamaged():
         stated = guarantee_from_json(release.manifest["promise"]["spent"])
-    except InvalidData as error:
-        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
     spent = Fraction(0)
     for column in release.manifest["columns"]:
         if not column["randomised"]:
@@ -191,17 +195,10 @@ def check_promise(release: Release) -> None:
                 f"{MANIFEST} is not that of the release: it states α = {column['alpha']!r} for "
                 f"column {name!r}, which its mechanism does not satisfy."
             )
-        spent += exactly(column["alpha"]) + exactly(column["prior"]["alpha_exact"])
+        with undamaged():
+            spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
     if stated != RecordPrivacy(spent):
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r}."
         )
-
-
-def exactly(number: Any) -> Fraction:
-    """Return a number of the manifest exactly."""
-    try:
-        return rational(number)
-    except InvalidData as error:
-        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None

@@ -49,22 +49,9 @@ def split_optimally(
     grid of 48 steps is found by dynamic programming, which is exact on the grid, and then halved
     steps are moved between pairs of columns while that helps.
 
-    Parameters
-    ----------
-    total : Fraction
-        What there is to split.
-    losses : mapping from column to callable
-        The loss of a column as a function of its α; infinite values are allowed.
-    weights : mapping from column to Fraction, optional
-        Importance of each column, positive; 1 unless given.
-    least : Fraction
-        ℓ: no column gets less than this part of an equal share, since the split that is best in
-        sum may starve a column.
-
-    Returns
-    -------
-    dict
-        A positive share for each column; they sum exactly to the total.
+    ``losses`` are functions of a column's α, and may be infinite; ``weights`` tell how important
+    each column is, 1 unless given. No column gets less than the part ``least`` (ℓ) of an equal
+    share, for the split that is best in sum may starve one. The shares sum exactly to the total.
 
     Examples
     --------

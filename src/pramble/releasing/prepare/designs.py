@@ -64,19 +64,8 @@ def design_columns(
     Private priors are drawn first, each with its part of α; what is left is split over the
     mechanisms. The exact sum of everything spent is checked against the total.
 
-    Parameters
-    ----------
-    decisions : Decisions
-    columns : sequence of Counted
-        The plan's columns, in its order.
-    confidential_allowed : bool
-        Whether a prior counted on the confidential file may be used as it is.
-
-    Returns
-    -------
-    designs : tuple of Designed
-    spent : RecordPrivacy
-        What is spent in all: within the limit.
+    Returns the designs in the order of the columns, and what is spent in all. A prior counted on
+    the confidential file is used as it is only where that is allowed.
     """
     base = base_shares(decisions)
     part = Fraction(decisions.prior_share)

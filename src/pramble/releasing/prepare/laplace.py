@@ -44,16 +44,7 @@ def discrete_laplace(rate: Fraction, randbelow: RandBelow = secrets.randbelow) -
     :math:`e^{-1/t}`; its quotient by :math:`s` is geometric with ratio :math:`e^{-s/t}`. A random
     sign, with "minus zero" drawn again, gives the two-sided law.
 
-    Parameters
-    ----------
-    rate : Fraction
-        Positive: ε divided by the sensitivity.
-    randbelow : callable, optional
-        Source of uniform integers; the system's secure generator unless given.
-
-    Returns
-    -------
-    int
+    The rate is ε divided by the sensitivity; ``randbelow`` is the system's secure generator.
 
     Examples
     --------
@@ -85,19 +76,6 @@ def noisy_histogram(
     and another up by one, so the :math:`\ell_1` sensitivity is 2 and the noise has rate
     :math:`\varepsilon/2`. (Were neighbours to differ by a record added or removed, the sensitivity
     would be 1 and the same noise would spend ε/2; the number of rows would then be secret too.)
-
-    Parameters
-    ----------
-    counts : list of int
-        How often each declared category occurs; categories that do not occur count zero.
-    epsilon : Fraction
-        What the histogram spends, exactly.
-    randbelow : callable, optional
-        Source of uniform integers; the system's secure generator unless given.
-
-    Returns
-    -------
-    list of int
 
     Examples
     --------

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
+from pramble.data.frame_records import MixedRecords, mixed
 from pramble.data.records import Records
 from pramble.data.table import Crosstab
-from pramble.errors import PrivacyError
+from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
@@ -120,6 +121,13 @@ def prepare(
 
 def check_output(records: Records, decisions: Decisions) -> None:
     """Refuse an output that cannot hold the types of the file."""
+    if isinstance(records, MixedRecords):
+        filled = {n: [one for one in v if one == one] for n, v in records.columns.items()}
+        name = next(name for name, values in filled.items() if mixed(values))
+        raise InvalidData(
+            f"Column {name!r} must hold values of one type to be released; it holds several. Make "
+            "them texts first."
+        )
     if not format_of(Path(decisions.data_file)).typed:
         for field in records.schema:
             if field.name not in decisions.drop:

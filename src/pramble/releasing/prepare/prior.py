@@ -78,19 +78,6 @@ def private_prior(
     of rows, half a record added to each so that no category is taken for impossible, and division
     by the total.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        Counts of the declared categories in the confidential file.
-    epsilon : Fraction
-        The part of α to spend.
-    randbelow : callable, optional
-        Source of uniform integers; the system's secure generator unless given.
-
-    Returns
-    -------
-    Prior
-
     Examples
     --------
     >>> prior = private_prior([700, 300], Fraction(1, 10))
@@ -132,18 +119,7 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     the header ``category,count`` or ``column,category,count`` (counts may be probabilities). A
     category that the source lacks counts half the smallest positive count.
 
-    Parameters
-    ----------
-    path : str or Path
-        The public source.
-    column : str
-        Name of the column.
-    categories : sequence
-        The declared categories, in order. Labels are compared as text.
-
-    Returns
-    -------
-    Prior
+    Labels are compared as text.
     """
     counts = margins_of(Path(path), column)
     labels = [texts_of(label)[0] for label in categories]

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pramble.data.arrays import is_text, sorted_dictionary
 from pramble.data.encode import Codes, Encoder
 from pramble.data.even import even_batches
 from pramble.data.formats.delimited import as_text
@@ -49,6 +51,10 @@ class Tally:
     Attributes
     ----------
     rows : int
+    names : sequence of str
+        Every column, in order.
+    coded : collection of str
+        Untouched columns of text that are held as dictionaries.
     before, after : dict from column to counts
         Of true and of released values of a randomised column.
     changed : dict from column to int
@@ -56,8 +62,11 @@ class Tally:
         Of the values of untouched columns, and of the released codes of randomised ones.
     """
 
-    def __init__(self, plan: Plan, *, as_text: bool) -> None:
-        self.rows, self.as_text = 0, as_text
+    def __init__(
+        self, plan: Plan, names: Sequence[str], *, coded: Collection[str], as_text: bool
+    ) -> None:
+        self.rows, self.plan, self.names = 0, plan, names
+        self.coded, self.as_text = coded, as_text
         shapes = {name: plan[name].shape for name in plan.columns}
         self.before = {name: np.zeros(S, dtype=np.int64) for name, (S, _) in shapes.items()}
         self.after = {name: np.zeros(T, dtype=np.int64) for name, (_, T) in shapes.items()}
@@ -70,8 +79,9 @@ class Tally:
 
     def keep(self, name: str, values: Any) -> None:
         """Add a block of an untouched column."""
-        shown = as_text(values, column=name).fill_null("") if self.as_text else values
-        for part in content(shown):
+        if self.as_text and name not in self.coded:
+            values = as_text(values, column=name).fill_null("")
+        for part in content(values):
             self.digest(name).update(part)
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
@@ -87,12 +97,13 @@ class Tally:
 
 
 def content(values: Any) -> list[Any]:
-    """Return the bytes that a block of values consists of, however it is held."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    """Return the bytes that a block of values consists of."""
     kind = values.type
+    if pa.types.is_dictionary(kind):
+        codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return [np.ascontiguousarray(codes), repr(values.dictionary.to_pylist()).encode()]
     missing = np.packbits(values.is_null().to_numpy(zero_copy_only=False))
-    if pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+    if is_text(values):
         texts = values.cast(pa.large_string()).fill_null("")
         lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
         ends = memoryview(texts.buffers()[1]).cast("q")
@@ -115,33 +126,35 @@ def open_written(path: Path) -> Records:
     return open_records(path, replace(WRITTEN, separator=records.reading.separator))
 
 
-def read_again(path: Path, plan: Plan, schema: Any) -> Tally:
+def read_again(path: Path, meant: Tally) -> Tally:
     """Read a written file and tally it as it was tallied while it was written."""
-    records = open_written(path)
-    tally = Tally(plan, as_text=not records.typed)
+    plan, names, records = meant.plan, meant.names, open_written(path)
+    tally = Tally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
         name: Encoder(plan[name].output_labels, name, from_text=not records.typed)
         for name in plan.columns
     }
-    for batch in even_batches(records.batches(schema.names), BLOCK_ROWS):
+    dictionaries = (*plan.columns, *meant.coded)
+    for batch in even_batches(records.batches(names, coded=dictionaries), BLOCK_ROWS):
         rows = range(tally.rows, tally.rows + batch.num_rows)
-        for name in schema.names:
+        for name in names:
             if name in encoders:
                 tally.release(name, encoders[name].codes(batch[name], rows))
             else:
-                tally.keep(name, batch[name])
+                coded = name in meant.coded
+                tally.keep(name, sorted_dictionary(batch[name]) if coded else batch[name])
         tally.rows = rows.stop
     return tally
 
 
-def compare(meant: Tally, path: Path, plan: Plan, *, schema: Any, rows: int) -> tuple[Check, ...]:
+def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
     """Judge a written file: rows, untouched columns, released values, and rates of change."""
     try:
-        found = read_again(path, plan, schema)
+        found = read_again(path, meant)
     except InvalidData as error:
         return (Check("released values", passed=False, detail=str(error)),)
     differing = [
-        name for name in schema.names if meant.digest(name).digest() != found.digest(name).digest()
+        name for name in meant.names if meant.digest(name).digest() != found.digest(name).digest()
     ]
     counts_differ = {meant.rows, found.rows} != {rows}
     return (
@@ -158,8 +171,8 @@ def compare(meant: Tally, path: Path, plan: Plan, *, schema: Any, rows: int) -> 
             else f"They differ: {', '.join(sorted(differing))}.",
         ),
         *(
-            change_check(name, plan[name], meant.before[name], meant.changed[name])
-            for name in plan.columns
+            change_check(name, meant.plan[name], meant.before[name], meant.changed[name])
+            for name in meant.plan.columns
         ),
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.arrays import is_text, sorted_dictionary
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Codes
 from pramble.data.even import even_batches
@@ -42,7 +43,10 @@ class Randomiser:
         self.dtype = code_type(mechanism)
         self.sampler = sampler(mechanism)
         self.stream = KeyStream(key, decision.name)
-        self.labels = natural_arrow_labels(mechanism.output_labels.values)
+        whole = natural_arrow_labels(mechanism.output_labels.values)
+        self.labels = whole.drop_null()
+        filled = whole.is_valid().to_numpy(zero_copy_only=False)
+        self.places = np.where(filled, np.cumsum(filled) - 1, -1).astype(np.int32)
 
     def codes(self, values: Any, rows: range) -> tuple[Codes, Codes]:
         """Return the codes of the true values and of the drawn ones."""
@@ -50,6 +54,12 @@ class Randomiser:
         z = np.empty_like(x)
         self.sampler.sample(x, self.stream, rows=rows, out=z)
         return x, z
+
+    def values(self, z: Codes) -> Any:
+        """Return drawn codes as their labels, in a dictionary that is the same for every block."""
+        places = self.places[z]
+        indices = pa.array(places, mask=places < 0)
+        return pa.DictionaryArray.from_arrays(indices, self.labels)
 
 
 class Randomisation:
@@ -63,6 +73,11 @@ class Randomisation:
             for name, mechanism in job.plan.single_columns(what="release").items()
         }
         kinds = {field.name: plain_type(field.type) for field in records.schema}
+        self.coded = [
+            name
+            for name in self.names
+            if name not in self.columns and is_coded_text(records.schema.field(name).type)
+        ]
         kinds |= {name: column.labels.type for name, column in self.columns.items()}
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
@@ -74,41 +89,33 @@ class Randomisation:
         """Return the released batch, after telling the tally of it."""
 
         def column(name: str) -> Any:
-            if name not in self.columns:
-                values = batch[name]
-                kind = self.schema.field(name).type
-                plain = values if values.type == kind else values.cast(kind)
-                tally.keep(name, plain)
-                return plain
-            own = self.columns[name]
-            x, z = own.codes(batch[name], rows)
-            tally.draw(name, x, z)
-            return own.labels.take(pa.array(z))
+            values = batch[name]
+            if name in self.columns:
+                x, z = self.columns[name].codes(values, rows)
+                tally.draw(name, x, z)
+                return self.columns[name].values(z)
+            kind = self.schema.field(name).type
+            if name in self.coded:
+                values = sorted_dictionary(values)
+            elif values.type != kind:
+                values = values.cast(kind)
+            tally.keep(name, values)
+            return values
 
-        return pa.RecordBatch.from_arrays(list(pool.map(column, self.names)), schema=self.schema)
+        return pa.RecordBatch.from_arrays(list(pool.map(column, self.names)), names=self.names)
 
 
 def write_release(
     job: Prepared, records: Records, path: Path, *, key: bytes, clock: Clock
-) -> tuple[Any, Tally]:
-    """Randomise the records into a file; return its schema and what was counted on the way.
+) -> Tally:
+    """Randomise the records into a file; return what was counted on the way.
 
-    Parameters
-    ----------
-    job : Prepared
-    records : Records
-        The confidential file, or its rows in another order.
-    path : Path
-        The file to write.
-    key : bytes
-        32 secret bytes.
-    clock : Clock
-        Told how many rows are done.
+    The records are those of the job, or its rows in another order.
     """
     work = Randomisation(job, records, key=key)
-    tally = Tally(job.plan, as_text=job.is_text)
+    tally = Tally(job.plan, work.names, coded=work.coded, as_text=job.is_text)
     with (
-        writing(path, format_of(path), work.schema, like=path) as writer,
+        writing(path, format_of(path), work.schema) as writer,
         ThreadPoolExecutor(len(work.names)) as pool,
     ):
         for batch in ahead(work.source_batches(records)):
@@ -116,7 +123,7 @@ def write_release(
             writer.write(work.released(batch, rows, tally=tally, pool=pool))
             tally.rows = rows.stop
             clock.tell("randomising", tally.rows / max(job.rows, 1), rows=batch.num_rows)
-    return work.schema, tally
+    return tally
 
 
 def rehearse(job: Prepared) -> tuple[int, float]:
@@ -130,7 +137,8 @@ def rehearse(job: Prepared) -> tuple[int, float]:
     sink = io.BytesIO()
     with ThreadPoolExecutor(1) as pool:
         started = time.perf_counter()
-        released = work.released(first, rows, tally=Tally(job.plan, as_text=job.is_text), pool=pool)
+        tally = Tally(job.plan, work.names, coded=work.coded, as_text=job.is_text)
+        released = work.released(first, rows, tally=tally, pool=pool)
         assert form.write is not None, "an output is a written format"
         with form.write(sink, work.schema) as writer:
             writer.write(released)
@@ -157,3 +165,8 @@ def plain_type(kind: Any) -> Any:
     if pa.types.is_large_list(kind):
         return pa.large_list(plain(kind.value_field))
     return pa.list_(plain(kind.value_field)) if pa.types.is_list(kind) else kind
+
+
+def is_coded_text(kind: Any) -> bool:
+    """Whether a type is a dictionary of texts."""
+    return bool(pa.types.is_dictionary(kind)) and is_text(pa.field("", kind))

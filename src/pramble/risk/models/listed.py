@@ -91,14 +91,8 @@ def proportional_fit(
     likelihood has its supremum only as some means tend to 0, sweeps close in slowly; after 2,000 a
     hundredth of a record is close enough.
 
-    Parameters
-    ----------
-    table : Crosstab
-    cells : (K, d) array
-        The possible cells; all others are structural zeros.
-    margins : sequence of tuples of axes
-    start : (K,) array, optional
-        Means inside the model to start from; 1 unless given.
+    ``cells`` are the possible ones, all others structural zeros; ``start`` are means inside the
+    model to start from.
     """
     from pramble.risk.models.listed_kernels import sweep
 

@@ -19,8 +19,7 @@ from pramble.solvers.result import Design, Level
 from pramble.solvers.uniform.bound import SAFETY
 from pramble.solvers.uniform.invariant import solve_invariant
 from pramble.solvers.uniform.model import HIGH, LOW, TOP, Kind, kind_of
-from pramble.solvers.uniform.names import level_name
-from pramble.solvers.uniform.polytope import Corner, corners
+from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.rounding import round_assignment
 from pramble.solvers.uniform.search import Found, Search, roots
 from pramble.solvers.watch import Watch
@@ -231,3 +230,15 @@ def notes(problem: Problem, search: Search, value: float) -> Iterator[str]:
         )
     if value == 0:
         yield "The prior has no entropy: nothing can be learnt, whatever is released."
+
+
+def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
+    r"""Return the paper's name of a keep probability, or its rank where the paper has none.
+
+    :math:`v_\alpha`, :math:`v_{-\alpha}`, :math:`v_{\min}`, :math:`v_{\max}` as in its Proposition
+    on the feasible set; ``M₁ ≥ M₂ ≥ m₂ ≥ m₁`` are the largest two and the smallest two.
+    """
+    names = {level: name for name, level in paper_levels(size, a).items()}
+    names[Fraction(1, size)] = "1/S"
+    ranks = dict(zip(reversed(corner), ("m₁", "m₂", "M₂", "M₁"), strict=True))
+    return names.get(q, ranks[q])

@@ -9,11 +9,10 @@ from pramble.information.bound import best_high_mass
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.columns.branching import UNIT
 from pramble.solvers.general.columns.generation import Mixture, generate
-from pramble.solvers.general.columns.merging import merged_groups, spread_prices
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import Gain, Sets
 from pramble.solvers.watch import Watch
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 WHOLE = 200
 GROUPS = (120, 240)
@@ -74,3 +73,37 @@ def first_sets(prior: Floats, alpha: float) -> Sets:
     high = (arcs.positions[None, :] - slot[:, None]) % S < arcs.width
     ideal = best_high_mass(alpha)
     return np.vstack([high, single, ~single] if ideal > 0.3 else [high, single])
+
+
+def merged_groups(prior: Floats, most: int) -> Integers:
+    """Return the group of each category, at most ``most`` groups in all.
+
+    The heaviest half of the groups are single categories. The rest of the categories are packed,
+    lightest first, into groups whose masses grow linearly from near zero: small ones are needed to
+    fill a high set up to its ideal mass.
+    """
+    S = len(prior)
+    if most >= S:
+        return np.arange(S)
+    order = np.argsort(-prior, kind="stable")
+    alone, packed = most // 2, most - most // 2
+    groups = np.empty(S, dtype=np.int64)
+    groups[order[:alone]] = np.arange(alone)
+    tail = order[alone:][::-1]
+    limits = np.cumsum(np.arange(1, packed + 1))
+    mass = np.cumsum(prior[tail])
+    if mass[-1] > 0:
+        middle = (mass - prior[tail] / 2) / mass[-1]
+        groups[tail] = alone + np.minimum(np.searchsorted(limits / limits[-1], middle), packed - 1)
+    else:
+        groups[tail] = alone
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
+def spread_prices(prices: Floats, groups: Integers, prior: Floats) -> Floats:
+    """Return prices of categories from prices of groups, by their share of the group's mass."""
+    mass = np.bincount(groups, weights=prior)
+    size = np.bincount(groups)
+    share = np.where(mass[groups] > 0, prior / np.where(mass > 0, mass, 1.0)[groups], 0.0)
+    share = np.where(mass[groups] > 0, share, 1 / size[groups])
+    return np.asarray(prices[groups] * share)

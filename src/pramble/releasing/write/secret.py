@@ -1,11 +1,14 @@
-"""A random order of the rows, from the secure stream of the release."""
+"""What follows from the secret of a release: the key it draws with, and the order of its rows."""
+
+import json
 
 import numpy as np
 import pyarrow as pa
 
 from pramble.data.frame_records import TableRecords
 from pramble.data.records import Records
-from pramble.engine.keystream import KeyStream, derived_key
+from pramble.engine.keystream import KeyStream, checked_key, derived_key
+from pramble.mechanisms.plan import Plan
 from pramble.values import Integers
 
 WORDS = 3
@@ -28,3 +31,17 @@ def random_order(rows: int, *, key: bytes) -> Integers:
     own = derived_key(key, "row order")
     words = [KeyStream(own, str(part)).words(range(rows)) for part in range(WORDS)]
     return np.lexsort(words)
+
+
+def bound_key(key: bytes, digest: str, *, plan: Plan) -> bytes:
+    r"""Return a key of its own for one content of the source and one plan.
+
+    Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
+    with another matrix, or another record in the same row, a pair of released values can be
+    impossible under one true value and possible under the next. A private prior is drawn anew at
+    every run, so the same call may well have another matrix. Bits of a bound key agree only where
+    file and plan agree, and then the two releases are one.
+    """
+    return derived_key(
+        checked_key(key), "release", digest, json.dumps(plan.to_json(), sort_keys=True)
+    )
