@@ -235,4 +235,3 @@ def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
     """Return the covariance of sums of u over records with squared weights ell."""
     cross = np.outer(values, u @ ell)
     return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
-
