@@ -65,10 +65,26 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
 
 
 def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
-    r"""Return θ with the equations solved anew on these columns, unless that turns one negative.
+    """Return θ with the equations solved anew on these columns, unless that turns one negative."""
+    for better in (solve_apart(sets, theta, gain), solve_plainly(sets, theta, gain)):
+        if better.min() > 0:
+            return better
+    return theta
 
-    They are solved as :math:`\sum_A \vartheta_A [x \in A] = E`, :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`
-    with :math:`\vartheta = a\theta`, which stay apart from each other however small α.
+
+def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:
+    """Return the θ nearest to the given one that satisfies the equations."""
+    shrink = math.exp(-gain.alpha)
+    system = patterns_of(sets, gain.a1).T * shrink
+    step = np.linalg.lstsq(system, np.full(sets.shape[1], shrink) - system @ theta)
+    return np.asarray(theta + step[0])
+
+
+def solve_apart(sets: Sets, theta: Floats, gain: Gain) -> Floats:
+    r"""Return it by equations that stay apart from each other however small α.
+
+    With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` and
+    :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`.
     """
     shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
     T, S = sets.shape
@@ -76,10 +92,8 @@ def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     system[:S, :T], system[:S, T] = sets.T, -1.0
     system[S, :T], system[S, T] = shrink, kappa
     scaled = np.append(theta / shrink, (1 - theta.sum()) / kappa)
-    right = np.append(np.zeros(S), 1.0)
-    step = np.linalg.lstsq(system, right - system @ scaled)
-    better = (scaled + step[0])[:T] * shrink
-    return np.asarray(better if better.min() > 0 else theta)
+    step = np.linalg.lstsq(system, np.append(np.zeros(S), 1.0) - system @ scaled)
+    return np.asarray((scaled + step[0])[:T] * shrink)
 
 
 def response_matrix(size: int, alpha: float) -> Floats:
