@@ -14,6 +14,7 @@ from pramble.values import Floats
 
 MOST_ROUNDS = 80
 TO_THE_WALL = 0.98
+MOST_ALONE = 600
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,9 @@ def _interior_point(
         if max(gap, violated) <= tolerance * value and np.abs(off).max() < 1e-11:
             break
         target = (0.1 if violated <= gap else 1.0) * gap / N
-        hessian = 2 * (scores @ inverse @ scores.T) * (side @ scores.T)
-        hessian[np.diag_indices(N)] += slack / theta
+        pull = np.column_stack([target / theta - reduced, equations])
         try:
-            solved = np.linalg.solve(
-                hessian, np.column_stack([target / theta - reduced, equations])
-            )
+            solved = _newton(scores @ inverse, side, scores, slack / theta, pull)
             schur = equations.T @ solved[:, 1:]
             step_prices = np.linalg.solve(schur, off - equations.T @ solved[:, 0])
             step = solved[:, 0] + solved[:, 1:] @ step_prices
@@ -104,3 +102,16 @@ def _reach(point: Floats, step: Floats) -> float:
     if not falling.any():
         return 1.0
     return min(1.0, float(TO_THE_WALL * (point[falling] / -step[falling]).min()))
+
+
+def _newton(left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats) -> Floats:
+    """Solve Newton's equations; see :func:`~.newton.newton`."""
+    from pramble.solvers.general.columns.newton import newton
+
+    if len(scores) <= MOST_ALONE:
+        positive, solved = newton(left, side, scores, diagonal, right)
+        if positive:
+            return solved
+    hessian = 2 * (left @ scores.T) * (side @ scores.T)
+    hessian[np.diag_indices(len(scores))] += diagonal
+    return np.asarray(np.linalg.solve(hessian, right))
