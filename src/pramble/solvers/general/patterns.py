@@ -67,19 +67,20 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
 def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     r"""Return θ with the equations solved anew on these columns, unless that turns one negative.
 
-    They are solved as :math:`\sum_A \vartheta_A [x \in A] = E`, :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`
-    with :math:`\vartheta = a\theta`, which stay apart from each other however small α.
+    With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` for every x
+    and :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`, which stay apart however small α. The step is
+    the least relative to each unknown.
     """
     shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
     T, S = sets.shape
+    scaled = np.append(theta / shrink, (1 - theta.sum()) / kappa)
     system = np.zeros((S + 1, T + 1))
     system[:S, :T], system[:S, T] = sets.T, -1.0
     system[S, :T], system[S, T] = shrink, kappa
-    scaled = np.append(theta / shrink, (1 - theta.sum()) / kappa)
+    system *= scaled
     right = np.append(np.zeros(S), 1.0)
-    step = np.linalg.lstsq(system, right - system @ scaled)
-    better = (scaled + step[0])[:T] * shrink
-    return np.asarray(better if better.min() > 0 else theta)
+    step = np.linalg.lstsq(system, right - system.sum(axis=1))[0][:T]
+    return np.asarray(theta * (1 + step) if step.min() > -1 else theta)
 
 
 def response_matrix(size: int, alpha: float) -> Floats:

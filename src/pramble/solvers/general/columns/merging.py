@@ -30,10 +30,21 @@ def merged_groups(prior: Floats, most: int) -> Integers:
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
+def heaviest_alone(prior: Floats, alone: int) -> Integers:
+    """Return groups in which the heaviest categories stand alone and all others together."""
+    groups = np.full(len(prior), alone)
+    groups[np.argsort(-prior, kind="stable")[:alone]] = np.arange(min(alone, len(prior)))
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
 def spread_prices(prices: Floats, groups: Integers, prior: Floats) -> Floats:
     """Return prices of categories from prices of groups, by their share of the group's mass."""
+    return np.asarray(prices[groups] * shares_of(groups, prior))
+
+
+def shares_of(groups: Integers, prior: Floats) -> Floats:
+    """Return the share of each category in its group, by mass; alike where there is none."""
     mass = np.bincount(groups, weights=prior)
     size = np.bincount(groups)
-    share = np.where(mass[groups] > 0, prior / np.where(mass > 0, mass, 1.0)[groups], 0.0)
-    share = np.where(mass[groups] > 0, share, 1 / size[groups])
-    return np.asarray(prices[groups] * share)
+    heavy = mass[groups] > 0
+    return np.where(heavy, prior / np.where(mass > 0, mass, 1.0)[groups], 1 / size[groups])
