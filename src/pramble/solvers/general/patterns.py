@@ -83,17 +83,17 @@ def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:
 def solve_apart(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     r"""Return it by equations that stay apart from each other however small α.
 
-    With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` and
-    :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`.
+    With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` for every x
+    and :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`. The step is the least relative to each unknown.
     """
     shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
     T, S = sets.shape
     system = np.zeros((S + 1, T + 1))
     system[:S, :T], system[:S, T] = sets.T, -1.0
     system[S, :T], system[S, T] = shrink, kappa
-    scaled = np.append(theta / shrink, (1 - theta.sum()) / kappa)
-    step = np.linalg.lstsq(system, np.append(np.zeros(S), 1.0) - system @ scaled)
-    return np.asarray((scaled + step[0])[:T] * shrink)
+    system *= np.append(theta / shrink, (1 - theta.sum()) / kappa)
+    step = np.linalg.lstsq(system, np.append(np.zeros(S), 1.0) - system.sum(axis=1))[0][:T]
+    return np.asarray(theta * (1 + step))
 
 
 def response_matrix(size: int, alpha: float) -> Floats:

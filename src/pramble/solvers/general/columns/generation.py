@@ -32,11 +32,12 @@ import numpy as np
 
 from pramble.information.bound import information_bound
 from pramble.solvers.general.columns.branching import UNIT
+from pramble.solvers.general.columns.merging import shares_of
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.patterns import Gain, Sets, matrix_of, patterns_of, polish
 from pramble.solvers.watch import Watch
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
 SLACK = 0.05
@@ -73,16 +74,19 @@ class Columns:
     then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
     """
 
-    def __init__(self, prior: Floats, gain: Gain) -> None:
+    def __init__(self, prior: Floats, gain: Gain, groups: Integers | None = None) -> None:
         self.prior, self.gain = prior, gain
+        self._groups = np.arange(len(prior)) if groups is None else groups
+        self._shares = shares_of(self._groups, prior)
+        rows = self._groups.max() + 1
         self.scale = math.exp(gain.alpha)
         self.unit = information_bound(gain.alpha)
         self.kappa = -math.expm1(-gain.alpha)
         self.sets = np.zeros((0, len(prior)), dtype=np.bool_)
         self.gains = np.zeros(0)
         self._known: set[bytes] = set()
-        self._programme = LinearProgramme(np.append(np.zeros(len(prior)), 1.0))
-        self._programme.add(np.append(np.full(len(prior), -1.0), self.kappa)[None], np.zeros(1))
+        self._programme = LinearProgramme(np.append(np.zeros(rows), 1.0))
+        self._programme.add(np.append(np.full(rows, -1.0), self.kappa)[None], np.zeros(1))
 
     def add(self, sets: Sets) -> int:
         """Add the sets that are new; return how many."""
@@ -96,7 +100,7 @@ class Columns:
             return 0
         fresh = np.array(new)
         gains = self.gain(fresh @ self.prior)
-        columns = np.column_stack([fresh, np.full(len(fresh), 1 / self.scale)])
+        columns = np.column_stack([self._in_groups(fresh), np.full(len(fresh), 1 / self.scale)])
         self._programme.add(columns, gains / (self.scale * self.unit))
         self.sets = np.vstack([self.sets, fresh])
         self.gains = np.concatenate([self.gains, gains])
@@ -106,7 +110,16 @@ class Columns:
         """Return θ ≥ 0, the prices λ and the value of the linear programme."""
         solved, prices = self._programme.solve()
         theta = np.maximum(solved[1:], 0.0) / self.scale
-        return theta, prices[:-1] * (self.unit / self.kappa), float(theta @ self.gains)
+        spread = prices[self._groups] * self._shares
+        return theta, spread * (self.unit / self.kappa), float(theta @ self.gains)
+
+    def _in_groups(self, sets: Sets) -> Floats:
+        """Return how much of each group lies in each set."""
+        if len(self._shares) == self._programme.rows - 1:
+            return sets.astype(np.float64)
+        parts = np.zeros((self._programme.rows - 1, len(sets)))
+        np.add.at(parts, self._groups, (sets * self._shares).T)
+        return parts.T
 
 
 def generate(
@@ -115,21 +128,25 @@ def generate(
     *,
     start: Sets,
     watch: Watch,
-    prices: Floats | None = None,
+    known: Mixture | None = None,
+    groups: Integers | None = None,
 ) -> Mixture:
     """Return the best mixture found and a proven bound, starting from some sets that suffice.
 
-    ``start`` must admit a feasible θ. The search stops at the watch's tolerance or time, or at
-    Ctrl-C, always with the best mixture so far and the bound proven so far.
+    With ``groups`` the equations hold only on average over each group, by mass: a relaxation with
+    fewer rows, whose bound holds all the same, and which is a mixture only of the groups.
+    ``start`` must admit a feasible θ. ``known`` has a bound proven before, and its prices. The
+    search stops at the watch's tolerance or time, or at Ctrl-C, always with the best mixture so far
+    and the bound proven so far.
     """
     gain = Gain(alpha)
-    columns = Columns(prior, gain)
+    columns = Columns(prior, gain, groups)
     columns.add(np.zeros((1, len(prior)), dtype=np.bool_))
     columns.add(start)
     state = _Search(columns, prior, gain, watch)
     try:
-        if prices is not None:
-            state.price_at(prices, 0.0)
+        if known is not None:
+            state.bound, state.centre = known.bound, known.prices
         stopped = state.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
@@ -165,10 +182,10 @@ class _Search:
             self.watch.tell("adding columns", value=self.value, bound=self.bound)
             if self.closed():
                 return "tolerance"
-            if self.watch.left() <= 0:
-                return "time limit"
             if not self.improve(prices):
-                return "tolerance" if self.closed() else "search"
+                if self.closed():
+                    return "tolerance"
+                return "time limit" if self.watch.left() <= 0 else "search"
 
     def closed(self) -> bool:
         """Whether the tolerance is met."""
@@ -177,6 +194,8 @@ class _Search:
     def improve(self, prices: Floats) -> int:
         """Add sets that are worth more than ``prices`` say; return how many."""
         for pull in PULLS:
+            if self.watch.left() <= 0:
+                break
             sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
             worth = self.gain(sets @ self.prior) - patterns_of(sets, self.gain.a1) @ prices
             added = self.columns.add(sets[worth > 1e-13 * self.value])
@@ -188,7 +207,14 @@ class _Search:
         """Price, move the bound and the centre when this proves a better one, return the sets."""
         slack = self.watch.tolerance * max(self.value, self.bound * 1e-3) * SLACK
         nodes = MOST_NODES if pull else 10 * MOST_NODES
-        found = price(self.prior, self.gain.a1 * prices, self.gain, slack=slack, most_nodes=nodes)
+        found = price(
+            self.prior,
+            self.gain.a1 * prices,
+            self.gain,
+            slack=slack,
+            most_nodes=nodes,
+            seconds=self.watch.left(),
+        )
         bound, shift = bound_of(prices, found.bound, self.gain)
         if bound < self.bound:
             self.bound = bound
