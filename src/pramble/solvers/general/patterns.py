@@ -84,7 +84,7 @@ def solve_apart(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     r"""Return it by equations that stay apart from each other however small α.
 
     With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` for every x
-    and :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`. The step is the least relative to each unknown.
+    and :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`. The step is the least relative to each.
     """
     shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
     T, S = sets.shape

@@ -13,7 +13,7 @@ from pramble.values import Floats
 def newton(
     left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats
 ) -> tuple[bool, Floats]:
-    r"""Solve :math:`(2\,(LS^\top)\circ(US^\top) + \operatorname{diag})\,X = R`; L, U, S have N rows.
+    r"""Solve :math:`(2\,(LS^\top)\circ(US^\top) + \operatorname{diag})\,X = R`; N rows each.
 
     Returns whether the matrix is positive definite, by Cholesky, and the solution.
     """

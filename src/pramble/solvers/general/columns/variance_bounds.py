@@ -47,7 +47,7 @@ def violations(patterns: Floats, optimum: Optimum, prior: Floats) -> Floats:
 def enumerated_violations(optimum: Optimum, prior: Floats, alpha: float) -> Floats:
     r"""Return the violation of every set, in the order of :func:`all_sets`.
 
-    As :math:`G1 = 0`, a set with indicator y has :math:`s^\top G s = (a-1)^2 y^\top G y`, the sum of
+    With :math:`G1 = 0` a set with indicator y has :math:`s^\top G s = (a-1)^2 y^\top G y`, a sum of
     what two halves of the categories give and of what they give together.
     """
     S, a1 = len(prior), float(np.expm1(alpha))
