@@ -84,7 +84,7 @@ def digest(path):
 
 @pytest.mark.parametrize("source", ["parquet", "csv"])
 @pytest.mark.parametrize("target", FORMATS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(rows=people, place=st.integers(0, 39), value=st.sampled_from(LABELS), coded=st.booleans())
 def test_perturb_file_writes_the_same_bytes(
     tmp_path_factory, source, target, rows, place, value, coded
@@ -102,14 +102,9 @@ def test_perturb_file_writes_the_same_bytes(
 
 
 @pytest.mark.parametrize("target", FORMATS)
-@settings(max_examples=20)
-@given(
-    rows=people,
-    place=st.integers(0, 39),
-    value=st.sampled_from([0, 1, 2, None]),
-    shuffle=st.booleans(),
-)
-def test_release_writes_the_same_folder(tmp_path_factory, target, rows, place, value, shuffle):
+@settings(max_examples=8)
+@given(rows=people, place=st.integers(0, 39), value=st.sampled_from([0, 1, 2, None]))
+def test_release_writes_the_same_folder(tmp_path_factory, target, rows, place, value):
     place %= len(rows)
     other = [*rows[:place], (rows[place][0], value, rows[place][2]), *rows[place + 1 :]]
     folder = tmp_path_factory.mktemp("neighbours")
@@ -128,6 +123,7 @@ def test_release_writes_the_same_folder(tmp_path_factory, target, rows, place, v
             output=target,
             shuffle=False,
             ledger=False,
+            pages=False,
         )
         manifest = json.loads((r.folder / "manifest.json").read_text())
         manifest.pop("created")
