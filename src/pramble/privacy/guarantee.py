@@ -26,8 +26,8 @@ class Guarantee(ABC):
     >>> promise.notion, (promise + promise).allows(promise)
     ('record', True)
     >>> print(promise.sentence())
-    An intruder who was 50 % sure of a person's true values can be at most 74 % sure after seeing
-    the record (α = 1): he stays in doubt.
+    An intruder who was 50 % sure of a person's true values can be at most 74 % sure from the
+    randomised values of one record alone (α = 1): he stays in doubt.
     """
 
     notion: str
@@ -119,12 +119,13 @@ class RecordPrivacy(Guarantee):
             "almost no protection by α alone"
             if sure > 0.99
             else "weak protection by α alone"
-            if sure > 0.9
+            if sure > 0.75
             else "he stays in doubt"
         )
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "
-            f"{percent_above(sure)} sure after seeing the record (α = {self.shown:.6g}): {verdict}."
+            f"{percent_above(sure)} sure from the randomised values of one record alone "
+            f"(α = {self.shown:.6g}): {verdict}."
         )
 
     def to_json(self) -> dict[str, Any]:
