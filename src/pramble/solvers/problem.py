@@ -1,6 +1,6 @@
 """The design problem, validated once and handed to one solver."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,16 @@ from pramble.mechanisms.base import Mechanism
 from pramble.solvers.result import Design, most_information
 from pramble.solvers.watch import Watch
 from pramble.values import Floats, Watcher
+
+REASONS = {
+    "time limit": "the time limit came first.",
+    "interrupted": "the search was interrupted.",
+    "size limit": "so many categories or so large an alpha are answered by closed forms.",
+    "search": "every start of the search was tried; value or bound may not be sharp.",
+    "floor": "information was given up for less variance, as information_at_least allows.",
+    "precision": "weights over 2**53 and floats resolve no more.",
+}
+"""What a note says when the gap is above the tolerance, by why the search stopped."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +64,23 @@ class Problem:
         """Return the watch of a search that may use this share of the tolerance."""
         return Watch(self.tolerance * share, self.time_limit, self.progress)
 
-    def answer(self, mechanism: Mechanism, *, value: float, bound: float, **more: Any) -> Design:
-        """Return the design with a mechanism, its value and a proven bound."""
-        return Design(
+    def answer(self, mechanism: Mechanism, *, stopped: str = "tolerance", **more: Any) -> Design:
+        """Return the design with a mechanism, its ``value`` and a proven ``bound``.
+
+        It says ``"tolerance"`` iff the gap is at most the tolerance, whatever the search hoped for.
+        """
+        found = Design(
             mechanism=mechanism,
             prior=self.prior,
             alpha=self.alpha,
             family=self.family,
             objective=self.objective,
-            value=value,
-            bound=bound,
+            stopped=stopped,
             **more,
         )
+        if found.gap <= self.tolerance:
+            return found if stopped == "interrupted" else replace(found, stopped="tolerance")
+        if stopped == "tolerance":
+            stopped = "precision" if self.information_at_least is None else "floor"
+        note = f"The gap is {found.gap:.2g}, above the tolerance: {REASONS[stopped]}"
+        return replace(found, stopped=stopped, notes=(*found.notes, note))

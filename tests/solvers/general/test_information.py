@@ -67,7 +67,8 @@ def test_giving_up_information_buys_variance():
     assert steadier.details["estimation_variance"] < 45
     assert best.details["estimation_variance"] > 1e3 * steadier.details["estimation_variance"]
     assert any("identifiable" in note for note in best.notes)
-    assert not steadier.notes
+    assert steadier.stopped == "floor"
+    assert [note[:10] for note in steadier.notes] == ["The gap is"]
 
 
 def test_labels_keep_as_many_values_as_any_naming_of_the_columns():

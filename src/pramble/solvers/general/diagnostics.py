@@ -21,7 +21,11 @@ def answer(
 ) -> Design:
     """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
     found = diagnose(problem.prior, mechanism)
-    notes += warnings(problem.prior, problem.alpha, found)
+    if problem.workload is None:
+        notes += warnings(problem.prior, problem.alpha, found)
+    elif found["rank"] < problem.size:
+        lost = f"the matrix has rank {found['rank']} of {problem.size}"
+        notes += (f"Only queries of the workload can be estimated from this release: {lost}.",)
     details = {**found, **more.pop("details", {})}
     return problem.answer(mechanism, notes=notes, details=details, **more)
 

@@ -91,7 +91,8 @@ class _Growing:
 
     def solve(self) -> None:
         """Solve over the columns, and price every set where they are few."""
-        self.optimum, self.solved = self._optimum(GAP / 20), self.sets
+        apart = 1 - self.bound / self.optimum.variance
+        self.optimum, self.solved = self._optimum(max(GAP / 20, min(apart / 20, 1e-2))), self.sets
         if len(self.prior) <= MOST_ENUMERATED:
             worth = enumerated_violations(self.optimum, self.prior, self.alpha)
             self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
@@ -132,13 +133,10 @@ def most_violated(worth: Floats, size: int) -> Sets:
 
 
 def with_new(sets: Sets, theta: Floats, new: Sets) -> Sets:
-    """Return the columns in use and the new ones, each once; others while there is room."""
+    """Return the heaviest columns, somewhat more than an optimum needs, and the new ones."""
     S = sets.shape[1]
-    order = np.argsort(-theta)
-    used = order[theta[order] > 1e-6 * theta.max()]
-    spare = order[theta[order] <= 1e-6 * theta.max()]
-    room = max(S * (S + 1) // 2 + 2 * BATCH - len(used) - len(new), 0)
-    return np.unique(np.vstack([sets[used], new, sets[spare[:room]]]), axis=0)
+    heaviest = np.argsort(-theta)[: S * (S + 1) // 2 + 2 * BATCH]
+    return np.unique(np.vstack([sets[heaviest], new]), axis=0)
 
 
 def climb(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:
