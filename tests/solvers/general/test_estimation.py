@@ -37,6 +37,14 @@ def test_scenario_one(alpha, optimum, square):
     assert same.certificate.satisfies(alpha)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 4.0, 6.0])
+@pytest.mark.parametrize("size", [9, 10, 13])
+def test_the_relaxed_gap_closes(size, alpha):
+    prior = 1 / np.arange(1, size + 1)
+    d = estimation(prior / prior.sum(), alpha, outputs="free")
+    assert d.gap < 1e-3
+
+
 @pytest.mark.parametrize("size", [7, 11, 13, 21, 31])
 def test_flat_priors_get_the_block_design(size):
     prior = np.full(size, 1 / size)

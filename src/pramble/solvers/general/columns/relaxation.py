@@ -27,6 +27,7 @@ from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 GAP = 5e-4
+LOOSE = 1e-2
 MOST_ROUNDS = 40
 BATCH = 60
 WHOLE = 8
@@ -83,16 +84,18 @@ class _Growing:
         self.bound = spread_bound(prior, alpha, workload)
         self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
         self.solved = self.sets
-        self.optimum = self._optimum(1e-2)
+        self.tolerance = LOOSE
+        self.optimum = self._optimum()
 
-    def _optimum(self, tolerance: float) -> Optimum:
+    def _optimum(self) -> Optimum:
         patterns = patterns_of(self.sets, np.expm1(self.alpha))
-        return optimal_mixture(patterns, self.variance, tolerance=tolerance)
+        return optimal_mixture(patterns, self.variance, tolerance=self.tolerance)
 
     def solve(self) -> None:
         """Solve over the columns, and price every set where they are few."""
         apart = 1 - self.bound / self.optimum.variance
-        self.optimum, self.solved = self._optimum(max(GAP / 20, min(apart / 20, 1e-2))), self.sets
+        self.tolerance = max(GAP / 20, min(apart / 20, self.tolerance))
+        self.optimum, self.solved = self._optimum(), self.sets
         if len(self.prior) <= MOST_ENUMERATED:
             worth = enumerated_violations(self.optimum, self.prior, self.alpha)
             self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
@@ -101,11 +104,13 @@ class _Growing:
             self.new = climb(self.optimum, self.sets, self.prior, self.alpha)
 
     def grow(self) -> bool:
-        """Take in the sets found; whether anything changed."""
+        """Take in the sets found, or else solve more closely; whether anything changed."""
         grown = with_new(self.sets, self.optimum.theta, self.new)
         same = grown.shape == self.sets.shape and bool((grown == self.sets).all())
         self.sets = grown
-        return not same
+        closer = same and self.tolerance > GAP / 20
+        self.tolerance = max(GAP / 20, self.tolerance / 10) if closer else self.tolerance
+        return closer or not same
 
 
 def _trim(state: _Growing, alpha: float, stopped: str) -> Relaxed:
