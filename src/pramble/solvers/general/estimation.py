@@ -11,7 +11,8 @@ from pramble.mechanisms.base import Mechanism
 from pramble.solvers.general.columns.fewer import fewer_outputs, float_variance, paired_outputs
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.columns.relaxation import Relaxed, relax
-from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED, spread_bound
+from pramble.solvers.general.columns.semidefinite import proven_bound
+from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.information import information_share
 from pramble.solvers.general.invariant import solve_invariant
@@ -93,7 +94,7 @@ def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
     if problem.size <= MOST_ENUMERATED or wanted:
         relaxed = relax(prior, alpha, workload, watch=watch)
         return relaxed, relaxed.bound
-    return None, spread_bound(prior, alpha, workload)
+    return None, proven_bound(prior, alpha, workload)
 
 
 def best_matrices(

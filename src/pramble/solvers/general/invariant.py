@@ -27,7 +27,7 @@ from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.columns.variance_bounds import spread_bound
+from pramble.solvers.general.columns.semidefinite import proven_bound
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.invariant_bound import invariant_bound
 from pramble.solvers.general.invariant_rounding import round_invariant
@@ -185,4 +185,4 @@ def variance_bound(problem: Problem) -> float:
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:
         return seen
-    return max(spread_bound(problem.prior, problem.alpha, problem.workload), seen)
+    return max(proven_bound(problem.prior, problem.alpha, problem.workload), seen)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pramble.solvers.general.circulants import random_circulants
 from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
+from pramble.solvers.general.columns.semidefinite import proven_bound
 from pramble.solvers.general.columns.variance_bounds import (
     MOST_ENUMERATED,
     enumerated_violations,
@@ -52,7 +53,7 @@ def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch)
     """Minimise the variance over mixtures of all sets.
 
     Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
-    Beyond, sets are found by local search and the bound is that of :func:`spread_bound`.
+    Beyond, sets are found by local search and the bound is that of :func:`proven_bound`.
     """
     state = _Growing(prior, alpha, workload)
     stopped = "search"
@@ -81,7 +82,8 @@ class _Growing:
         S = len(prior)
         self.prior, self.alpha = prior, alpha
         self.variance = Variance(prior, workload)
-        self.bound = spread_bound(prior, alpha, workload)
+        first_bound = spread_bound if S <= MOST_ENUMERATED else proven_bound
+        self.bound = first_bound(prior, alpha, workload)
         self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
         self.solved = self.sets
         self.tolerance = LOOSE
