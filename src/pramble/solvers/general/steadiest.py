@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pramble.solvers.general.circulants import best_random_circulant, random_circulants
+from pramble.solvers.general.circulants import best_turns, random_circulants
 from pramble.solvers.general.columns.fewer import float_variance
 from pramble.solvers.general.columns.generation import Mixture
 from pramble.solvers.general.columns.interior_point import optimal_mixture
@@ -73,7 +73,7 @@ def first_squares(best: Mixture, rng: np.random.Generator) -> list[Sets]:
     sizes = best.sets.sum(axis=1)
     starts = [best.sets] if len(best.sets) == S else []
     starts += [
-        best_random_circulant(S, k, count=200, rng=rng)
+        best_turns(S, k, rng=rng)
         for k in sorted({int(sizes.min()), round(float(sizes.mean())), int(sizes.max())})
         if 0 < k < S
     ]
