@@ -60,6 +60,9 @@ def facts(design: Design) -> list[tuple[str, str]]:
         *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),
         ("certificate", str(design.certificate)),
     ]
+    rank, size = design.details.get("rank"), design.mechanism.shape[0]
+    if rank is not None and rank < size:
+        rows.append(("rank", f"{rank} of {size}: p cannot be estimated from the release"))
     if design.stopped != "tolerance":
         rows.append(("stopped", f"by {design.stopped}"))
     return rows

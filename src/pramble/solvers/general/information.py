@@ -11,6 +11,7 @@ from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.invariant import solve_invariant
 from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
+from pramble.solvers.general.light_columns import roundings
 from pramble.solvers.general.steadiest import (
     MOST_CATEGORIES,
     complete_rank,
@@ -43,14 +44,15 @@ def solve(problem: Problem) -> Design:
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
-    matrices, stopped = [best.matrix(problem.alpha)], best.stopped
+    candidates = [*quick, *roundings(problem, best.matrix(problem.alpha))]
+    stopped = best.stopped
     most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
     if stopped == "tolerance" and problem.size <= most and steadiness_asked(problem):
         try:
-            matrices += steadier_matrices(problem, best, floor=floor, watch=watch)
+            steadier = steadier_matrices(problem, best, floor=floor, watch=watch)
+            candidates += [name_outputs(problem, matrix) for matrix in steadier]
         except KeyboardInterrupt:
             stopped = "interrupted"
-    candidates = [*quick, *(name_outputs(problem, matrix) for matrix in matrices)]
     return choose(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
