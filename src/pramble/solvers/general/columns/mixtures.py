@@ -84,6 +84,8 @@ def turned_sets(loose: Mixture, prior: Floats) -> Sets:
     S = len(prior)
     heavy = np.isin(np.arange(S), np.argsort(-prior, kind="stable")[: ALONE[-1]])
     light = np.where(heavy, 0.0, prior)
+    if not light.any():
+        return loose.sets
     middles = np.cumsum(light) - light / 2
     turns = (middles[None, :] - middles[~heavy, None]) % light.sum()
     made = []
