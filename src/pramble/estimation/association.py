@@ -44,13 +44,21 @@ def unbiased_contingency(p: Floats, variances: Floats) -> Floats:
 def v_interval(
     p: Floats, variances: Floats, covariance: Callable[[], Floats], *, level: float
 ) -> tuple[float, float]:
-    """Return an interval for Cramér's V of the originals; NaN for tables too large for it."""
+    """Return an interval for Cramér's V of the originals; NaN for tables too large for it.
+
+    Levels that cannot occur, with no share and no variance, take no part.
+    """
+    possible = (p != 0) | (variances != 0)
+    rows, columns = possible.any(axis=1), possible.any(axis=0)
+    kept = np.outer(rows, columns).ravel()
+    p, variances = p[rows][:, columns], variances[rows][:, columns]
     if p.size > LARGEST_TABLE or min(p.shape) < 2:
         return float("nan"), float("nan")
     found = float(unbiased_contingency(p, variances))
     margins = [np.maximum(p.sum(axis=1), 0), np.maximum(p.sum(axis=0), 0)]
     independent = np.outer(margins[0] / margins[0].sum(), margins[1] / margins[1].sum())
-    noise = noise_of(covariance(), draws=max(min(DRAWS, MOST_NUMBERS // p.size), 200))
+    draws = max(min(DRAWS, MOST_NUMBERS // p.size), 200)
+    noise = noise_of(covariance()[np.ix_(kept, kept)], draws=draws)
     noise = noise.reshape(-1, *p.shape)
     direction = p - independent
     used = independent > 0
