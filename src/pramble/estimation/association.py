@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 DRAWS = 2000
 MOST_NUMBERS = 20_000_000
@@ -46,19 +46,19 @@ def v_interval(
 ) -> tuple[float, float]:
     """Return an interval for Cramér's V of the originals; NaN for tables too large for it.
 
-    Levels that cannot occur, with no share and no variance, take no part.
+    Rows and columns are taken in the order of their shares, so that the interval does not depend
+    on how levels are listed.
     """
-    possible = (p != 0) | (variances != 0)
-    rows, columns = possible.any(axis=1), possible.any(axis=0)
-    kept = np.outer(rows, columns).ravel()
-    p, variances = p[rows][:, columns], variances[rows][:, columns]
+    cells = np.arange(p.size).reshape(p.shape)
+    order = cells[by_size(p)][:, by_size(p.T)]
+    p, variances = p.ravel()[order], variances.ravel()[order]
     if p.size > LARGEST_TABLE or min(p.shape) < 2:
         return float("nan"), float("nan")
     found = float(unbiased_contingency(p, variances))
     margins = [np.maximum(p.sum(axis=1), 0), np.maximum(p.sum(axis=0), 0)]
     independent = np.outer(margins[0] / margins[0].sum(), margins[1] / margins[1].sum())
     draws = max(min(DRAWS, MOST_NUMBERS // p.size), 200)
-    noise = noise_of(covariance()[np.ix_(kept, kept)], draws=draws)
+    noise = noise_of(covariance()[np.ix_(order.ravel(), order.ravel())], draws=draws)
     noise = noise.reshape(-1, *p.shape)
     direction = p - independent
     used = independent > 0
@@ -75,6 +75,15 @@ def v_interval(
     lower, upper = (cramers_v(t**2 * strength, p.shape) for t in ends)
     best = cramers_v(found, p.shape)
     return min(lower, best), max(upper, best)
+
+
+def by_size(rows: Floats) -> Integers:
+    """Return the places of rows in the order of their sums, and of their squares where those tie.
+
+    >>> by_size(np.array([[0.3, 0.2], [0.1, 0.4], [0.0, 0.0]]))
+    array([2, 0, 1])
+    """
+    return np.lexsort((np.round((rows**2).sum(axis=1), 12), np.round(rows.sum(axis=1), 12)))
 
 
 def noise_of(covariance: Floats, *, draws: int) -> Floats:
