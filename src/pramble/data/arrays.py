@@ -40,6 +40,12 @@ def plain_texts(values: Any) -> Any:
     return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
 
 
+def plain(values: Any) -> Any:
+    """Return values without their dictionary."""
+    kind = values.type
+    return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
+
+
 def sorted_dictionary(texts: Any) -> Any:
     """Return texts as a dictionary array that lists the values that occur, sorted, and no others.
 

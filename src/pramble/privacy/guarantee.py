@@ -59,29 +59,37 @@ class Guarantee(ABC):
 
 @value
 class RecordPrivacy(Guarantee):
-    r"""α-differential privacy of each record.
+    r"""α-differential privacy of each person, whose values stand in one record or in several.
 
-    No released record is more than :math:`e^\alpha` times likelier under one true record than under
-    another.
+    What is released is at most :math:`e^\alpha` times likelier under one person's true values than
+    under others. Rows are randomised independently of each other, so a person with :math:`k` of
+    them has :math:`\alpha = k\,\alpha_{\text{record}}`.
 
     Attributes
     ----------
     alpha : Fraction
-        α, exactly (the ε of most of the literature; this form is *local*).
+        α of a person, exactly (the ε of most of the literature; this form is *local*).
+    rows : int
+        The most rows of one person.
 
     Examples
     --------
     >>> spent = RecordPrivacy(Fraction(1, 2)) + RecordPrivacy(Fraction(1, 4))
     >>> spent.alpha, RecordPrivacy(Fraction(1)).allows(spent)
     (Fraction(3, 4), True)
+    >>> RecordPrivacy(Fraction(1, 2)).of_rows(3)
+    RecordPrivacy(alpha=Fraction(3, 2), rows=3)
     """
 
     alpha: Fraction
+    rows: int = 1
     notion = "record"
 
     def __post_init__(self) -> None:
         if self.alpha < 0:
             raise PrivacyError(f"α must not be negative; found {self.alpha}.")
+        if self.rows < 1:
+            raise PrivacyError(f"A person has at least one row; found {self.rows}.")
         object.__setattr__(self, "alpha", Fraction(self.alpha))
 
     def allows(self, spent: Guarantee) -> bool:
@@ -94,7 +102,16 @@ class RecordPrivacy(Guarantee):
         """Add up: ratios of probabilities multiply, so α adds."""
         self.of_the_same_notion(other)
         assert isinstance(other, RecordPrivacy), "the notion says so"
-        return RecordPrivacy(self.alpha + other.alpha)
+        return RecordPrivacy(self.alpha + other.alpha, max(self.rows, other.rows))
+
+    def of_rows(self, rows: int) -> "RecordPrivacy":
+        """Return what is left for a person of so many times the rows."""
+        return RecordPrivacy(self.alpha * rows, self.rows * rows)
+
+    @property
+    def of_record(self) -> Fraction:
+        """α of one record alone."""
+        return self.alpha / self.rows
 
     @property
     def shown(self) -> float:
@@ -115,6 +132,7 @@ class RecordPrivacy(Guarantee):
     def sentence(self) -> str:
         """Say what an intruder who was half sure can be sure of at most."""
         sure = self.belief()
+        whole = "one record" if self.rows == 1 else f"all {self.rows} rows of the person"
         verdict = (
             "almost no protection by α alone"
             if sure > 0.99
@@ -124,25 +142,30 @@ class RecordPrivacy(Guarantee):
         )
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "
-            f"{percent_above(sure)} sure from the randomised values of one record alone "
+            f"{percent_above(sure)} sure from the randomised values of {whole} alone "
             f"(α = {self.shown:.6g}): {verdict}."
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a document: the notion, α exactly, and rounded up."""
-        return {"notion": self.notion, "alpha": self.shown, "alpha_exact": str(self.alpha)}
+        """Return a document: the notion, α exactly and rounded up, and rows if they are several."""
+        several = {} if self.rows == 1 else {"rows_per_person": self.rows}
+        exact = str(self.alpha)
+        return {"notion": self.notion, "alpha": self.shown, "alpha_exact": exact, **several}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "RecordPrivacy":
         """Return the guarantee of a document whose two numbers agree."""
-        if set(document) != {"notion", "alpha", "alpha_exact"}:
+        if set(document) - {"rows_per_person"} != {"notion", "alpha", "alpha_exact"}:
             raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
+        rows = document.get("rows_per_person", 1)
+        if type(rows) is not int or rows < 1:
+            raise InvalidData(f"A person has one row or more; found {str(rows)[:20]}.")
         exact = rational(document["alpha_exact"])
         if exact < 0 or float_above(exact) != document["alpha"]:
             raise InvalidData(
                 f"A guarantee must state one α; found {document['alpha']!r} and {str(exact)[:40]}."
             )
-        return cls(exact)
+        return cls(exact, rows)
 
 
 NOTIONS: dict[str, Any] = {"record": RecordPrivacy}

@@ -123,7 +123,7 @@ class Decisions:
     columns : tuple of ColumnDecision
         The columns to randomise; every other column is released as it is, unless dropped.
     alpha : float or None
-        α in total for a record; None when every column states its own.
+        α in total for a person; None when every column states its own.
     split : str
         "equal", "weights" or "optimal".
     split_objective : str
@@ -136,6 +136,13 @@ class Decisions:
         The format of the data file: one of ``OUTPUTS``.
     shuffle : bool
         Release the rows in a random order, which holds the file in memory.
+    person : str or None
+        The column that tells whose row it is, where people have several.
+    rows_per_person : int or None
+        The most rows of one person; counted in the file where only ``person`` is given, and 1
+        without either.
+    allow : tuple of str
+        Columns that are released as they are although they tell a protected one.
     risk : RiskDecision or None
     reading : Reading
         How to read the file, where that is not left to be found out.
@@ -149,12 +156,15 @@ class Decisions:
     drop: tuple[str, ...] = ()
     output: str = "parquet"
     shuffle: bool = False
+    person: str | None = None
+    rows_per_person: int | None = None
+    allow: tuple[str, ...] = ()
     risk: RiskDecision | None = None
     reading: Reading = Reading()
 
     @property
     def limit(self) -> RecordPrivacy:
-        """What may be spent on a record in all, exactly."""
+        """What may be spent on a person in all, exactly."""
         if self.alpha is not None:
             return RecordPrivacy(Fraction(self.alpha))
         return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
@@ -164,6 +174,10 @@ class Decisions:
         """Name of the data file in the release folder."""
         form = next(form for form in FORMATS if form.name == self.output)
         return f"data{form.endings[0]}"
+
+    def released(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of a file that are released, in order."""
+        return [name for name in names if name not in self.drop]
 
     def full_reading(self) -> Reading:
         """Return how to read the file, with the recodings of the columns."""
@@ -175,6 +189,8 @@ class Decisions:
         wanted = [
             *((column.name, "to randomise") for column in self.columns),
             *((name, "to drop") for name in self.drop),
+            *((name, "to allow") for name in self.allow),
+            *((name, "to tell people apart") for name in [self.person] if name is not None),
             *((name, "as a risk key") for name in (self.risk.keys if self.risk else ())),
         ]
         mistakes = [

@@ -202,4 +202,7 @@ PLAN: dict[str, Reader] = {
     "drop": names,
     "output": one_of(OUTPUTS),
     "shuffle": flag,
+    "person": text,
+    "rows_per_person": whole,
+    "allow": names,
 }

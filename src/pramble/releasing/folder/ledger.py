@@ -114,7 +114,7 @@ class Ledger:
     >>> people = ledger.fingerprint_of_name("employees 2026")
     >>> first = ledger.enter(people, RecordPrivacy(Fraction(2)), columns=["sex"], target="out")
     >>> ledger.total(people)
-    RecordPrivacy(alpha=Fraction(2, 1))
+    RecordPrivacy(alpha=Fraction(2, 1), rows=1)
     >>> folder.cleanup()
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.guarantee import float_above
+from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.prepare import Prepared
 
@@ -91,7 +91,7 @@ def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
         "promise": {
             "spent": job.spent.to_json(),
             "limit": job.decisions.limit.to_json(),
-            "relation": "replace one record",
+            "relation": relation_of(job.spent),
             "sentence": job.spent.sentence(),
             "conditional_on_prior": bool(conditional),
         },
@@ -104,9 +104,21 @@ def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def relation_of(spent: RecordPrivacy) -> str:
+    """Return in what neighbouring files differ."""
+    if spent.rows == 1:
+        return "replace one record"
+    return f"replace the values of one person, in at most {spent.rows} rows"
+
+
 def notes_on(job: Prepared, conditional: Sequence[str]) -> list[str]:
     """Return what a reader of the release must know, one sentence each."""
     notes = ["Each record is protected on its own; alpha adds up over the randomised columns."]
+    if job.spent.rows > 1:
+        notes.append(
+            f"A person has at most {job.spent.rows} rows; alpha of a person is so many times that "
+            "of a record, priors included."
+        )
     if job.untouched:
         notes.append(f"Released as they are, not protected: {', '.join(job.untouched)}.")
     if job.seen:

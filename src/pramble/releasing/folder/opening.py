@@ -183,6 +183,8 @@ def check_promise(release: Release) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
     with undamaged():
         stated = guarantee_from_json(release.manifest["promise"]["spent"])
+    if not isinstance(stated, RecordPrivacy):
+        raise InvalidData(f"{MANIFEST} states a promise of notion {stated.notion!r}.")
     spent = Fraction(0)
     for column in release.manifest["columns"]:
         if not column["randomised"]:
@@ -197,8 +199,8 @@ def check_promise(release: Release) -> None:
             )
         with undamaged():
             spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
-    if stated != RecordPrivacy(spent):
+    if stated != RecordPrivacy(spent).of_rows(stated.rows):
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
-            f"{float(spent)!r}."
+            f"{float(spent)!r} on a record."
         )

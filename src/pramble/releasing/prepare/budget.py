@@ -5,7 +5,7 @@ mechanism is designed for is the largest float at or below its share, so the sum
 never exceeds the total, and this is checked in rationals.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
 
@@ -126,13 +126,12 @@ def improve_by_exchange(
                 improved = True
 
 
-def check_spent(parts: Iterable[float | Fraction], limit: RecordPrivacy) -> RecordPrivacy:
-    """Return what the parts spend together, exactly; refuse more than the limit.
+def check_spent(spent: RecordPrivacy, limit: RecordPrivacy) -> RecordPrivacy:
+    """Return what is spent; refuse more than the limit.
 
-    >>> check_spent([0.1, 0.2], RecordPrivacy(Fraction(1, 2))).alpha < Fraction(1, 2)
-    True
+    >>> check_spent(RecordPrivacy(Fraction(1, 3)), RecordPrivacy(Fraction(1, 2))).alpha
+    Fraction(1, 3)
     """
-    spent = RecordPrivacy(sum((Fraction(part) for part in parts), Fraction(0)))
     if not limit.allows(spent):
         raise PrivacyError(
             f"The parts spend {float(spent.alpha)!r}, above the limit {float(limit.alpha)!r}."

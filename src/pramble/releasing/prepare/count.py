@@ -17,7 +17,9 @@ from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
+from pramble.releasing.prepare.links import Link, Links
 from pramble.releasing.prepare.order import Neighbours
+from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.values import Clock, value
 
 
@@ -29,6 +31,8 @@ class ValueCounts:
     counts : dict
         Of the values as they stand in the file, texts of a text file as texts.
     neighbours : Neighbours
+    last : array
+        The codes of the batch that was met last.
     """
 
     def __init__(self, column: str) -> None:
@@ -36,10 +40,11 @@ class ValueCounts:
         self.levels = Levels(column)
         self.totals = np.zeros(0, dtype=np.int64)
         self.neighbours = Neighbours()
+        self.last = np.zeros(0, dtype=np.int64)
 
     def add(self, batch: Any) -> None:
         """Count one batch."""
-        codes = self.levels.codes(batch[self.columns[0]])
+        self.last = codes = self.levels.codes(batch[self.columns[0]])
         found = np.bincount(codes, minlength=max(len(self.totals), len(self.levels.labels)))
         found[: len(self.totals)] += self.totals
         self.totals = found
@@ -78,11 +83,24 @@ class Counted:
 
 @value(eq=False)
 class Counts:
-    """What one scan of the file found: its rows, its columns, and its table of risk keys."""
+    """What one scan of the file found.
+
+    Attributes
+    ----------
+    rows : int
+    columns : tuple of Counted
+    keys : Crosstab or None
+        The records by their risk keys.
+    rows_per_person : int
+    links : tuple of Link
+        Untouched columns that tell protected ones.
+    """
 
     rows: int
     columns: tuple[Counted, ...]
     keys: Crosstab | None
+    rows_per_person: int
+    links: tuple[Link, ...]
 
 
 def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Counts:
@@ -90,17 +108,24 @@ def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Co
     columns, risk = decisions.columns, decisions.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
+    people = None if decisions.person is None else RowsOfPeople(decisions.person)
+    released = decisions.released(records.names)
+    links = Links([name for name in released if name not in (*jobs, decisions.person)], jobs)
     rows = scan(
         records,
-        [*jobs.values(), *([] if keys is None else [keys])],
+        [*jobs.values(), links, *(job for job in (keys, people) if job is not None)],
         watch=lambda count, share: clock.tell("counting", share, rows=count),
     )
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
+    declared = decisions.rows_per_person
+    most = declared or 1 if people is None else people.most(declared)
     return Counts(
         rows,
         tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns),
         None if keys is None else with_missing(keys.result(), columns),
+        most,
+        tuple(links.found(rows_per_person=most, allowed=decisions.allow)),
     )
 
 

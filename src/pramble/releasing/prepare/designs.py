@@ -57,17 +57,24 @@ class Designed:
 
 
 def design_columns(
-    decisions: Decisions, columns: Sequence[Counted], *, confidential_allowed: bool = False
+    decisions: Decisions,
+    columns: Sequence[Counted],
+    *,
+    rows_per_person: int = 1,
+    confidential_allowed: bool = False,
 ) -> tuple[tuple[Designed, ...], RecordPrivacy]:
     r"""Design every column within the budget.
 
     Private priors are drawn first, each with its part of α; what is left is split over the
-    mechanisms. The exact sum of everything spent is checked against the total.
+    mechanisms. A person of :math:`k` rows has :math:`k` values in each column, and moves
+    :math:`2k` counts of its histogram: every part is a record's, :math:`\alpha/k` in all, and what
+    is spent on a person is :math:`k` times their exact sum, which is checked against the total.
 
-    Returns the designs in the order of the columns, and what is spent in all. A prior counted on
-    the confidential file is used as it is only where that is allowed.
+    Returns the designs in the order of the columns, and what is spent on a person. A prior counted
+    on the confidential file is used as it is only where that is allowed.
     """
-    base = base_shares(decisions)
+    total = decisions.limit.alpha / rows_per_person
+    base = base_shares(decisions, total)
     part = Fraction(decisions.prior_share)
     prior_parts = {
         column.name: part * base[column.name]
@@ -81,22 +88,23 @@ def design_columns(
         )
         for column in columns
     }
-    shares = mechanism_shares(decisions, columns, base=base, priors=priors)
+    shares = mechanism_shares(decisions, columns, base=base, priors=priors, total=total)
     designs = tuple(
         designed(column, priors[column.name], alpha=float_below(shares[column.name]))
         for column in columns
     )
-    spent = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
+    parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
+    spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
     return designs, check_spent(spent, decisions.limit)
 
 
-def base_shares(decisions: Decisions) -> dict[str, Fraction]:
-    """Return each column's α, prior included; equal shares where the split is decided later."""
+def base_shares(decisions: Decisions, total: Fraction) -> dict[str, Fraction]:
+    """Return each column's part of the total, prior included; equal where it is decided later."""
     if decisions.alpha is None:
-        return {column.name: Fraction(column.alpha or 0) for column in decisions.columns}
+        return split_by_weights(total, {c.name: Fraction(c.alpha or 0) for c in decisions.columns})
     by_weight = decisions.split == "weights"
     weights = {c.name: Fraction(c.weight if by_weight else 1) for c in decisions.columns}
-    return split_by_weights(decisions.limit.alpha, weights)
+    return split_by_weights(total, weights)
 
 
 def mechanism_shares(
@@ -105,11 +113,12 @@ def mechanism_shares(
     *,
     base: Mapping[str, Fraction],
     priors: Mapping[str, Prior],
+    total: Fraction,
 ) -> dict[str, Fraction]:
     """Return what is left for each mechanism when the priors are paid."""
     if decisions.split != "optimal":
         return {name: share - priors[name].spent for name, share in base.items()}
-    left = decisions.limit.alpha - sum((prior.spent for prior in priors.values()), Fraction(0))
+    left = total - sum((prior.spent for prior in priors.values()), Fraction(0))
     losses = {
         c.name: loss_of(c, priors[c.name], objective=decisions.split_objective) for c in columns
     }

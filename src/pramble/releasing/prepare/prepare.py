@@ -1,6 +1,7 @@
 """Everything before writing: the decisions checked against the whole file, and the designs."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.count import count_columns
 from pramble.releasing.prepare.designs import Designed, design_columns
+from pramble.releasing.prepare.links import Link
 from pramble.values import Clock, value
 
 
@@ -37,6 +39,8 @@ class Prepared:
         SHA-256 of the confidential content.
     keys : Crosstab or None
         The records by their risk keys, if risk is to be reported.
+    links : tuple of Link
+        Untouched columns along which the order of the rows tells a protected one.
     """
 
     records: Records
@@ -46,6 +50,7 @@ class Prepared:
     spent: RecordPrivacy
     digest: str
     keys: Crosstab | None = None
+    links: tuple[Link, ...] = ()
 
     @cached_property
     def plan(self) -> Plan:
@@ -55,7 +60,7 @@ class Prepared:
     @property
     def names(self) -> list[str]:
         """Every column of the release, in order."""
-        return [name for name in self.records.names if name not in self.decisions.drop]
+        return self.decisions.released(self.records.names)
 
     @property
     def is_text(self) -> bool:
@@ -90,6 +95,12 @@ class Prepared:
                 "are alike more or less often than by chance. The order is released too, and may "
                 "tell a value that was randomised; release with --shuffle (shuffle = true)."
             )
+        found.extend(str(link) for link in self.links)
+        if self.decisions.allow:
+            found.append(
+                f"Allowed although they may tell protected columns: "
+                f"{', '.join(self.decisions.allow)}."
+            )
         conditional = [d.column.name for d in self.designs if d.prior.source == "confidential"]
         if conditional:
             found.append(
@@ -113,10 +124,29 @@ def prepare(
     check_output(records, decisions)
     check_public(records, decisions)
     found = count_columns(records, decisions, clock=clock)
+    refuse_links(found.links)
     designs, spent = design_columns(
-        decisions, found.columns, confidential_allowed=confidential_allowed
+        decisions,
+        found.columns,
+        rows_per_person=found.rows_per_person,
+        confidential_allowed=confidential_allowed,
     )
-    return Prepared(records, decisions, found.rows, designs, spent, digest, found.keys)
+    return Prepared(records, decisions, found.rows, designs, spent, digest, found.keys, found.links)
+
+
+def refuse_links(links: Sequence[Link]) -> None:
+    """Refuse untouched columns that tell protected ones; an order is only told."""
+    found = [link for link in links if link.kind != "order"]
+    if not found:
+        return
+    names = list(dict.fromkeys(link.column for link in found))
+    listed = ", ".join(repr(name) for name in names)
+    raise PrivacyError(
+        "\n".join(str(link) for link in found)
+        + f"\nLeave such columns out (drop, --drop), randomise them too, say whose rows they are "
+        f"(person = {names[0]!r}, --person: α is then that of a person with all rows), or release "
+        f"them knowingly (allow, --allow): {listed}."
+    )
 
 
 def check_output(records: Records, decisions: Decisions) -> None:

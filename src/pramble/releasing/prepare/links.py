@@ -1,0 +1,268 @@
+r"""Whether a column that is released as it is tells a protected one.
+
+α covers what is randomised. An untouched column goes beyond it where rows that share one of its
+values are alike in a protected column (it names the person, the household, or a finer version of
+the same thing), where it is a function of a protected column (a copy, a coarser version), and where
+sorting by it gives back an order that goes with the protected values.
+
+For a row :math:`i` whose value of :math:`U` is shared, let :math:`a_i` be the share of the other
+rows with that value that have the same :math:`X`. With :math:`\bar a` the mean over those rows and
+:math:`q = \sum_x p_x^2` what chance gives,
+
+.. math:: \kappa = \frac{\bar a - q}{1 - q}
+
+is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
+"""
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.arrays import plain
+from pramble.releasing.prepare.order import Neighbours
+from pramble.values import Integers, value
+
+MOST_KEPT = 1 << 16
+"""Rows of a sample; when there are more, every second one is dropped."""
+
+LEAST_ROWS = 20
+"""Rows with a shared value from which on their likeness is judged."""
+
+ALIKE, ALIKE_IN_SMALL_GROUPS, SMALL, FUNCTION = 0.9, 0.5, 20.0, 0.99
+"""κ from which on a column tells another: in groups of rows, in small groups, and as a function."""
+
+NEARLY_UNIQUE = 0.05
+"""Distinct values for each row, from which on a column is taken as one that names rows."""
+
+MANY = 60
+"""Distinct values from which on a column with the name of an identifier is taken as one."""
+
+IDENTIFIER = re.compile(
+    r"(^|_)(id|pid|uuid|guid|ssn|nin|nhs|person|patient|subject|respondent|pseudonym|serial|name|"
+    r"surname|forename|email|e_mail|phone|tel|address|passport|licen[cs]e|account|iban)(_|$)",
+    re.IGNORECASE,
+)
+
+
+class Coded(Protocol):
+    """What gives the codes of a protected column in the batch that was met last."""
+
+    last: Integers
+
+
+@value
+class Link:
+    """An untouched column that tells a protected one.
+
+    Attributes
+    ----------
+    column : str
+        The untouched column.
+    protected : str
+        The protected one; empty for an identifier that repeats.
+    kind : str
+        "alike", "function", "identifier" or "order".
+    """
+
+    column: str
+    protected: str
+    kind: str
+
+    def __str__(self) -> str:
+        told, column = f"{self.protected!r}", f"{self.column!r}"
+        return {
+            "alike": f"Rows that share a value of {column} are alike in {told}: together they tell "
+            "it, whatever α is.",
+            "function": f"Column {column} follows from {told}, which it tells as it is.",
+            "identifier": f"Column {column} looks like an identifier, and its values repeat: one "
+            "person seems to have several rows, each of which spends α.",
+            "order": f"Sorting by {column} puts the rows in an order that goes with {told}, and "
+            "neighbours tell it, shuffled or not.",
+        }[self.kind]
+
+
+class Links:
+    """Samples the untouched columns beside the protected ones: a job for a scan.
+
+    One sample takes every :math:`2^j`-th row. Of columns that nearly name rows a second one takes
+    every row of a random :math:`2^{-j}` of the values, so that rows that share one stay together.
+    """
+
+    def __init__(self, untouched: Sequence[str], protected: Mapping[str, Coded]) -> None:
+        self.columns, self.protected = list(untouched), protected
+        self.rows, self.step = 0, 1
+        self.kept: list[pa.Table] = []
+        self.values: dict[str, ValueSample] | None = None
+
+    def add(self, batch: Any) -> None:
+        """Take the rows of a batch that belong to the samples."""
+        codes = {f"{i}": job.last for i, job in enumerate(self.protected.values())}
+        table = pa.table(
+            [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
+            names=[*(f"u{i}" for i in range(len(self.columns))), *codes],
+        )
+        self.kept.append(every(table, self.step, start=-self.rows % self.step))
+        while sum(map(len, self.kept)) > MOST_KEPT:
+            self.step *= 2
+            self.kept = [every(pa.concat_tables(self.kept, promote_options="permissive"), 2)]
+        if self.values is None:
+            self.values = {
+                name: ValueSample()
+                for i, name in enumerate(self.columns)
+                if is_nearly_unique(table[f"u{i}"])
+            }
+        for name, sample in self.values.items():
+            sample.add(plain(batch[name]), list(codes.values()))
+        self.rows += batch.num_rows
+
+    def found(self, *, rows_per_person: int, allowed: Sequence[str] = ()) -> Iterator[Link]:
+        """Yield every column that tells another, the allowed ones only for their order."""
+        table = pa.concat_tables(self.kept, promote_options="permissive")
+        protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
+        for i, name in enumerate(self.columns):
+            values = combined(table[f"u{i}"])
+            if not is_scalar(values.type):
+                continue
+            places = codes_of(values)
+            near = (self.values or {}).get(name)
+            groups = places if near is None else near.groups()
+            beside = protected if near is None else dict(zip(protected, near.codes(), strict=True))
+            if name not in allowed and shared_by_more(groups, rows_per_person):
+                yield from self.told(name, groups, beside)
+            if name not in allowed and near is None:
+                yield from (
+                    Link(name, other, "function")
+                    for other, codes in protected.items()
+                    if likeness(codes, places) >= FUNCTION
+                )
+            if near is not None:
+                yield from ordered_along(name, values, protected)
+
+    def told(self, name: str, groups: Integers, beside: Mapping[str, Integers]) -> Iterator[Link]:
+        """Yield the columns in which rows that share a value are alike, or that it repeats."""
+        sizes = np.bincount(groups[groups >= 0])
+        small = sizes[sizes > 1].mean() <= SMALL
+        enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
+        links = [
+            Link(name, other, "alike")
+            for other, codes in beside.items()
+            if likeness(groups, codes) >= enough
+        ]
+        if not links and IDENTIFIER.search(name) and np.count_nonzero(sizes) >= MANY:
+            links = [Link(name, "", "identifier")]
+        yield from links
+
+
+class ValueSample:
+    """Every row of a random part of a column's values."""
+
+    def __init__(self) -> None:
+        self.odd = np.uint64(secrets.randbits(64) | 1)
+        self.bits = 0
+        self.held: list[tuple[Any, ...]] = []
+
+    def add(self, values: Any, codes: Sequence[Integers]) -> None:
+        """Take the rows of a batch whose value belongs to the part."""
+        mixed = hashes(values) * self.odd
+        self.held.append((mixed, ~np.asarray(pc.is_null(values, nan_is_null=True)), *codes))
+        self.thin(len(self.held) - 1)
+        while sum(len(block[0]) for block in self.held) > MOST_KEPT:
+            self.bits += 1
+            self.thin(0)
+
+    def thin(self, first: int) -> None:
+        """Keep what belongs to the part."""
+        for place in range(first, len(self.held)):
+            mixed, filled, *codes = self.held[place]
+            kept = filled & (mixed >> np.uint64(64 - self.bits) == 0) if self.bits else filled
+            self.held[place] = tuple(part[kept] for part in (mixed, filled, *codes))
+
+    def groups(self) -> Integers:
+        """Return the number of each row's value."""
+        mixed = np.concatenate([block[0] for block in self.held])
+        return np.asarray(np.unique(mixed, return_inverse=True)[1], dtype=np.int64)
+
+    def codes(self) -> list[Integers]:
+        """Return the codes of each protected column."""
+        return [np.concatenate(parts) for parts in list(zip(*self.held, strict=True))[2:]]
+
+
+def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
+    """Return every so many rows."""
+    return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
+
+
+def combined(values: Any) -> Any:
+    """Return the chunks of a column as one array without a dictionary."""
+    chunks = [plain(chunk) for chunk in values.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], values.type)
+
+
+def is_scalar(kind: Any) -> bool:
+    """Whether values of an Arrow type can be told apart and sorted."""
+    return not (pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind))
+
+
+def is_nearly_unique(values: Any) -> bool:
+    """Whether a column has so many distinct values that it nearly names rows."""
+    if not is_scalar(values.type):
+        return False
+    filled = len(values) - values.null_count
+    return filled > 0 and pc.count_distinct(combined(values)).as_py() > NEARLY_UNIQUE * filled
+
+
+def codes_of(values: Any) -> Integers:
+    """Return a number for each distinct value, and -1 for a missing one."""
+    coded = values.dictionary_encode()
+    indices = coded.indices.cast(pa.int64()).fill_null(-1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False))
+
+
+def hashes(values: Any) -> Any:
+    """Return 64 bits for each value, equal for equal ones."""
+    if pa.types.is_integer(values.type) and not values.null_count:
+        return values.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return np.fromiter(map(hash, values.to_pylist()), np.int64, len(values)).view(np.uint64)
+
+
+def shared_by_more(groups: Integers, rows: int) -> bool:
+    """Whether more rows than a person has share a value."""
+    sizes = np.bincount(groups[groups >= 0])
+    return bool(sizes.size and sizes.max() > rows)
+
+
+def likeness(groups: Integers, codes: Integers) -> float:
+    r"""Return κ: how much more alike in their codes rows of one group are than by chance.
+
+    >>> groups = np.arange(60) // 2
+    >>> likeness(groups, groups % 2), round(likeness(groups, np.arange(60) % 2), 2)
+    (1.0, -1.0)
+    """
+    known = (groups >= 0) & (codes >= 0)
+    groups, codes = groups[known], codes[known]
+    sizes = np.bincount(groups) if len(groups) else np.zeros(1, dtype=np.int64)
+    shared = sizes[groups] > 1
+    if np.count_nonzero(shared) < LEAST_ROWS:
+        return 0.0
+    groups, codes = groups[shared], codes[shared]
+    together = groups * (int(codes.max()) + 1) + codes
+    _, place, counts = np.unique(together, return_inverse=True, return_counts=True)
+    alike = float(np.mean((counts[place] - 1) / (sizes[groups] - 1)))
+    shares = np.bincount(codes) / len(codes)
+    chance = float(shares @ shares)
+    return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
+
+
+def ordered_along(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
+    """Yield the protected columns that go with the order of a column's values."""
+    order = pc.sort_indices(values).to_numpy()
+    for other, codes in protected.items():
+        neighbours = Neighbours()
+        neighbours.add(codes[order])
+        if neighbours.tell(np.bincount(codes).tolist()):
+            yield Link(name, other, "order")

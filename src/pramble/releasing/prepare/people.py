@@ -1,0 +1,56 @@
+r"""How many rows one person has.
+
+Rows are randomised one by one, so what is promised for a row is promised :math:`k` times less to a
+person of :math:`k` rows. Neighbouring files differ in the values of one person's rows; whose row it
+is stays the same, so the most rows of a person is the same in both and may be used and published.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.arrays import plain
+from pramble.errors import InvalidData
+
+MERGED_AT = 4_000_000
+"""People of separate batches are merged when so many are held, or half of them after a merge."""
+
+
+class RowsOfPeople:
+    """Counts the rows of each person: a job for a scan."""
+
+    def __init__(self, column: str) -> None:
+        self.columns = [column]
+        self.rows = 0
+        self.held: list[pa.Table] = []
+
+    def add(self, batch: Any) -> None:
+        """Count the people of one batch."""
+        people = plain(batch[self.columns[0]])
+        missing = pc.index(pc.is_null(people, nan_is_null=True), True).as_py()
+        if missing >= 0:
+            raise InvalidData(
+                f"Column {self.columns[0]!r} must say whose row it is; row "
+                f"{self.rows + missing + 1} says nothing."
+            )
+        self.rows += len(people)
+        found = pc.value_counts(people)
+        self.held.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
+        if len(self.held) > 1 and sum(len(table) for table in self.held[1:]) > MERGED_AT:
+            self.held = [self.merged()]
+
+    def merged(self) -> pa.Table:
+        """Return every person with the rows met so far."""
+        whole = pa.concat_tables(self.held).group_by("person").aggregate([("rows", "sum")])
+        return whole.rename_columns({"rows_sum": "rows"})
+
+    def most(self, declared: int | None) -> int:
+        """Return the most rows of a person: as declared, if nobody has more, or as counted."""
+        found = int(pc.max(self.merged()["rows"]).as_py())
+        if declared is not None and found > declared:
+            raise InvalidData(
+                f"A person of column {self.columns[0]!r} has {found} rows, and the plan says at "
+                f"most {declared}. State rows_per_person = {found}, or leave rows out."
+            )
+        return declared or found
