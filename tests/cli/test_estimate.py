@@ -74,7 +74,9 @@ def test_queries_means_and_settings_go_through(folder):
 
 
 def test_names_are_matched_exactly_where_a_column_has_blanks(tmp_path):
-    table = pa.table({"sex": ["f", "m"] * 50, " region": ["x", "y"] * 50, "age": [1, 2] * 50})
+    table = pa.table(
+        {"sex": ["f", "m"] * 50, " region": ["x", "x", "y", "y"] * 25, "age": [1] * 50 + [2] * 50}
+    )
     pq.write_table(table, tmp_path / "people.parquet")
     columns = {"sex": {"categories": ["f", "m"]}}
     pramble.release(

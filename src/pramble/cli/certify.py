@@ -9,6 +9,7 @@ import pramble
 from pramble.cli.console import answers, print_json
 from pramble.cli.options import AsJson
 from pramble.cli.plans import read_mechanism_or_plan
+from pramble.privacy.guarantee import float_above
 
 
 def certify(
@@ -26,13 +27,16 @@ def certify(
 ) -> None:
     """Say the smallest α of a mechanism, decided in integers, and where it is attained.
 
-    A CSV matrix is first rounded to exact weights on the private side, as it would be sampled.
+    A CSV matrix is first rounded to exact weights on the private side, as it would be sampled. Of a
+    release folder α is that of a person: mechanisms, what private priors spent, and every row.
 
     Examples
     --------
       pramble certify region.json --alpha 1
     """
-    certificate = pramble.certify(read_mechanism_or_plan(source))
+    certificate = pramble.certify(
+        pramble.open_release(source) if source.is_dir() else read_mechanism_or_plan(source)
+    )
     satisfied = None if alpha is None else certificate.satisfies(alpha)
     if as_json:
         print_json(
@@ -41,6 +45,8 @@ def certify(
                 "numerator": certificate.numerator,
                 "denominator": certificate.denominator,
                 "witness": list(certificate.witness),
+                "alpha_on_priors": float_above(certificate.besides),
+                "rows_per_person": certificate.rows,
                 "asked": alpha,
                 "satisfied": satisfied,
             }

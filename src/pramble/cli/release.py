@@ -25,7 +25,7 @@ def release(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make.")] = None,
     plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Privacy in total for a record (ε).")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Privacy in total for a person (ε).")] = None,
     prior: Annotated[
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
@@ -34,6 +34,16 @@ def release(
     objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
     split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that says whose row it is, if people have several.")
+    ] = None,
+    rows_per_person: Annotated[
+        int | None, typer.Option(help="Most rows of one person; counted by --person.")
+    ] = None,
+    allow: Annotated[
+        str | None,
+        typer.Option(help="Columns to release although they tell protected ones: a,b,c."),
+    ] = None,
     output: Annotated[
         str | None, typer.Option("--format", help="parquet (default) or csv.")
     ] = None,
@@ -87,6 +97,9 @@ def release(
         "objective": objective,
         "split": split,
         "drop": listed(drop),
+        "person": person,
+        "rows_per_person": rows_per_person,
+        "allow": listed(allow),
         "output": output,
         "shuffle": shuffle or None,
         "risk": risk_settings(keys, population),
@@ -136,7 +149,8 @@ def show(result: Release) -> None:
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     console.print(
-        f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record"
+        f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a "
+        f"{outcome.guarantee.unit}"
     )
     table = table_of(None, *HEADINGS, left={"column", "prior"})
     for c in outcome.columns:
@@ -179,6 +193,7 @@ def as_document(result: Release) -> dict[str, Any]:
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
         "alpha": outcome.alpha,
+        "rows_per_person": outcome.guarantee.rows,
         "alpha_limit": outcome.limit.shown,
         "ledger_total": outcome.ledger_total and outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,

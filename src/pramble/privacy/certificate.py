@@ -1,7 +1,6 @@
 """The privacy certificate: how private exactly what is sampled is."""
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.exponential import ratio_within, smallest_alpha
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.values import value
 
 
@@ -24,6 +23,10 @@ class Certificate:
         finite α.
     witness : tuple
         Labels (x, x', z): the released value z tells x from x' best.
+    besides : Fraction
+        What was spent on the same record besides, as on a private prior.
+    rows : int
+        The most rows of one person, each of which spends as much.
 
     Examples
     --------
@@ -36,11 +39,16 @@ class Certificate:
     numerator: int
     denominator: int
     witness: tuple[Any, Any, Any]
+    besides: Fraction = Fraction(0)
+    rows: int = 1
 
     @property
     def alpha(self) -> float:
         """The smallest α, as a float rounded up; infinite if a column mixes zero and non-zero."""
-        return smallest_alpha(self.numerator, self.denominator)
+        sampled = smallest_alpha(self.numerator, self.denominator)
+        if math.isinf(sampled):
+            return sampled
+        return float_above((Fraction(sampled) + self.besides) * self.rows)
 
     def satisfies(self, alpha: float) -> bool:
         """Whether the mechanism is α-differentially private, decided in integers."""
@@ -51,35 +59,42 @@ class Certificate:
             return False
         if math.isinf(level):
             return True
-        return ratio_within(self.numerator, self.denominator, level)
+        left = Fraction(level) / self.rows - self.besides
+        return left >= 0 and ratio_within(self.numerator, self.denominator, float_below(left))
 
     @property
     def guarantee(self) -> RecordPrivacy:
         """The promise that this certificate bears; refused where there is no finite α."""
         if not self.denominator:
             raise PrivacyError(f"There is {self}.")
-        return RecordPrivacy(Fraction(self.alpha))
+        return RecordPrivacy(Fraction(self.alpha), self.rows)
 
     def __str__(self) -> str:
         x, x_prime, z = self.witness
         if not self.denominator:
             return f"no finite α: {z!r} is possible from {x!r} and impossible from {x_prime!r}"
-        return f"α = {self.alpha:.9g}, attained by releasing {z!r} for {x!r} against {x_prime!r}"
+        found = f"α = {self.alpha:.9g}, attained by releasing {z!r} for {x!r} against {x_prime!r}"
+        if self.besides:
+            found += f", with {float_above(self.besides):.6g} of a record spent on priors"
+        if self.rows > 1:
+            found += f", for a person of {self.rows} rows"
+        return found
 
 
 @singledispatch
-def certify(mechanism: Mechanism | Mapping[Any, Mechanism]) -> Certificate:
+def certify(mechanism: Any) -> Certificate:
     r"""Return the smallest α for which a mechanism is α-differentially private, with a witness.
 
     .. math:: e^{\alpha} = \max_{z, x, x'} M_{xz} / M_{x'z}
 
     is found in integers: closed forms for structured mechanisms, the whole matrix otherwise. A plan
     (a mapping from columns to mechanisms) is certified for the whole record, over which the
-    columns' α add up.
+    columns' α add up, and a release for a person: with what private priors spent, times the rows of
+    a person.
 
     Parameters
     ----------
-    mechanism : Mechanism, or mapping from column to Mechanism
+    mechanism : Mechanism, Plan, mapping from column to Mechanism, or Release
 
     Returns
     -------

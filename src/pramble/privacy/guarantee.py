@@ -109,6 +109,11 @@ class RecordPrivacy(Guarantee):
         return RecordPrivacy(self.alpha * rows, self.rows * rows)
 
     @property
+    def unit(self) -> str:
+        """Of whom α is: a record, or a person with several."""
+        return "record" if self.rows == 1 else "person"
+
+    @property
     def of_record(self) -> Fraction:
         """α of one record alone."""
         return self.alpha / self.rows

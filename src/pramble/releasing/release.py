@@ -58,10 +58,11 @@ def release(
 ) -> Release:
     r"""Randomise columns of a confidential file into a folder that may be published.
 
-    Every record gets :math:`\alpha`-differential privacy in the randomised columns together: priors
-    and mechanisms spend at most the total, summed exactly. The mechanisms are the best for their
-    part of α, designed for priors that are uniform, public, or private (the default: a noisy
-    histogram that spends 2 % of α). Every other column is released **as it is**, unless dropped.
+    Every person gets :math:`\alpha`-differential privacy in the randomised columns together: priors
+    and mechanisms spend at most the total, summed exactly over columns and rows. The mechanisms are
+    the best for their part of α, designed for priors that are uniform, public, or private (the
+    default: a noisy histogram that spends 2 % of α). Every other column is released **as it is**,
+    unless dropped; one that tells a protected column is refused unless allowed by name.
 
     The plan is checked against the whole file before anything is written; the written file is read
     again and compared with the source; and the folder appears under its name complete, or not at
@@ -77,7 +78,8 @@ def release(
         The columns to randomise; a mapping gives settings of each. Categories that
         it does not declare are the values seen in the file, which the release then reveals.
     alpha : float
-        α in total for a record (the ε of most of the literature).
+        α in total for a person (the ε of most of the literature). A person has one row unless
+        ``person`` or ``rows_per_person`` says otherwise; each row then gets its part.
     plan : str, Path, Decisions or mapping
         A plan instead of columns, α and settings: a TOML file, or its contents.
     reading : Reading or mapping, optional
@@ -106,7 +108,9 @@ def release(
         Called with a `pramble.Progress` now and then.
     **settings
         Other settings of a plan: ``prior``, ``family``, ``objective``, ``invariant``, ``split``,
-        ``prior_share``, ``drop``, ``output``, ``shuffle``, ``risk``, ``file``.
+        ``prior_share``, ``drop``, ``person`` (the column that says whose row it is),
+        ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
+        ``output``, ``shuffle``, ``risk``, ``file``.
 
     Returns
     -------

@@ -38,6 +38,8 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "plain_words": plain_words(outcome),
         "budget_chart": budget_chart(outcome),
         "columns": [column_view(column, outcome.rows) for column in outcome.columns],
+        "unit": outcome.guarantee.unit,
+        "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
         "alpha_total": numbers.alpha_text(outcome.alpha),
         "ratio_total": numbers.ratio_text(outcome.alpha),
         "alpha_limit": numbers.alpha_text(outcome.limit.shown),
@@ -70,7 +72,7 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
     """Return the figures at the top."""
     shares = [column.share for column in outcome.columns if not hides_prior(column)]
     shown = [
-        (numbers.alpha_text(outcome.alpha), "α spent on each record"),
+        (numbers.alpha_text(outcome.alpha), f"α spent on each {outcome.guarantee.unit}"),
         (numbers.count(len(outcome.columns)), "columns randomised"),
         (numbers.count(len(outcome.untouched)), "columns released as they are"),
     ]
@@ -95,9 +97,9 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
         ),
         outcome.guarantee.sentence(),
         (
-            f"Whatever a person's true values in {columns} are, a released record is at most "
-            f"{numbers.ratio_text(outcome.alpha)} times likelier under them than under any other "
-            "values."
+            f"Whatever a person's true values in {columns} are, what is released of the "
+            f"{outcome.guarantee.unit} is at most {numbers.ratio_text(outcome.alpha)} times "
+            "likelier under them than under any other values."
         ),
     ]
     lost = [c.name for c in outcome.columns if math.isinf(c.estimation_variance)]

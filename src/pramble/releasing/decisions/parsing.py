@@ -131,6 +131,8 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         )
     if own and plan.get("split", "equal") != "equal":
         found.append(f"A split is of a total; column {own[0]!r} states its own alpha.")
+    if plan.get("person") in columns:
+        found.append(f"Column {plan['person']!r} says whose row it is and cannot be randomised.")
     both = [name for name in plan.get("drop", ()) if name in columns]
     found.extend(f"Column {name!r} is both randomised and dropped." for name in both)
     for name, column in columns.items():

@@ -108,7 +108,7 @@ def relation_of(spent: RecordPrivacy) -> str:
     """Return in what neighbouring files differ."""
     if spent.rows == 1:
         return "replace one record"
-    return f"replace the values of one person, in at most {spent.rows} rows"
+    return f"replace one person, in at most {spent.rows} rows"
 
 
 def notes_on(job: Prepared, conditional: Sequence[str]) -> list[str]:

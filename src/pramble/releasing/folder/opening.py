@@ -1,7 +1,7 @@
 """The analyst's door: open a release folder and check it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.certificate import certify
+from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
 from pramble.releasing.folder.manifest import (
     MANIFEST,
@@ -44,7 +44,7 @@ class Release:
     data : pyarrow.Table
         The released records, read when first asked for.
     guarantee : Guarantee
-        What was spent on each record.
+        What was spent on each person.
     alpha : float
         The same as a number, rounded up.
     outcome : ReleaseOutcome or None
@@ -64,12 +64,12 @@ class Release:
 
     @property
     def alpha(self) -> float:
-        """What was spent on each record, rounded up."""
+        """What was spent on each person, rounded up."""
         return float(self.manifest["promise"]["spent"]["alpha"])
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was spent on each record."""
+        """What was spent on each person."""
         return guarantee_from_json(self.manifest["promise"]["spent"])
 
     @cached_property
@@ -86,6 +86,16 @@ class Release:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "data"}
+
+
+@certify.register
+def _(release: Release) -> Certificate:
+    """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
+    columns = [column for column in release.manifest["columns"] if column["randomised"]]
+    with undamaged():
+        besides = sum((rational(c["prior"]["alpha_exact"]) for c in columns), Fraction(0))
+        rows = release.manifest["promise"]["spent"].get("rows_per_person", 1)
+    return replace(certify(release.plan), besides=besides, rows=rows)
 
 
 def open_release(folder: str | Path) -> Release:

@@ -140,7 +140,7 @@ class Links:
                     for other, codes in protected.items()
                     if likeness(codes, places) >= FUNCTION
                 )
-            if near is not None:
+            if near is not None and is_nearly_unique(table[f"u{i}"]):
                 yield from ordered_along(name, values, protected)
 
     def told(self, name: str, groups: Integers, beside: Mapping[str, Integers]) -> Iterator[Link]:
@@ -205,15 +205,17 @@ def combined(values: Any) -> Any:
 
 def is_scalar(kind: Any) -> bool:
     """Whether values of an Arrow type can be told apart and sorted."""
-    return not (pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind))
+    odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
+    return not any(check(kind) for check in odd)
 
 
 def is_nearly_unique(values: Any) -> bool:
     """Whether a column has so many distinct values that it nearly names rows."""
     if not is_scalar(values.type):
         return False
-    filled = len(values) - values.null_count
-    return filled > 0 and pc.count_distinct(combined(values)).as_py() > NEARLY_UNIQUE * filled
+    filled = int(len(values) - values.null_count)
+    distinct = int(pc.count_distinct(combined(values)).as_py())
+    return distinct > NEARLY_UNIQUE * filled > 0
 
 
 def codes_of(values: Any) -> Integers:
@@ -259,10 +261,16 @@ def likeness(groups: Integers, codes: Integers) -> float:
 
 
 def ordered_along(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
-    """Yield the protected columns that go with the order of a column's values."""
-    order = pc.sort_indices(values).to_numpy()
+    """Yield the protected columns that go with the order of a column's values.
+
+    Neighbours that share a value do not count.
+    """
+    filled = len(values) - values.null_count
+    order = pc.sort_indices(values).to_numpy()[:filled]
+    places = codes_of(values)[order]
+    apart = places[1:] != places[:-1]
     for other, codes in protected.items():
-        neighbours = Neighbours()
-        neighbours.add(codes[order])
+        equal = (codes[order][1:] == codes[order][:-1])[apart]
+        neighbours = Neighbours(len(equal), int(np.count_nonzero(equal)))
         if neighbours.tell(np.bincount(codes).tolist()):
             yield Link(name, other, "order")

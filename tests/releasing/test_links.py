@@ -1,0 +1,147 @@
+"""Untouched columns that tell protected ones are found, and those that do not are left alone."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pramble.errors import PrivacyError
+from pramble.releasing.prepare import links
+from pramble.releasing.prepare.count import ValueCounts
+from pramble.releasing.prepare.links import Link, Links, ValueSample, likeness
+from pramble.releasing.prepare.prepare import refuse_links
+
+RNG = np.random.default_rng(11)
+
+
+def found(table, protected, *, batch=1000, rows_per_person=1, allowed=()):
+    jobs = {name: ValueCounts(name) for name in protected}
+    job = Links([name for name in table.column_names if name not in protected], jobs)
+    for part in table.to_batches(max_chunksize=batch):
+        for one in (*jobs.values(), job):
+            one.add(part)
+    return {
+        (link.column, link.protected, link.kind)
+        for link in job.found(rows_per_person=rows_per_person, allowed=allowed)
+    }
+
+
+def brute_force_likeness(groups, codes):
+    agreed, base = [], []
+    for i in range(len(groups)):
+        mates = [j for j in range(len(groups)) if j != i and groups[j] == groups[i]]
+        if mates:
+            agreed.append(np.mean([codes[j] == codes[i] for j in mates]))
+            base.append(codes[i])
+    q = (np.bincount(base) / len(base) ** 1.0) @ np.bincount(base) / len(base)
+    return (np.mean(agreed) - q) / (1 - q)
+
+
+@pytest.mark.parametrize("groups", [2, 10, 40])
+def test_likeness_is_what_brute_force_finds(groups):
+    g, x = RNG.integers(0, groups, 90), RNG.integers(0, 3, 90)
+    assert likeness(g, x) == pytest.approx(brute_force_likeness(g, x))
+
+
+def test_independent_columns_are_left_alone():
+    n = 20_000
+    table = pa.table(
+        {
+            "sex": RNG.choice(["f", "m"], n),
+            "region": RNG.choice(["a", "b", "c"], n),
+            "income": RNG.normal(size=n).round(3),
+            "row": np.arange(n),
+            "rounded": RNG.integers(0, n // 4, n),
+            "empty": pa.nulls(n),
+            "constant": ["x"] * n,
+            "listed": pa.array([[1, 2]] * n),
+        }
+    )
+    assert found(table, ["sex"]) == set()
+
+
+def test_ordinary_association_is_not_refused():
+    n = 20_000
+    sex = RNG.integers(0, 2, n)
+    job = np.where(RNG.random(n) < 0.85, sex, 1 - sex) + 2 * RNG.integers(0, 5, n)
+    assert found(pa.table({"sex": sex, "job": job}), ["sex"]) == set()
+
+
+@pytest.mark.parametrize("batch", [317, 40_000])
+def test_rows_of_one_person_in_a_file_larger_than_the_sample(monkeypatch, batch):
+    """Two waves, one after the other: mates are far apart, and most rows are not kept."""
+    monkeypatch.setattr(links, "MOST_KEPT", 2000)
+    n = 20_000
+    sex = RNG.choice(["f", "m"], n)
+    names = np.array([f"P{i:06d}" for i in RNG.permutation(n)])
+    table = pa.table({"sex": np.tile(sex, 2), "who": np.tile(names, 2)})
+    assert found(table, ["sex"], batch=batch) == {("who", "sex", "alike")}
+    assert found(table, ["sex"], batch=batch, rows_per_person=2) == set()
+
+
+def test_values_of_a_part_stay_whole(monkeypatch):
+    monkeypatch.setattr(links, "MOST_KEPT", 500)
+    who, x = np.repeat(np.arange(3000), 3), np.tile(np.arange(3), 3000)
+    sample = ValueSample()
+    for a, b in zip(np.array_split(who, 7), np.array_split(x, 7), strict=True):
+        sample.add(pa.array(a), [b])
+    sizes = np.bincount(sample.groups())
+    assert set(sizes) == {3}
+    assert 100 < sizes.sum() <= 500
+    assert np.bincount(sample.codes()[0]).tolist() == [len(sizes)] * 3
+
+
+def test_a_repeated_identifier_is_found_by_its_name():
+    n = 2000
+    table = pa.table({"sex": RNG.choice(["f", "m"], 2 * n), "person_id": np.tile(np.arange(n), 2)})
+    assert found(table, ["sex"]) == {("person_id", "", "identifier")}
+    assert found(table.rename_columns(["sex", "score"]), ["sex"]) == set()
+    assert found(table, ["sex"], allowed=["person_id"]) == set()
+
+
+def test_copies_and_coarser_and_finer_versions():
+    n = 3000
+    county = RNG.integers(0, 12, n)
+    table = pa.table(
+        {
+            "county": county,
+            "copy": [f"c{i}" for i in county],
+            "state": county // 4,
+            "town": county * 5 + RNG.integers(0, 5, n),
+        }
+    )
+    assert found(table, ["county"]) == {
+        ("copy", "county", "alike"),
+        ("copy", "county", "function"),
+        ("state", "county", "function"),
+        ("town", "county", "alike"),
+    }
+
+
+def test_a_few_rows_by_chance_are_no_link():
+    table = pa.table({"sex": ["f", "m", "f", "m"], "town": ["x", "y", "x", "y"]})
+    assert found(table, ["sex"]) == set()
+
+
+def test_missing_values_share_nothing():
+    n = 4000
+    sex = RNG.choice(["f", "m"], n)
+    who = pa.array(np.arange(n), mask=sex == "f")
+    assert found(pa.table({"sex": sex, "who": who}), ["sex"]) <= {("who", "sex", "order")}
+
+
+@pytest.mark.parametrize("make", [int, float, str, lambda i: f"{i:05d}"])
+def test_the_order_along_an_identifier_is_told(make):
+    sex = np.sort(RNG.choice(["f", "m"], 2000))
+    place = RNG.permutation(2000)
+    table = pa.table({"sex": sex[place], "n": [make(int(i)) for i in place]})
+    assert found(table, ["sex"]) == {("n", "sex", "order")}
+
+
+def test_every_kind_of_link_speaks_of_its_columns_and_not_of_values():
+    for kind in ("alike", "function", "identifier", "order"):
+        text = str(Link("who", "sex", kind))
+        assert "'who'" in text
+        assert "'sex'" in text or kind == "identifier"
+    refuse_links([Link("who", "sex", "order")])
+    with pytest.raises(PrivacyError, match="--allow"):
+        refuse_links([Link("who", "sex", "alike")])
