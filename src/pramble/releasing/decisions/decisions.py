@@ -179,6 +179,11 @@ class Decisions:
         """Return the columns of a file that are released, in order."""
         return [name for name in names if name not in self.drop]
 
+    def watched(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are released as they are and must not tell protected ones."""
+        known = (*(column.name for column in self.columns), *self.allow, self.person)
+        return [name for name in self.released(names) if name not in known]
+
     def full_reading(self) -> Reading:
         """Return how to read the file, with the recodings of the columns."""
         recode = {c.name: as_recodings(recoding_steps(c.recode)) for c in self.columns if c.recode}

@@ -17,7 +17,6 @@ from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
-from pramble.releasing.prepare.links import Link, Links
 from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.values import Clock, value
@@ -31,8 +30,6 @@ class ValueCounts:
     counts : dict
         Of the values as they stand in the file, texts of a text file as texts.
     neighbours : Neighbours
-    last : array
-        The codes of the batch that was met last.
     """
 
     def __init__(self, column: str) -> None:
@@ -40,11 +37,10 @@ class ValueCounts:
         self.levels = Levels(column)
         self.totals = np.zeros(0, dtype=np.int64)
         self.neighbours = Neighbours()
-        self.last = np.zeros(0, dtype=np.int64)
 
     def add(self, batch: Any) -> None:
         """Count one batch."""
-        self.last = codes = self.levels.codes(batch[self.columns[0]])
+        codes = self.levels.codes(batch[self.columns[0]])
         found = np.bincount(codes, minlength=max(len(self.totals), len(self.levels.labels)))
         found[: len(self.totals)] += self.totals
         self.totals = found
@@ -92,15 +88,12 @@ class Counts:
     keys : Crosstab or None
         The records by their risk keys.
     rows_per_person : int
-    links : tuple of Link
-        Untouched columns that tell protected ones.
     """
 
     rows: int
     columns: tuple[Counted, ...]
     keys: Crosstab | None
     rows_per_person: int
-    links: tuple[Link, ...]
 
 
 def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Counts:
@@ -109,11 +102,9 @@ def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Co
     jobs = {column.name: ValueCounts(column.name) for column in columns}
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
     people = None if decisions.person is None else RowsOfPeople(decisions.person)
-    released = decisions.released(records.names)
-    links = Links([name for name in released if name not in (*jobs, decisions.person)], jobs)
     rows = scan(
         records,
-        [*jobs.values(), links, *(job for job in (keys, people) if job is not None)],
+        [*jobs.values(), *(job for job in (keys, people) if job is not None)],
         watch=lambda count, share: clock.tell("counting", share, rows=count),
     )
     if not rows:
@@ -125,7 +116,6 @@ def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Co
         tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns),
         None if keys is None else with_missing(keys.result(), columns),
         most,
-        tuple(links.found(rows_per_person=most, allowed=decisions.allow)),
     )
 
 

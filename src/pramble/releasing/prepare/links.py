@@ -17,17 +17,21 @@ is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import plain
+from pramble.data.arrays import is_text, plain
+from pramble.data.levels import Levels
+from pramble.data.records import Records
+from pramble.errors import PrivacyError
 from pramble.releasing.prepare.order import Neighbours
 from pramble.values import Integers, value
 
-MOST_KEPT = 1 << 16
+MOST_KEPT = 1 << 15
 """Rows of a sample; when there are more, every second one is dropped."""
 
 LEAST_ROWS = 20
@@ -47,12 +51,6 @@ IDENTIFIER = re.compile(
     r"surname|forename|email|e_mail|phone|tel|address|passport|licen[cs]e|account|iban)(_|$)",
     re.IGNORECASE,
 )
-
-
-class Coded(Protocol):
-    """What gives the codes of a protected column in the batch that was met last."""
-
-    last: Integers
 
 
 @value
@@ -87,21 +85,21 @@ class Link:
 
 
 class Links:
-    """Samples the untouched columns beside the protected ones: a job for a scan.
+    """Samples the untouched columns beside the protected ones, batch by batch.
 
     One sample takes every :math:`2^j`-th row. Of columns that nearly name rows a second one takes
     every row of a random :math:`2^{-j}` of the values, so that rows that share one stay together.
     """
 
-    def __init__(self, untouched: Sequence[str], protected: Mapping[str, Coded]) -> None:
-        self.columns, self.protected = list(untouched), protected
+    def __init__(self, untouched: Sequence[str], protected: Sequence[str]) -> None:
+        self.columns, self.protected = list(untouched), list(protected)
         self.rows, self.step = 0, 1
         self.kept: list[pa.Table] = []
         self.values: dict[str, ValueSample] | None = None
 
-    def add(self, batch: Any) -> None:
-        """Take the rows of a batch that belong to the samples."""
-        codes = {f"{i}": job.last for i, job in enumerate(self.protected.values())}
+    def add(self, batch: Any, protected: Mapping[str, Integers]) -> None:
+        """Take the rows of a batch that belong to the samples, with their protected codes."""
+        codes = {f"{i}": protected[name] for i, name in enumerate(self.protected)}
         table = pa.table(
             [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
             names=[*(f"u{i}" for i in range(len(self.columns))), *codes],
@@ -120,8 +118,8 @@ class Links:
             sample.add(plain(batch[name]), list(codes.values()))
         self.rows += batch.num_rows
 
-    def found(self, *, rows_per_person: int, allowed: Sequence[str] = ()) -> Iterator[Link]:
-        """Yield every column that tells another, the allowed ones only for their order."""
+    def found(self, *, rows_per_person: int) -> Iterator[Link]:
+        """Yield every column that tells another."""
         table = pa.concat_tables(self.kept, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
@@ -132,9 +130,9 @@ class Links:
             near = (self.values or {}).get(name)
             groups = places if near is None else near.groups()
             beside = protected if near is None else dict(zip(protected, near.codes(), strict=True))
-            if name not in allowed and shared_by_more(groups, rows_per_person):
+            if shared_by_more(groups, rows_per_person):
                 yield from self.told(name, groups, beside)
-            if name not in allowed and near is None:
+            if near is None:
                 yield from (
                     Link(name, other, "function")
                     for other, codes in protected.items()
@@ -156,6 +154,33 @@ class Links:
         if not links and IDENTIFIER.search(name) and np.count_nonzero(sizes) >= MANY:
             links = [Link(name, "", "identifier")]
         yield from links
+
+
+def links_at_the_start(
+    records: Records, untouched: Sequence[str], protected: Sequence[str], *, rows_per_person: int
+) -> tuple[Link, ...]:
+    """Return what the first rows of a file show: as many as a sample holds."""
+    links, levels = Links(untouched, protected), {name: Levels(name) for name in protected}
+    for batch in records.batches([*protected, *untouched], coded=list(protected)):
+        links.add(batch, {name: levels[name].codes(batch[name]) for name in protected})
+        if links.rows >= MOST_KEPT:
+            break
+    return tuple(links.found(rows_per_person=rows_per_person))
+
+
+def refuse_links(links: Sequence[Link]) -> None:
+    """Refuse untouched columns that tell protected ones; an order is only told."""
+    found = [link for link in links if link.kind != "order"]
+    if not found:
+        return
+    names = list(dict.fromkeys(link.column for link in found))
+    listed = ", ".join(repr(name) for name in names)
+    raise PrivacyError(
+        "\n".join(str(link) for link in found)
+        + f"\nLeave such columns out (drop, --drop), randomise them too, say whose rows they are "
+        f"(person = {names[0]!r}, --person: α is then that of a person with all rows), or release "
+        f"them knowingly (allow, --allow): {listed}."
+    )
 
 
 class ValueSample:
@@ -226,10 +251,34 @@ def codes_of(values: Any) -> Integers:
 
 
 def hashes(values: Any) -> Any:
-    """Return 64 bits for each value, equal for equal ones."""
-    if pa.types.is_integer(values.type) and not values.null_count:
-        return values.to_numpy(zero_copy_only=False).astype(np.uint64)
+    """Return 64 bits for each value, equal for equal ones and seldom for others."""
+    if is_text(values):
+        texts = values.cast(pa.large_string()).fill_null("")
+        _, ends, data = texts.buffers()
+        places = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        bytes_ = np.frombuffer(data if data is not None else b"", np.uint8)
+        return text_hashes()(places, bytes_)
+    if pa.types.is_primitive(values.type) and values.type.bit_width == 64:
+        return values.view(pa.uint64()).fill_null(0).to_numpy(zero_copy_only=False)
     return np.fromiter(map(hash, values.to_pylist()), np.int64, len(values)).view(np.uint64)
+
+
+@cache
+def text_hashes() -> Any:
+    """Return a compiled function from places and bytes of texts to their 64 bits (FNV-1a)."""
+    from pramble.compiled import compiled
+
+    @compiled
+    def hashed(places: Any, data: Any) -> Any:
+        found = np.empty(len(places) - 1, np.uint64)
+        for i in range(len(found)):
+            h = np.uint64(14695981039346656037)
+            for j in range(places[i], places[i + 1]):
+                h = (h ^ np.uint64(data[j])) * np.uint64(1099511628211)
+            found[i] = h
+        return found
+
+    return hashed
 
 
 def shared_by_more(groups: Integers, rows: int) -> bool:
@@ -246,18 +295,31 @@ def likeness(groups: Integers, codes: Integers) -> float:
     (1.0, -1.0)
     """
     known = (groups >= 0) & (codes >= 0)
-    groups, codes = groups[known], codes[known]
-    sizes = np.bincount(groups) if len(groups) else np.zeros(1, dtype=np.int64)
-    shared = sizes[groups] > 1
-    if np.count_nonzero(shared) < LEAST_ROWS:
+    groups, codes = groups[known].astype(np.int64), codes[known]
+    if not len(groups):
         return 0.0
-    groups, codes = groups[shared], codes[shared]
-    together = groups * (int(codes.max()) + 1) + codes
-    _, place, counts = np.unique(together, return_inverse=True, return_counts=True)
-    alike = float(np.mean((counts[place] - 1) / (sizes[groups] - 1)))
-    shares = np.bincount(codes) / len(codes)
+    width = int(codes.max()) + 1
+    cells, counts = cell_counts(groups * width + codes, (int(groups.max()) + 1) * width)
+    sizes = np.bincount(groups)[cells // width]
+    shared = sizes > 1
+    cells, counts, sizes = cells[shared], counts[shared], sizes[shared]
+    rows = counts.sum()
+    if rows < LEAST_ROWS:
+        return 0.0
+    alike = float((counts * (counts - 1) / (sizes - 1)).sum() / rows)
+    shares = np.bincount(cells % width, weights=counts) / rows
     chance = float(shares @ shares)
     return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
+
+
+def cell_counts(cells: Integers, size: int) -> tuple[Integers, Integers]:
+    """Return the cells that occur and how often, by counting where there are few."""
+    if size > 4 * len(cells):
+        found, counts = np.unique(cells, return_counts=True)
+        return found, counts
+    counts = np.bincount(cells)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
 
 
 def ordered_along(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:

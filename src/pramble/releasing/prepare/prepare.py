@@ -1,7 +1,6 @@
 """Everything before writing: the decisions checked against the whole file, and the designs."""
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.count import count_columns
 from pramble.releasing.prepare.designs import Designed, design_columns
-from pramble.releasing.prepare.links import Link
+from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
 from pramble.values import Clock, value
 
 
@@ -124,29 +123,16 @@ def prepare(
     check_output(records, decisions)
     check_public(records, decisions)
     found = count_columns(records, decisions, clock=clock)
-    refuse_links(found.links)
+    watched, names = decisions.watched(records.names), [c.name for c in decisions.columns]
+    links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
+    refuse_links(links)
     designs, spent = design_columns(
         decisions,
         found.columns,
         rows_per_person=found.rows_per_person,
         confidential_allowed=confidential_allowed,
     )
-    return Prepared(records, decisions, found.rows, designs, spent, digest, found.keys, found.links)
-
-
-def refuse_links(links: Sequence[Link]) -> None:
-    """Refuse untouched columns that tell protected ones; an order is only told."""
-    found = [link for link in links if link.kind != "order"]
-    if not found:
-        return
-    names = list(dict.fromkeys(link.column for link in found))
-    listed = ", ".join(repr(name) for name in names)
-    raise PrivacyError(
-        "\n".join(str(link) for link in found)
-        + f"\nLeave such columns out (drop, --drop), randomise them too, say whose rows they are "
-        f"(person = {names[0]!r}, --person: α is then that of a person with all rows), or release "
-        f"them knowingly (allow, --allow): {listed}."
-    )
+    return Prepared(records, decisions, found.rows, designs, spent, digest, found.keys, links)
 
 
 def check_output(records: Records, decisions: Decisions) -> None:

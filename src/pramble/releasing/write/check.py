@@ -57,6 +57,8 @@ class Tally(Onlooker):
     before, after : dict from column to counts
         Of true and of released values of a randomised column.
     changed : dict from column to int
+    last : dict from column to codes
+        The true codes of the block that was met last.
     digests : dict from column to hash
         Of the values of untouched columns, and of the released codes of randomised ones.
     """
@@ -70,6 +72,7 @@ class Tally(Onlooker):
         self.before = {name: np.zeros(S, dtype=np.int64) for name, (S, _) in shapes.items()}
         self.after = {name: np.zeros(T, dtype=np.int64) for name, (_, T) in shapes.items()}
         self.changed = dict.fromkeys(shapes, 0)
+        self.last: dict[str, Codes] = {}
         self.digests: dict[str, Any] = {}
 
     def digest(self, name: str) -> Any:
@@ -85,6 +88,7 @@ class Tally(Onlooker):
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
         """Add the true and the released codes of a block of a randomised column."""
+        self.last[name] = x
         self.before[name] += np.bincount(x, minlength=len(self.before[name]))
         self.changed[name] += int((x != z).sum())
         self.release(name, z)

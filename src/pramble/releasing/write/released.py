@@ -13,6 +13,7 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream
 from pramble.engine.streaming import ahead
+from pramble.releasing.prepare.links import MOST_KEPT, Links, refuse_links
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import Tally
 from pramble.values import Clock
@@ -41,11 +42,14 @@ def write_release(
 ) -> Tally:
     """Randomise the records into a file; return what was counted on the way.
 
-    The records are those of the job, or its rows in another order.
+    The records are those of the job, or its rows in another order. Untouched columns are watched on
+    the way where the file is longer than what was looked at before: one that tells a protected
+    column is refused.
     """
     columns = bound_columns(job, key=key, typed=records.typed)
     work = Canonical(records, columns, names=job.names)
     tally = Tally(job.plan, work.names, coded=work.coded, as_text=job.is_text)
+    links = Links(job.decisions.watched(work.names), job.plan.columns)
     with (
         writing(path, format_of(path), work.schema) as writer,
         ThreadPoolExecutor(len(work.names)) as pool,
@@ -53,8 +57,12 @@ def write_release(
         for batch in ahead(work.source()):
             rows = range(tally.rows, tally.rows + batch.num_rows)
             writer.write(work.released(batch, rows, each=pool.map, tally=tally))
+            if job.rows > MOST_KEPT:
+                links.add(batch, tally.last)
             tally.rows = rows.stop
             clock.tell("randomising", tally.rows / max(job.rows, 1), rows=batch.num_rows)
+    if links.rows:
+        refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
     return tally
 
 
