@@ -1,12 +1,12 @@
 """Mechanisms and plans as files: what commands read."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError
+from pramble.mechanisms import json_form
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.plan import SCHEMA, Plan
@@ -32,7 +32,7 @@ def read_document(path: Path) -> Any:
     """Return the JSON document of a file, or of the manifest in a folder."""
     file = path / "manifest.json" if path.is_dir() else path
     with readable(file):
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json_form.read_document(file, InvalidPlan)
 
 
 @contextmanager
