@@ -46,9 +46,9 @@ def certify(
             }
         )
     else:
-        answers().print(str(certificate), markup=False, soft_wrap=True)
+        answers().print(str(certificate), soft_wrap=True)
         if satisfied is not None:
             verdict = "is" if satisfied else "is not"
-            answers().print(f"α = {alpha:g} {verdict} satisfied.", markup=False)
+            answers().print(f"α = {alpha:g} {verdict} satisfied.")
     if satisfied is False:
         raise typer.Exit(1)

@@ -1,17 +1,14 @@
 """``pramble estimate``: what a release says about the original."""
 
-import csv
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.console import answers, messages, print_csv, print_json, table_of
 from pramble.cli.options import AsJson
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
@@ -94,7 +91,7 @@ def estimate(
     if as_json:
         print_json(document_of(answer))
     elif as_csv:
-        print_csv(answer)
+        print_cells(answer)
     else:
         answers().print(terminal_table(answer))
     if plot is not None:
@@ -121,12 +118,10 @@ def document_of(answer: Estimate) -> dict[str, Any]:
     return {**{name: getattr(answer, name) for name in shown}, "cells": rows}
 
 
-def print_csv(answer: Estimate) -> None:
+def print_cells(answer: Estimate) -> None:
     """Print the tidy table as CSV."""
     columns = answer.columns()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    print_csv(list(columns), zip(*columns.values(), strict=True))
 
 
 def terminal_table(answer: Estimate) -> Table:
@@ -145,5 +140,5 @@ def terminal_table(answer: Estimate) -> Table:
             table.add_row(f"… {rest:,} more: --csv", *[""] * (len(cell) + 3))
             break
         shown = [f"{value:.2%}" if share else f"{value:,.4g}" for value in values]
-        table.add_row(*(escape(str(label)) for label in cell), *shown)
+        table.add_row(*(str(label) for label in cell), *shown)
     return table

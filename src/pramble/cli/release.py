@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 import pramble
 from pramble.cli.console import answers, messages, print_json, table_of
@@ -136,13 +135,13 @@ def show(result: Release) -> None:
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     console.print(
-        f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record"
+        f"{heading}: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a record", style="bold"
     )
     table = table_of(None, *HEADINGS, left={"column", "prior"})
     for c in outcome.columns:
         error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(
-            escape(c.name),
+            c.name,
             f"{c.alpha:.4g}",
             f"{c.alpha_prior:.3g}",
             c.prior_source,
@@ -166,9 +165,9 @@ def show(result: Release) -> None:
         else f"{outcome.data_file}: {size}, in {wait}."
     )
     for check in outcome.checks:
-        console.print(escape(f"checked: {check.name}. {check.detail}"), soft_wrap=True)
+        console.print(f"checked: {check.name}. {check.detail}", soft_wrap=True)
     for warning in outcome.warnings:
-        messages().print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
 
 def as_document(result: Release) -> dict[str, Any]:

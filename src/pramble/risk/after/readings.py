@@ -8,7 +8,7 @@ import numpy as np
 from pramble.data.labels import Label
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab
-from pramble.errors import InvalidInput, InvalidPlan
+from pramble.errors import InvalidInput, InvalidPlan, with_values
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import Operator
 from pramble.mechanisms.uniform import UniformRows
@@ -31,11 +31,11 @@ def key_operators(plan: Mapping[str, Mechanism], table: Crosstab) -> dict[int, O
             mechanism = plan[name]
             rows = places(mechanism.labels.values, table.levels[axis])
             if (rows < 0).any():
-                raise InvalidPlan(
+                error = InvalidPlan(
                     f"The mechanism for column {name!r} must know every value that occurs; it does "
-                    f"not know {table.levels[axis][int(rows.argmin())]!r}. Design it over all of "
-                    "the column's categories."
+                    "not. Design it over all of the column's categories."
                 )
+                raise with_values(error, repr(table.levels[axis][int(rows.argmin())]))
             own = places(mechanism.output_labels.values, table.levels[axis])
             shares = table.array(axes=[axis]) / table.n
             columns = best_reading(mechanism, rows, own, shares=shares)
@@ -55,7 +55,8 @@ def shares_over(table: Crosstab, column: str, labels: Sequence[Label]) -> Floats
     rows = places(labels, table.levels[axis])
     if (rows < 0).any():
         lost = table.levels[axis][int(rows.argmin())]
-        raise InvalidInput(f"categories of {column!r} must hold {lost!r}, which the file holds.")
+        error = InvalidInput(f"categories of {column!r} must hold every value of the file.")
+        raise with_values(error, repr(lost))
     shares = np.zeros(len(labels))
     np.add.at(shares, rows, table.array(axes=[axis]) / table.n)
     return shares
