@@ -7,7 +7,7 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, print_json
-from pramble.cli.options import AsJson
+from pramble.cli.options import AsJson, Verify
 from pramble.cli.plans import read_mechanism_or_plan
 
 
@@ -22,6 +22,7 @@ def certify(
     alpha: Annotated[
         float | None, typer.Option(help="Ask whether this α is satisfied; exit 1 if not.")
     ] = None,
+    verify: Verify = None,
     as_json: AsJson = False,
 ) -> None:
     """Say the smallest α of a mechanism, decided in integers, and where it is attained.
@@ -32,7 +33,7 @@ def certify(
     --------
       pramble certify region.json --alpha 1
     """
-    certificate = pramble.certify(read_mechanism_or_plan(source))
+    certificate = pramble.certify(read_mechanism_or_plan(source, verify=verify))
     satisfied = None if alpha is None else certificate.satisfies(alpha)
     if as_json:
         print_json(

@@ -9,7 +9,7 @@ from rich.table import Table
 
 import pramble
 from pramble.cli.console import answers, messages, print_csv, print_json, table_of
-from pramble.cli.options import AsJson
+from pramble.cli.options import AsJson, Verify
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
@@ -56,6 +56,7 @@ def estimate(
     plot: Annotated[
         Path | None, typer.Option(help="Write a plot with intervals to this .png or .svg file.")
     ] = None,
+    verify: Verify = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
@@ -71,7 +72,7 @@ def estimate(
     """
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
-    opened = pramble.open_release(release)
+    opened = pramble.open_release(release, verify=verify)
     answer = pramble.estimate(
         opened,
         by=names_among(by, open_records(opened.data).names),

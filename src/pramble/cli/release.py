@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.console import answers, messages, print_json, table_of, visible
 from pramble.cli.options import AsJson, names
 from pramble.cli.progress import shown_progress
 from pramble.releasing.folder.opening import Release
+from pramble.releasing.folder.signing import LockedKey, private_key
 from pramble.report.outcome import ReleaseOutcome
 
 SHOWN = (
@@ -53,6 +54,9 @@ def release(
     key_file: Annotated[
         Path | None, typer.Option(help="Write the secret key here; by default nowhere.")
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign with this private key (Ed25519, PEM).")
+    ] = None,
     confidential: Annotated[
         bool,
         typer.Option(
@@ -90,6 +94,7 @@ def release(
         "shuffle": shuffle or None,
         "risk": risk_settings(keys, population),
     }
+    signer = sign and unlocked(sign)
     with shown_progress() as progress:
         result = pramble.release(
             source,
@@ -98,6 +103,7 @@ def release(
             alpha=alpha,
             dry_run=dry_run,
             key_file=key_file,
+            sign=signer,
             ledger=False if no_ledger else True if ledger is None else ledger,
             people=people,
             budget=budget,
@@ -109,6 +115,16 @@ def release(
         print_json(as_document(result))
     else:
         show(result)
+
+
+def unlocked(path: Path) -> Any:
+    """Return a signing key: its file, or the key itself once its passphrase was asked for."""
+    try:
+        private_key(path)
+    except LockedKey:
+        asked = typer.prompt(f"Passphrase of {visible(path.name)}", hide_input=True, err=True)
+        return private_key(path, asked.encode())
+    return path
 
 
 def listed(text: str | None) -> list[str] | None:

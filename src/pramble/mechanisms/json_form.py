@@ -49,20 +49,25 @@ def refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def read_document(path: Path, refusal: type[InvalidInput]) -> Any:
-    """Return the document of a file; refuse one that is none, or too large to be one."""
+def read_bytes(path: Path, refusal: type[InvalidInput]) -> bytes:
+    """Return the content of a file that may hold a document; refuse one that is too large."""
+    size = path.stat().st_size
+    if not path.is_file():
+        raise refusal(f"{path.name!r} must be a file.")
+    if size > MOST_DOCUMENT_BYTES:
+        raise refusal(
+            f"{path.name!r} has {size:,} bytes; a document of more than "
+            f"{MOST_DOCUMENT_BYTES:,} is not read."
+        )
+    return path.read_bytes()
+
+
+def document_in(content: bytes, refusal: type[InvalidInput], *, name: str) -> Any:
+    """Return the document of a file's content."""
     try:
-        size = path.stat().st_size
-        if not path.is_file():
-            raise refusal(f"{path.name!r} must be a file.")
-        if size > MOST_DOCUMENT_BYTES:
-            raise refusal(
-                f"{path.name!r} has {size:,} bytes; a document of more than "
-                f"{MOST_DOCUMENT_BYTES:,} is not read."
-            )
-        return parsed(path.read_text(encoding="utf-8"), refusal, name=repr(path.name))
+        return parsed(content.decode(), refusal, name=repr(name))
     except UnicodeDecodeError:
-        raise refusal(f"Cannot read {path.name!r} as JSON: it is not UTF-8.") from None
+        raise refusal(f"Cannot read {name!r} as JSON: it is not UTF-8.") from None
 
 
 def build(document: Any, kinds: Mapping[str, Any]) -> Any:

@@ -15,9 +15,10 @@ from typing import Any
 from pramble.data.formats.registry import format_of
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
-from pramble.mechanisms.json_form import read_document
+from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import float_above
+from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.prepare import Prepared
 
@@ -178,15 +179,19 @@ def manifest_text(document: Mapping[str, Any]) -> str:
     return text
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read and check the manifest of a release folder."""
+def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str, Any]:
+    """Read and check the manifest of a release folder, signed by a key where one is given."""
     path = folder / MANIFEST
     refuse_link(path)
     try:
         with undamaged():
-            document = read_document(path, InvalidData)
+            content = read_bytes(path, InvalidData)
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidData(f"{str(folder)!r} is no release: it has no {MANIFEST}.") from None
+    if verify is not None:
+        check_signature(folder, content, key=verify)
+    with undamaged():
+        document = document_in(content, InvalidData, name=MANIFEST)
     if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
         raise InvalidData(
             f"This software reads releases of schema {SCHEMA!r}; found {short(document['schema'])}."

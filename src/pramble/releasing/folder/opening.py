@@ -97,7 +97,7 @@ class Release:
         return {name: value for name, value in self.__dict__.items() if name != "data"}
 
 
-def open_release(folder: str | Path) -> Release:
+def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Release:
     """Open a release folder for analysis, and check it.
 
     The manifest must follow its schema, every mechanism must satisfy the α that is stated for it
@@ -109,6 +109,9 @@ def open_release(folder: str | Path) -> Release:
     ----------
     folder : str or Path
         What `pramble.release` wrote.
+    verify : str or Path, optional
+        The public key of who made the release, a PEM file: refuse a folder that its private key
+        did not sign.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def open_release(folder: str | Path) -> Release:
     pramble.errors.InvalidData: 'no such folder' is no release: it has no manifest.json.
     """
     folder = Path(folder)
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, verify=verify)
     check_data(folder / manifest["data"]["file"], manifest["data"])
     release = Release(folder, manifest, plan_of(manifest))
     check_promise(release)
