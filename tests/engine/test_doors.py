@@ -237,7 +237,12 @@ def test_a_column_of_a_frame_is_the_column_by_its_name():
     alone = pramble.perturb(FRAME, {"word": TEXT}, key=KEY)["word"].tolist()
     assert pramble.perturb(WORDS, TEXT, key=KEY, column="word") == alone
     assert pramble.perturb(WORDS, TEXT, key=KEY, column="x") != alone
-    assert pramble.perturb(FRAME, PLAN, key=KEY)["word"].tolist() == alone
+    assert pramble.perturb(FRAME, PLAN, key=KEY)["word"].tolist() != alone, "another plan"
+
+
+def test_a_key_needs_the_name_of_a_column():
+    with pytest.raises(InvalidInput, match="name it with column="):
+        pramble.perturb(WORDS, TEXT, key=KEY)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -248,7 +253,7 @@ def test_column_names_may_be_any_text(make):
     for name in plan:
         alone = as_list(pramble.perturb(frame, {name: TEXT}, key=KEY)[name])
         assert not name or alone == pramble.perturb(WORDS, TEXT, key=KEY, column=name)
-        assert as_list(out[name]) == alone
+        assert as_list(out[name]) != alone
         assert as_list(frame[name]) == WORDS
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency
+from scipy.special import chdtrc
+from scipy.stats import chi2_contingency, hypergeom
 
 import pramble
 
@@ -107,6 +108,68 @@ def test_cramers_v_is_that_of_the_originals():
         assert test.p_value < 1e-6
     assert np.mean(found) == pytest.approx(truth, abs=0.03)
     assert np.mean(raw) < 0.6 * truth
+
+
+RARE = {
+    "rare": (200, [0.97, 0.02, 0.01], [0.96, 0.02, 0.01, 0.01], 6.0),
+    "rarer": (500, [0.98, 0.015, 0.005], [0.98, 0.01, 0.005, 0.005], 8.0),
+}
+
+
+@pytest.mark.parametrize(("n", "a", "b", "alpha"), RARE.values(), ids=RARE)
+def test_rare_cells_do_not_reject_too_often(n, a, b, alpha):
+    """Chi-square rejects 13 % of independent tables here."""
+    rng = np.random.default_rng(5)
+    plan = {"x": pramble.randomized_response(3, alpha), "y": pramble.randomized_response(4, alpha)}
+    rejected = naive = 0
+    for _ in range(200):
+        table = released_table(rng, np.outer(a, b), plan, n)
+        test = pramble.independence_test(frame_of(table, plan), plan, columns=["x", "y"])
+        assert test.method == "permutation"
+        rejected += test.p_value < 0.05
+        naive += chdtrc(test.degrees_of_freedom, test.statistic) < 0.05
+    assert rejected / 200 < 0.09
+    assert naive / 200 > 0.09
+
+
+def test_the_permutation_test_is_fishers_on_two_by_two():
+    plan = {"x": pramble.randomized_response(2, 3.0), "y": pramble.randomized_response(2, 3.0)}
+    for table in ([[8, 2], [1, 5]], [[20, 3], [2, 2]], [[30, 1], [6, 3]]):
+        test = pramble.independence_test(frame_of(np.array(table), plan), plan, columns=["x", "y"])
+        assert test.method == "permutation"
+        n, rows, columns = np.sum(table), np.sum(table, axis=1), np.sum(table, axis=0)
+        law = hypergeom(n, rows[0], columns[0])
+        k = np.arange(n + 1)
+        far = np.abs(k - law.mean()) >= abs(table[0][0] - law.mean()) - 1e-9
+        exact = law.pmf(k)[far].sum()
+        assert test.p_value == pytest.approx(exact, abs=4.5 * np.sqrt(exact / 2000) + 1 / 2000)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize(("n", "alpha"), [(500, 3.0), (5000, 1.5)])
+def test_the_interval_of_cramers_v_covers(strength, n, alpha):
+    rng = np.random.default_rng(6)
+    plan = {"x": pramble.randomized_response(3, alpha), "y": pramble.randomized_response(4, alpha)}
+    p = INDEPENDENT * (1 - strength)
+    p[[0, 1, 2], [0, 1, 2]] += strength * INDEPENDENT.sum(axis=1)
+    expected = np.outer(p.sum(axis=1), p.sum(axis=0))
+    truth = np.sqrt(((p - expected) ** 2 / expected).sum() / 2)
+    missed = 0
+    for _ in range(100):
+        table = released_table(rng, p, plan, n)
+        test = pramble.independence_test(frame_of(table, plan), plan, columns=["x", "y"])
+        low, high = test.cramers_v_interval
+        assert 0 <= low <= high <= 1
+        missed += not low - 1e-12 <= truth <= high + 1e-12
+    assert missed <= 12
+
+
+def test_the_interval_of_cramers_v_without_randomisation_and_with_absent_cells():
+    frame = {"x": [0, 0, 1, 1, 2] * 40, "y": list("aabbb") * 40}
+    test = pramble.independence_test(frame, {}, columns=["x", "y"], level=0.9)
+    low, high = test.cramers_v_interval
+    assert test.level == 0.9
+    assert low <= test.cramers_v <= high == 1
 
 
 def test_columns_must_be_two():

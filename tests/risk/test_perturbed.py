@@ -16,7 +16,7 @@ from pramble.mechanisms.operators.uniform import UniformAlgebra, UniformOperator
 from pramble.risk.after import alone
 from pramble.risk.after.alone import by_pairs, by_series
 from pramble.risk.after.perturbed import risk_after
-from pramble.risk.after.readings import key_operators
+from pramble.risk.after.readings import key_readings
 from pramble.risk.cells import cross_classify
 from pramble.risk.measures import match_risk
 from pramble.risk.models.listed import ListedMeans
@@ -75,7 +75,7 @@ def test_record_risks_are_what_the_attack_attains(plan):
         table,
         known_model(table),
         fraction=np.full(len(RATES), FRACTION),
-        operators=key_operators(plan, table),
+        plan=plan,
     )
     worth = simulate_attack(plan, rounds=6000, rng=np.random.default_rng(5))
     naive = match_risk((1 - FRACTION) * RATES)
@@ -97,9 +97,7 @@ def test_tau_after_is_the_expected_yield_of_the_attack_given_the_file(plan):
     table = cross_classify({"a": rows[:, 0].tolist(), "b": rows[:, 1].tolist()}, ["a", "b"]).table
     assert table.shape == SHAPE
     fraction = np.full(len(table.counts), FRACTION)
-    left = risk_after(
-        table, known_model(table), fraction=fraction, operators=key_operators(plan, table)
-    )
+    left = risk_after(table, known_model(table), fraction=fraction, plan=plan)
     M = full_matrix(plan)
     yields = []
     for _ in range(6000):
@@ -200,7 +198,8 @@ def test_pairs_series_and_brute_force_agree_on_who_is_left_alone(seed, alpha):
     data = {key: rng.integers(0, size, 60) for key, size in zip("abc", (3, 4, 2), strict=True)}
     table = cross_classify(data, list("abc")).table
     general = pramble.Mechanism.from_matrix(rng.dirichlet(np.ones(4), 4))
-    operators = key_operators({"a": pramble.randomized_response(3, alpha), "b": general}, table)
+    plan = {"a": pramble.randomized_response(3, alpha), "b": general}
+    operators = next(iter(key_readings(plan, table).values()))
     block = table.cells[:, 2].astype(np.int64)
     expected = []
     for j in range(len(table.counts)):
@@ -260,9 +259,9 @@ def test_rows_that_rather_leave_are_read_from_where_they_go():
     rng = np.random.default_rng(15)
     table = cross_classify({"a": rng.integers(0, 4, 40)}, ["a"]).table
     shy = pramble.keep_probabilities([0.1, 0.1, 0.1, 0.1])
-    np.testing.assert_allclose(key_operators({"a": shy}, table)[0].diagonal, 0.3)
+    np.testing.assert_allclose(key_readings({"a": shy}, table)["one-to-one"][0].diagonal, 0.3)
     bold = pramble.keep_probabilities([0.3, 0.3, 0.3, 0.3])
-    np.testing.assert_allclose(key_operators({"a": bold}, table)[0].diagonal, 0.3)
+    np.testing.assert_allclose(key_readings({"a": bold}, table)["labels"][0].diagonal, 0.3)
 
 
 def test_plans_of_branches_or_blocks_are_refused():

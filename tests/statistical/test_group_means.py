@@ -80,3 +80,36 @@ def test_estimates_are_centred_on_the_file():
     for name, values in found.items():
         error = np.std(values, axis=0, ddof=1) / np.sqrt(200)
         assert (np.abs(np.mean(values, axis=0) - truth[name]) < 4.5 * error).all(), name
+
+
+@pytest.mark.parametrize(("alpha", "n"), [(1.0, 1000), (2.0, 300), (3.0, 300), (6.0, 300)])
+def test_means_of_small_groups_are_covered_or_said_to_be_unknown(alpha, n):
+    """Groups of 3 and 7 %; estimate plus or minus two errors covers the smaller at 70 to 90 %."""
+    rng = np.random.default_rng(23)
+    m, mean, runs = pramble.randomized_response(4, alpha), 10 + 2 * np.arange(4), 250
+    covered, wald = np.zeros(4), np.zeros(4)
+    for _ in range(runs):
+        x = rng.choice(4, n, p=[0.6, 0.3, 0.07, 0.03])
+        frame = {"x": randomise(x, m, rng), "y": mean[x] + rng.exponential(3, n) - 3}
+        e = pramble.estimate(frame, {"x": m}, by="x", mean="y")
+        covered += (e.lower <= mean) & (mean <= e.upper)
+        wald += np.abs(e.values - mean) <= 1.96 * e.standard_errors
+        assert np.isnan(e.values).any() == any("NaN" in note for note in e.notes)
+        assert np.isinf(e.upper).any() == any("without end" in note for note in e.notes)
+        assert ((e.lower <= e.values) & (e.values <= e.upper) | np.isnan(e.values)).all()
+    assert (covered / runs > 0.905).all()
+    assert (covered[:2] / runs < 0.99).all()
+    assert wald[3] / runs < 0.93
+
+
+def test_means_of_untouched_groups_and_large_ones_are_as_before():
+    rng = np.random.default_rng(24)
+    x = rng.choice(2, 50_000)
+    frame = {"x": x, "y": rng.normal(x, 1.0)}
+    plain = pramble.estimate(frame, {}, by="x", mean="y")
+    np.testing.assert_allclose(plain.upper - plain.values, 1.959964 * plain.standard_errors)
+    frame["x"] = randomise(x, SEX, rng)
+    m = pramble.randomized_response(2, 1.5)
+    e = pramble.estimate(frame, {"x": m}, by="x", mean="y")
+    np.testing.assert_allclose(e.upper - e.lower, 2 * 1.96 * e.standard_errors, rtol=0.01)
+    assert not e.notes

@@ -56,7 +56,7 @@ def calibrate(
     rng: np.random.Generator | None = None,
     progress: Watcher | None = None,
 ) -> Calibration:
-    r"""Return the largest α whose risk, or the smallest whose error, is at most a target.
+    r"""Return the α up to which the risk, or from which on the error, is at most a target.
 
     .. math:: \max\,\alpha \quad\text{s.t.}\quad \rho\bigl(M^*(\alpha')\bigr) \le t
         \text{ for every } \alpha' \le \alpha \text{ tried},

@@ -89,6 +89,8 @@ def estimate(
         messages().print(
             f"The data fits its plan badly (p < {SMALLEST_MISFIT:g}): is it what was released?"
         )
+    for note in answer.notes:
+        messages().print(note)
     if as_json:
         print_json(document_of(answer))
     elif as_csv:

@@ -1,5 +1,6 @@
 """The verb: randomise a column or a table."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from pramble.data.rows import Rows
 from pramble.engine import frames
 from pramble.engine.columns import Column, available_threads
-from pramble.engine.keystream import KeyStream, checked_key
+from pramble.engine.keystream import KeyStream, checked_key, derived_key
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
@@ -32,8 +33,8 @@ def perturb(
 
     .. math:: P(Z_i = z \mid X_i = x) = w_{xz} / 2^{53},
 
-    independently over rows and columns. The draw is a function of ``key``, the column's name and
-    the row's number only, so that any chunk size, engine, number of threads or repetition
+    independently over rows and columns. The draw is a function of ``key``, the plan, the column's
+    name and the row's number only, so that any chunk size, engine, number of threads or repetition
     gives the same release.
 
     Parameters
@@ -47,11 +48,10 @@ def perturb(
         One mechanism for a single column; a plan for a frame.
     key : bytes, optional
         32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
-        a lazy frame collected twice is one release. Use a key for one release only: two tables
-        randomised under one key share their randomness.
+        a lazy frame collected twice is one release. Use a key for one table only: two tables
+        randomised by one plan under one key share their randomness. The plan is bound into it.
     column : str
-        For a single column: the name that its bits are drawn for. The same column within a frame
-        has its own name.
+        For a single column: the name that its bits are drawn for, needed beside a key.
     first_row : int
         The number of the first row, where the data is one part of a longer whole.
     row_number : str, optional
@@ -77,8 +77,8 @@ def perturb(
     >>> import pramble
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
     >>> key = bytes(range(31, -1, -1))  # an example; draw yours with secrets.token_bytes(32)
-    >>> pramble.perturb(["no", "yes", "yes", "no", "no", "yes"], m, key=key)
-    ['no', 'no', 'yes', 'no', 'yes', 'yes']
+    >>> pramble.perturb(["no", "yes", "yes", "no"], m, key=key, column="smokes")
+    ['no', 'no', 'yes', 'yes']
     >>> import pyarrow
     >>> table = pyarrow.table({"id": [1, 2], "smokes": ["no", "yes"]})
     >>> pramble.perturb(table, {"smokes": m}, key=key).column_names
@@ -95,6 +95,11 @@ def perturb(
             raise InvalidInput("row_number names a column of a frame; a single column has none.")
         if not hasattr(data, "__len__"):
             raise unknown(data, "one mechanism")
+        if key is not None and not column:
+            raise InvalidInput(
+                "A key draws for a named column, or two columns would share their randomness; name "
+                "it with column=."
+            )
         own = as_columns(secret, {column: plan}, threads=threads)[column]
         return perturb_column(data, own, range(first_row, first_row + len(data)))
     columns = as_columns(secret, plan, threads=threads)
@@ -102,13 +107,19 @@ def perturb(
 
 
 def as_columns(secret: bytes, plan: Any, *, threads: int | None) -> dict[str, Column]:
-    """Return the columns of a plan, each bound to its bits."""
+    """Return the columns of a plan, each bound to its bits.
+
+    Bits are drawn under a key of the plan's own: with another mechanism, or other columns beside
+    it, a column has independent bits, so that what two releases spend adds up.
+    """
     workers = available_threads() if threads is None else threads
     if workers < 1:
         raise InvalidInput(f"threads must be at least 1; found {threads}.")
+    whole = as_plan(plan)
+    own = derived_key(secret, "plan", json.dumps(whole.to_json(), sort_keys=True))
     return {
-        name: Column(name, mechanism, KeyStream(secret, name), workers)
-        for name, mechanism in as_plan(plan).single_columns(what="perturb").items()
+        name: Column(name, mechanism, KeyStream(own, name), workers)
+        for name, mechanism in whole.single_columns(what="perturb").items()
     }
 
 

@@ -5,6 +5,13 @@ is unbiased, and its mean by the ratio :math:`R_x` to the estimated size
 :math:`\hat N_x = \sum_i w_i G_{Z_i x}`. The variance of the ratio is that of the residuals
 :math:`(y_i - R_x)\,w_i G_{Z_i x}/\hat N_x`. Everything follows from sums of :math:`w^2`,
 :math:`w^2 y` and :math:`w^2 y^2` over released cells.
+
+A size that is small beside its error makes the ratio far from normal, but :math:`\hat T - R\hat N`
+is close to normal with mean 0 at the true R. The interval of a mean is Fieller's: all R with
+
+.. math:: (\hat T - R \hat N)^2 \le z^2\, \widehat{\operatorname{Var}}(\hat T - R\hat N),
+
+which has no end where the size cannot be told from zero.
 """
 
 from collections.abc import Callable
@@ -54,6 +61,15 @@ class Totals:
         within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
         return np.asarray(moments.squares(second) - within)
 
+    def intervals(self, z: float) -> tuple[Floats, Floats]:
+        """Return normal intervals that reach z standard errors."""
+        reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
+        return self.values() - reach, self.values() + reach
+
+    def notes(self, upper: Floats) -> tuple[str, ...]:  # noqa: ARG002
+        """Say nothing: every total has an interval."""
+        return ()
+
     def covariance(self) -> Floats:
         """Return the covariance of all totals, in the order of the table."""
         moments, tabulated = self.groups.moments, self.groups.tabulated
@@ -93,6 +109,38 @@ class Means:
         whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
         return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)
 
+    def intervals(self, z: float) -> tuple[Floats, Floats]:
+        """Return Fieller's intervals; normal ones where nothing was randomised."""
+        moments, f = self.groups.moments, self.groups.moments.sampling
+        if not moments.axes:
+            reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
+            return self.values() - reach, self.values() + reach
+        zero, one, two = self.squares(lambda s: moments.squares(s) - (1 - f) * moments.invert(s))
+        T, N = self.groups.totals(), moments.invert(self.groups.tabulated.counts)
+        a, b, c = N**2 - z**2 * zero, T * N - z**2 * one, T**2 - z**2 * two
+        bounded = (a > 0) & (N > 0)
+        reach = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+        safe = np.where(bounded, a, 1.0)
+        return (
+            np.where(bounded, (b - reach) / safe, -np.inf),
+            np.where(bounded, (b + reach) / safe, np.inf),
+        )
+
+    def notes(self, upper: Floats) -> tuple[str, ...]:
+        """Say which means cannot be told, and why."""
+        notes = []
+        if lost := int(np.isnan(self.sizes()).sum()):
+            notes.append(
+                f"{lost} of {upper.size} means cannot be estimated (NaN): the randomised counts "
+                "put the size of the group at zero or below. Ask for fewer groups, or totals."
+            )
+        if open_ended := int(np.isinf(upper).sum()):
+            notes.append(
+                f"{open_ended} of {upper.size} means have an interval without end: the size of the "
+                "group cannot be told from zero at this level."
+            )
+        return tuple(notes)
+
     def covariance(self) -> Floats:
         """Return the covariance of all means, in the order of the table."""
         R, N = self.values().ravel(), self.sizes().ravel()
@@ -106,7 +154,7 @@ KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
 
 
 def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
-    """Return totals or means of a measure within the cells of a table, with normal intervals."""
+    """Return totals or means of a measure within the cells of a table."""
     from scipy.special import ndtri
 
     layout = tabulated.layout
@@ -115,13 +163,13 @@ def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Es
     groups = KINDS[kind](GroupSums(tabulated, moments))
     values = layout.flatten(groups.values())
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
-    reach = ndtri((1 + settings.level) / 2) * errors
+    lower, upper = groups.intervals(float(ndtri((1 + settings.level) / 2)))
     return Estimate(
         cells=layout.labels(),
         probabilities=values,
         standard_errors=errors,
-        lower=values - reach,
-        upper=values + reach,
+        lower=layout.flatten(lower),
+        upper=layout.flatten(upper),
         n=tabulated.n,
         covariance_parts=groups,
         method="inverse",
@@ -129,4 +177,5 @@ def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Es
         covers=settings.covers,
         quantity=kind,
         backend=tabulated.backend,
+        notes=groups.notes(upper),
     )

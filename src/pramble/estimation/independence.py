@@ -11,8 +11,14 @@ and Q' orthonormal bases of these spaces,
 
 For invertible mechanisms this is Pearson's statistic of the *released* table; with more outputs
 than categories it leaves out directions that hold only noise. Pearson's statistic of the
-*estimated* table is wrong: it takes the noise of the estimate for dependence. The strength of the
-dependence is that of the originals, Cramér's V, from unbiased squares of the estimated cells.
+*estimated* table is wrong: it takes the noise of the estimate for dependence.
+
+Chi-square is the law for large counts. Where some released cell is expected fewer than
+five times, the statistic is compared with that of tables drawn given both margins: whatever the
+originals are, if they are independent then every pairing of the released values is equally likely,
+so this permutation test is exact for any number of records.
+
+The strength of the dependence is that of the originals (:mod:`pramble.estimation.association`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +28,20 @@ import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
+from pramble.estimation.association import cramers_v, unbiased_contingency, v_interval
 from pramble.estimation.fit.fit import inverse_moments
+from pramble.estimation.intervals import check_level
 from pramble.estimation.layout import Layout
+from pramble.estimation.moments import SecondMoments
 from pramble.estimation.tabulate import tabulate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.values import Floats, value
+
+RARE = 5
+"""Expected counts below this are too few for chi-square (Cochran 1954)."""
+PERMUTATIONS = 1999
+LARGEST_BATCH = 5_000_000
 
 
 @value
@@ -37,9 +51,14 @@ class Independence:
     Attributes
     ----------
     statistic, degrees_of_freedom, p_value : float, int, float
-        The chi-square statistic, and how likely a larger one is when the originals are independent.
+        The chi-square statistic, and how likely one as large is when the originals are independent.
+    method : {"chi-square", "permutation"}
+        Where the p-value comes from: tables drawn given both margins, 1,999 of them, where some
+        cell is expected fewer than five times; it is then at least 1/2000.
     cramers_v : float
         Strength of the dependence of the originals, 0 to 1, corrected for the noise of the release.
+    cramers_v_interval : pair of float
+        Its interval of the confidence ``level``; NaN for tables of more than 2,500 cells.
     cramers_v_released : float
         The same for the released columns as they are: weaker, since randomisation hides
         dependence.
@@ -59,8 +78,11 @@ class Independence:
     statistic: float
     degrees_of_freedom: int
     p_value: float
+    method: str
     cramers_v: float
+    cramers_v_interval: tuple[float, float]
     cramers_v_released: float
+    level: float
     n: float
 
 
@@ -69,6 +91,7 @@ def independence_test(
     plan: Plan | Mapping[Any, Mechanism] | None = None,
     *,
     columns: Sequence[str],
+    level: float = 0.95,
     reading: Reading | Mapping[str, Any] | None = None,
 ) -> Independence:
     r"""Test whether two columns of a release, randomised or not, were independent before.
@@ -76,14 +99,17 @@ def independence_test(
     .. math:: H_0 : p_{xy} = a_x b_y \qquad X^2 = \lVert Q^\top R\, Q' \rVert^2
               \sim \chi^2_{(S-1)(S'-1)} \text{ under } H_0
 
-    (:mod:`pramble.estimation.independence`). The level is right whatever the mechanisms; Pearson's
-    statistic of an estimated table is not, it rejects nearly always.
+    (:mod:`pramble.estimation.independence`), or by an exact permutation test where some released
+    cell is expected fewer than five times. Pearson's statistic of an estimated table rejects nearly
+    always.
 
     Parameters
     ----------
     data, plan
         A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
     columns : two names
+    level : float
+        Confidence level of the interval for Cramér's V.
     reading : Reading or mapping, optional
         How to read a file.
 
@@ -100,8 +126,6 @@ def independence_test(
     >>> test.p_value, test.cramers_v
     (1.0, 0.0)
     """
-    from scipy.special import chdtrc
-
     names = list(columns)
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidInput(f"columns must name two different columns; found {names!r}.")
@@ -110,15 +134,23 @@ def independence_test(
     table = two_way(tabulated.counts, layout, side=1)
     matrices = [m.operator.dense() for m in layout.randomised.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
-    statistic, freedom, pearson = chi_square(table, matrices)
+    shape, seen = table.shape, (table.sum(axis=1) > 0, table.sum(axis=0) > 0)
+    table = table[np.ix_(*seen)]
+    released = released_table(table, [M[:, z] for M, z in zip(matrices, seen, strict=True)])
+    statistic, rare = float(released.statistics(table[None])[0]), released.is_rare
     moments = inverse_moments(layout.axes, tabulated.counts, sampling=1.0)
     p, variances = (two_way(cells, layout, side=0) for cells in (moments.p, moments.variances()))
     return Independence(
         statistic=statistic,
-        degrees_of_freedom=freedom,
-        p_value=float(chdtrc(freedom, statistic)) if freedom else 1.0,
-        cramers_v=cramers_v(unbiased_contingency(p, variances), p.shape),
-        cramers_v_released=cramers_v(pearson / tabulated.n, table.shape),
+        degrees_of_freedom=released.freedom,
+        p_value=released.permuted(statistic) if rare else released.by_chi_square(statistic),
+        method="permutation" if rare else "chi-square",
+        cramers_v=cramers_v(float(unbiased_contingency(p, variances)), p.shape),
+        cramers_v_interval=v_interval(
+            p, variances, lambda: two_way_covariance(moments, layout), level=check_level(level)
+        ),
+        cramers_v_released=cramers_v(released.pearson(table) / tabulated.n, shape),
+        level=level,
         n=tabulated.n,
     )
 
@@ -137,20 +169,86 @@ def two_way(cells: Floats, layout: Layout, *, side: int) -> Floats:
     return table
 
 
-def chi_square(table: Floats, matrices: Sequence[Floats]) -> tuple[float, int, float]:
-    """Return the statistic, its degrees of freedom, and Pearson's statistic of the table."""
-    n = table.sum()
-    seen = [table.sum(axis=1) > 0, table.sum(axis=0) > 0]
-    shares = table[np.ix_(*seen)] / n
-    margins = [shares.sum(axis=1), shares.sum(axis=0)]
-    expected = np.outer(*margins)
-    R = np.sqrt(n) * (shares - expected) / np.sqrt(expected)
-    Q = [
-        informative(M[:, columns], margin)
-        for M, columns, margin in zip(matrices, seen, margins, strict=True)
-    ]
-    kept = Q[0].T @ R @ Q[1]
-    return float((kept**2).sum()), Q[0].shape[1] * Q[1].shape[1], float((R**2).sum())
+def two_way_covariance(moments: SecondMoments, layout: Layout) -> Floats:
+    """Return the covariance of the cells of the two-way table; absent combinations have none."""
+    own = moments.covariance()
+    place = np.flatnonzero(two_way(np.ones_like(moments.p), layout, side=0))
+    size = two_way(moments.p, layout, side=0).size
+    if size == len(own):
+        return own
+    answer = np.zeros((size, size))
+    answer[np.ix_(place, place)] = own
+    return answer
+
+
+@value(eq=False)
+class ReleasedTable:
+    """The margins of a released table, and where dependence of the originals can show.
+
+    Attributes
+    ----------
+    n : float
+    margins : pair of arrays
+        Shares of the outputs that occur.
+    bases : pair of arrays
+        Q and Q'.
+    """
+
+    n: float
+    margins: tuple[Floats, Floats]
+    bases: tuple[Floats, Floats]
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom."""
+        return int(self.bases[0].shape[1] * self.bases[1].shape[1])
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether some cell is expected too seldom for chi-square to hold."""
+        return self.freedom > 0 and self.n * float(np.outer(*self.margins).min()) < RARE
+
+    def residuals(self, tables: Floats) -> Floats:
+        """Return the standardised residuals of tables with these margins."""
+        expected = np.outer(*self.margins)
+        return np.asarray(np.sqrt(self.n) * (tables / self.n - expected) / np.sqrt(expected))
+
+    def pearson(self, table: Floats) -> float:
+        """Return Pearson's statistic of the table."""
+        return float((self.residuals(table[None]) ** 2).sum())
+
+    def statistics(self, tables: Floats) -> Floats:
+        """Return the statistic of each of many tables."""
+        kept = self.bases[0].T @ self.residuals(tables) @ self.bases[1]
+        return np.asarray((kept**2).sum(axis=(1, 2)))
+
+    def by_chi_square(self, statistic: float) -> float:
+        """Return the p-value for large counts."""
+        from scipy.special import chdtrc
+
+        return float(chdtrc(self.freedom, statistic)) if self.freedom else 1.0
+
+    def permuted(self, statistic: float) -> float:
+        """Return the share of tables with these margins, this one among them, as far off."""
+        from scipy.stats import random_table
+
+        rows, columns = (np.rint(self.n * margin).astype(np.int64) for margin in self.margins)
+        law, rng = random_table(rows, columns), np.random.default_rng(0)
+        step = max(LARGEST_BATCH // (len(rows) * len(columns)), 1)
+        farther = 0
+        for first in range(0, PERMUTATIONS, step):
+            count = min(step, PERMUTATIONS - first)
+            drawn = law.rvs(size=count, random_state=rng).reshape(count, len(rows), -1)
+            farther += int((self.statistics(drawn) >= statistic * (1 - 1e-9)).sum())
+        return (1 + farther) / (1 + PERMUTATIONS)
+
+
+def released_table(table: Floats, matrices: Sequence[Floats]) -> ReleasedTable:
+    """Return what a test needs to know of a table without empty rows and columns."""
+    n = float(table.sum())
+    rows, columns = table.sum(axis=1) / n, table.sum(axis=0) / n
+    bases = informative(matrices[0], rows), informative(matrices[1], columns)
+    return ReleasedTable(n, (rows, columns), bases)
 
 
 def informative(M: Floats, margin: Floats) -> Floats:
@@ -159,17 +257,3 @@ def informative(M: Floats, margin: Floats) -> Floats:
     moves -= np.outer(np.sqrt(margin), np.sqrt(margin) @ moves)
     left, values, _ = np.linalg.svd(moves, full_matrices=False)
     return np.asarray(left[:, values > 1e-10 * max(float(values.max(initial=0.0)), 1e-300)])
-
-
-def unbiased_contingency(p: Floats, variances: Floats) -> float:
-    r"""Return :math:`\sum (\hat p^2 - \hat V)/(a b) - 1` over cells with positive margins."""
-    squares = p**2 - variances
-    expected = np.outer(p.sum(axis=1), p.sum(axis=0))
-    rows, columns = p.sum(axis=1) > 0, p.sum(axis=0) > 0
-    used = np.ix_(rows, columns)
-    return float((squares[used] / expected[used]).sum() - 1)
-
-
-def cramers_v(contingency: float, shape: tuple[int, ...]) -> float:
-    """Return Cramér's V of a mean square contingency, within 0 and 1."""
-    return float(np.sqrt(min(max(contingency, 0.0) / max(min(shape) - 1, 1), 1.0)))

@@ -15,6 +15,7 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.candidates import candidates_of
 from pramble.estimation.fit.fit import FittedTable, fit
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.layout import Layout
@@ -206,11 +207,10 @@ class Weighing:
     def intervals(
         self, centre: Floats, *, true: Floats, scale: Floats, sampling: float, level: float
     ) -> tuple[Floats, Floats]:
-        r"""Return unified intervals, within the smallest and the largest weight of each query.
+        """Return unified intervals, within the smallest and the largest weight of each query.
 
-        Scaled to weights in [0, 1], the answer is a share :math:`\mu` of "inside". A candidate
-        moves the mass between inside and outside and keeps the proportions in each, so that
-        second moments are linear in :math:`\mu`.
+        Each candidate answer is tested under a law that has it
+        (:mod:`pramble.estimation.candidates`), scaled to weights in [0, 1].
         """
         low, high = self.w.min(axis=1, keepdims=True), self.w.max(axis=1, keepdims=True)
         width = np.where(high > low, high - low, 1.0)
@@ -218,10 +218,10 @@ class Weighing:
         shape = (len(self.w), -1, *(axis.shape[1] for axis in self.axes))
         moment = adjoint_axes(self.axes, (((self.u - low) / width) ** 2).reshape(shape))
         moment = moment.reshape(share.shape) - (1 - sampling) * share**2
-        inside, outside = mean_by(share * true, moment), mean_by((1 - share) * true, moment)
+        candidates = candidates_of(share, true, moment)
 
         def variance(mu: Floats) -> Floats:
-            return np.asarray(scale * (mu * inside + (1 - mu) * outside - sampling * mu**2))
+            return np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
 
         lower, upper = unified_interval(((centre - low[:, 0]) / width[:, 0]), variance, level=level)
         fixed = (high == low)[:, 0]
@@ -235,9 +235,3 @@ def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
     """Return the covariance of sums of u over records with squared weights ell."""
     cross = np.outer(values, u @ ell)
     return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
-
-
-def mean_by(weights: Floats, values: Floats) -> Floats:
-    """Return the weighted mean along the last axis; zero where the weights are."""
-    total = weights.sum(axis=1)
-    return np.asarray((weights * values).sum(axis=1) / np.where(total > 0, total, 1.0))

@@ -44,6 +44,8 @@ class Estimate:
         How likely, at most, counts are that fit the plan this badly: a p-value of the likelihood
         ratio against any released law. Next to zero, the data was hardly released with
         this plan. NaN with weights and for ``method="inverse"``.
+    notes : tuple of str
+        What to know about these estimates: which cannot be told, and why.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Estimate:
     misfit: float = float("nan")
     quantity: str = "probability"
     backend: str = "pyarrow"
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "standard_errors", "lower", "upper"):

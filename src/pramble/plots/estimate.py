@@ -34,7 +34,12 @@ def estimate_figure(estimate: Any) -> Figure:
         axes = figure.add_subplot()
         y = np.arange(cells)
         look = SERIES[0]
-        axes.hlines(y, estimate.lower, estimate.upper, color=look.colour, linewidth=2)
+        ends = np.isfinite(estimate.lower) & np.isfinite(estimate.upper)
+        axes.hlines(
+            y[ends], estimate.lower[ends], estimate.upper[ends], color=look.colour, linewidth=2
+        )
+        for without_end in y[~ends]:
+            axes.axhline(without_end, color=look.colour, linewidth=1, linestyle=":")
         axes.plot(estimate.values, y, look.marker, color=look.colour)
         axes.set_yticks(y, labels)
         axes.set_ylim(cells - 0.5, -0.5)

@@ -12,7 +12,6 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.risk.after.compare import PlanComparison, compare_plans
 from pramble.risk.after.perturbed import RiskAfter, risk_after
-from pramble.risk.after.readings import key_operators
 from pramble.risk.cells import CrossClassification
 from pramble.risk.models.base import CellMeans
 from pramble.risk.models.convergence import Chains
@@ -133,8 +132,7 @@ class Assessment:
                 'none. Assess with "independence" or "two-way".'
             )
         mechanisms = as_plan(plan).single_columns(what="The risk after randomisation")
-        operators = key_operators(mechanisms, self.table)
-        return risk_after(self.table, self.fit, fraction=self.fraction, operators=operators)
+        return risk_after(self.table, self.fit, fraction=self.fraction, plan=mechanisms)
 
     def compare(
         self, plans: Mapping[str, Plan | Mapping[Any, Mechanism]], *, level: float = 0.1

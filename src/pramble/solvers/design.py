@@ -13,6 +13,7 @@ from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
 from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.exponential import check_alpha
+from pramble.solvers.one_thread import one_thread
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only
@@ -136,7 +137,8 @@ def design(
         time_limit=None if time_limit is None else positive("time_limit", time_limit),
         progress=progress,
     )
-    return solver_for(problem)(problem)
+    with one_thread():
+        return solver_for(problem)(problem)
 
 
 def solver_for(problem: Problem) -> Callable[[Problem], Design]:

@@ -1,14 +1,34 @@
 """The design problem, validated once and handed to one solver."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from pramble.data.labels import Labels
 from pramble.mechanisms.base import Mechanism
+from pramble.solvers.ranks import alike_text, rank_of, released_alike
 from pramble.solvers.result import Design, most_information
 from pramble.solvers.watch import Watch
 from pramble.values import Floats, Watcher
+
+REASONS = {
+    "time limit": "the time limit came first.",
+    "interrupted": "the search was interrupted.",
+    "size limit": "so many categories or so large an alpha are answered by closed forms.",
+    "search": "every start of the search was tried; value or bound may not be sharp.",
+    "floor": "information was given up for less variance, as information_at_least allows.",
+    "precision": "weights over 2**53 and floats resolve no more.",
+}
+"""What a note says when the gap is above the tolerance, by why the search stopped."""
+
+ADVICE = {
+    "information": (
+        ' Ask for family="general" and objective="estimation", or give up a share of the '
+        "information with information_at_least."
+    )
+}
+"""What to do about a rank below S, by objective."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +74,42 @@ class Problem:
         """Return the watch of a search that may use this share of the tolerance."""
         return Watch(self.tolerance * share, self.time_limit, self.progress)
 
-    def answer(self, mechanism: Mechanism, *, value: float, bound: float, **more: Any) -> Design:
-        """Return the design with a mechanism, its value and a proven bound."""
-        return Design(
+    def answer(
+        self,
+        mechanism: Mechanism,
+        *,
+        stopped: str = "tolerance",
+        notes: tuple[str, ...] = (),
+        details: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Design:
+        """Return the design with a mechanism, its ``value`` and a proven ``bound``.
+
+        It says ``"tolerance"`` iff the gap is at most the tolerance, whatever the search hoped for.
+        Its rank and the categories that are released alike are always told.
+        """
+        details = {} if details is None else details
+        rank = details["rank"] if "rank" in details else rank_of(mechanism)
+        alike, labels = released_alike(mechanism), mechanism.labels
+        merged = tuple(tuple(labels.values[x] for x in group.tolist()) for group in alike)
+        if rank < self.size:
+            lost = f"p is not identifiable from this release: the matrix has rank {rank} of "
+            which = f"{self.size}; {alike_text(alike, labels)}."
+            notes += (lost + which + ADVICE.get(self.objective, ""),)
+        found = Design(
             mechanism=mechanism,
             prior=self.prior,
             alpha=self.alpha,
             family=self.family,
             objective=self.objective,
-            value=value,
-            bound=bound,
+            stopped=stopped,
+            notes=notes,
+            details={**details, "rank": rank, "merged": merged},
             **more,
         )
+        if found.gap <= self.tolerance:
+            return found if stopped == "interrupted" else replace(found, stopped="tolerance")
+        if stopped == "tolerance":
+            stopped = "precision" if self.information_at_least is None else "floor"
+        note = f"The gap is {found.gap:.2g}, above the tolerance: {REASONS[stopped]}"
+        return replace(found, stopped=stopped, notes=(*found.notes, note))

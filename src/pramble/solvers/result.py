@@ -14,7 +14,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.privacy.certificate import Certificate, certify
 from pramble.values import Floats, Integers, value
 
-STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search")
+STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search", "floor", "precision")
 
 
 @value(eq=False)
@@ -59,8 +59,11 @@ class Design:
         A proven bound on the best possible value in the family: from above for information, from
         below for estimation.
     stopped : str
-        Why the search ended: ``"tolerance"``, ``"time limit"``, ``"interrupted"``, ``"size limit"``
-        (too many categories for more than a closed form) or ``"search"`` (every start was tried).
+        Why the search ended: ``"tolerance"`` (the gap is at most the tolerance), ``"time limit"``,
+        ``"interrupted"``, ``"size limit"`` (too many categories for more than a closed form),
+        ``"search"`` (every start was tried), ``"floor"`` (information was given up, as
+        ``information_at_least`` allows) or ``"precision"`` (rounding to weights, or floats, left a
+        gap above the tolerance). A note says so whenever the gap is above the tolerance.
     notes : tuple of str
         What the reader should know, one sentence each.
     details : mapping

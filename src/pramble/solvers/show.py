@@ -15,6 +15,7 @@ UNITS = {"information": "nats", "estimation": "× 1/n"}
 OBJECTIVES = {
     "information": "mutual information",
     "estimation": "summed variance of the estimate of p",
+    "queries": "summed variance of the queries",
 }
 
 
@@ -47,8 +48,9 @@ def title(design: Design) -> str:
 def facts(design: Design) -> list[tuple[str, str]]:
     """Return names and sentences in the order they are read."""
     unit = UNITS.get(design.objective, "")
+    objective = "queries" if "queries" in design.details else design.objective
     rows = [
-        (OBJECTIVES.get(design.objective, design.objective), f"{design.value:.9g} {unit}"),
+        (OBJECTIVES.get(objective, objective), f"{design.value:.9g} {unit}"),
         ("proven bound", f"{design.bound:.9g} {unit} (gap {design.gap:.2g})"),
         (
             "share of what α allows",
@@ -58,8 +60,11 @@ def facts(design: Design) -> list[tuple[str, str]]:
         *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),
         ("certificate", str(design.certificate)),
     ]
+    rank, size = design.details.get("rank"), design.mechanism.shape[0]
+    if rank is not None and rank < size:
+        rows.append(("rank", f"{rank} of {size}: p cannot be estimated from the release"))
     if design.stopped != "tolerance":
-        rows.append(("stopped", f"by {design.stopped}, before the tolerance was reached"))
+        rows.append(("stopped", f"by {design.stopped}"))
     return rows
 
 

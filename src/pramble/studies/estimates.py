@@ -164,7 +164,7 @@ def estimate_once(
 ) -> Estimate:
     """Draw n people, randomise them, and return the maximum likelihood estimate of p."""
     people = rng.choice(len(prior), size=n, p=prior)
-    released = perturb(people, mechanism, key=rng.bytes(32), threads=1)
+    released = perturb(people, mechanism, key=rng.bytes(32), column="people", threads=1)
     values, numbers = np.unique(released, return_counts=True)
     counted = dict(zip(values.tolist(), numbers.tolist(), strict=True))
     counts = [counted.get(label, 0) for label in mechanism.outputs]

@@ -138,7 +138,7 @@ def released_counts(
     column: NDArray[np.uint8], first: int, *, mechanism: Mechanism, key: bytes
 ) -> NDArray[np.int64]:
     """Release a sorted column once and count pairs (true value, released value)."""
-    released = perturb(column, mechanism, key=key, threads=1)
+    released = perturb(column, mechanism, key=key, column="SEX", threads=1)
     ones = np.array([np.count_nonzero(released[:first]), np.count_nonzero(released[first:])])
     sizes = np.array([first, len(column) - first])
     return np.column_stack([sizes - ones, ones])

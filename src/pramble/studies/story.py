@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["THIRD_SEED", "WORDS"]
 
+UNPRINTED = "III"
+"""The scenario whose prior the paper drew at random and did not print."""
+
 
 def percent(value: float, digits: int = 0) -> str:
     """Write a share as a percentage."""
@@ -50,9 +53,19 @@ def math_marks(text: str) -> Markup:
 FILTERS: dict[str, Any] = {"percent": percent, "times": times, "power": power, "math": math_marks}
 
 
-def wrong_rows(data: Tables) -> list[Row]:
+def printed_rows(data: Tables) -> list[Row]:
+    """Return the rows whose prior the paper printed: only of these can anything be proven."""
+    return [row for row in data.rows if row.scenario != UNPRINTED]
+
+
+def drawn_rows(data: Tables) -> list[Row]:
+    """Return the rows whose prior the paper drew and did not print."""
+    return [row for row in data.rows if row.scenario == UNPRINTED]
+
+
+def wrong_rows(rows: list[Row]) -> list[Row]:
     """Return the rows whose printed vertex is not the optimum of its family."""
-    return [row for row in data.rows if not row.is_optimal]
+    return [row for row in rows if not row.is_optimal]
 
 
 def worst_row(data: Tables) -> Row:

@@ -9,7 +9,7 @@ import statsmodels.api as sm
 
 import pramble
 from pramble.errors import PrambleError
-from pramble.estimation.regression.logistic import evaluate, start
+from pramble.estimation.regression.logistic import climb, evaluate, start
 from pramble.estimation.regression.patterns import patterns_of
 
 
@@ -114,6 +114,40 @@ def test_scores_and_louis_information_are_the_derivatives_of_the_likelihood(cova
         assert gradient[j] == pytest.approx((up.value - down.value) / 2e-5, abs=1e-4)
         slope = (patterns.counts @ (up.scores - down.scores)) / 2e-5
         assert np.allclose(point.hessian[j], slope, atol=1e-3)
+
+
+@pytest.mark.parametrize(("seed", "n"), [(10, 1000), (34, 1000), (45, 1000), (7, 50_000)])
+def test_the_maximum_is_told_where_rounding_hides_it(seed, n):
+    """Two randomised covariates; the likelihood is too large, or too flat, to rise measurably."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.integers(0, 2, n), rng.choice(4, n, p=[0.5, 0.3, 0.15, 0.05])
+    eta = -0.5 + x - 0.5 * (z == 1) + 0.8 * (z == 2)
+    y = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
+    plan = {"x": pramble.randomized_response(2, 2.0), "z": pramble.randomized_response(4, 2.0)}
+    frame = {"x": released(x, plan["x"], rng), "z": released(z, plan["z"], rng), "y": y}
+    keywords = {"response": "y", "covariates": ["x", "z"]}
+    fits = [pramble.estimate_regression(frame, plan, **keywords)]
+    for weight in (1e-3, 1e6):
+        frame["w"] = np.full(n, weight)
+        fits.append(pramble.estimate_regression(frame, plan, weights="w", **keywords))
+    for other in fits[1:]:
+        difference = np.abs(other.coefficients - fits[0].coefficients)
+        assert (difference < 1e-3 * fits[0].standard_errors).all()
+
+
+def test_no_damping_and_no_lost_digit_keeps_climb_from_ending_at_the_maximum():
+    """Started at the maximum, and near it in every direction, it stays."""
+    rng = np.random.default_rng(9)
+    frame = people(rng, 4000)
+    m = pramble.randomized_response(3, 1.5)
+    frame["x"] = released(frame.x.to_numpy(), m, rng)
+    patterns = patterns_of(frame, {"x": m}, response="y", covariates=["x", "sex"], binary=True)
+    q = patterns.seen.shape[1] + patterns.unseen.shape[1]
+    theta, point = climb(patterns, start(patterns, q))
+    errors = np.sqrt(np.diag(np.linalg.inv(-point.hessian)))
+    for size in (0.0, 1e-8, 1e-6, 1e-4, 0.1):
+        again, _ = climb(patterns, theta + size * errors * rng.choice([-1, 1], len(theta)))
+        assert (np.abs(again - theta) < 1e-4 * errors).all()
 
 
 def mean_and_error(fits):

@@ -1,5 +1,7 @@
 """Designs for estimation: the relaxed optimum, its bound, and square matrices."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,14 @@ def test_scenario_one(alpha, optimum, square):
     assert same.bound == pytest.approx(free.bound, rel=1e-3)
     assert same.value == pytest.approx(pramble.estimation_variance(SCENARIO_I, same.mechanism))
     assert same.certificate.satisfies(alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 4.0, 6.0])
+@pytest.mark.parametrize("size", [9, 10, 13])
+def test_the_relaxed_gap_closes(size, alpha):
+    prior = 1 / np.arange(1, size + 1)
+    d = estimation(prior / prior.sum(), alpha, outputs="free")
+    assert d.gap < 1e-3
 
 
 @pytest.mark.parametrize("size", [7, 11, 13, 21, 31])
@@ -119,3 +129,94 @@ def test_ctrl_c_returns_the_best_so_far(monkeypatch):
     d = estimation(np.full(7, 1 / 7), 1.0)
     assert d.stopped == "interrupted"
     assert d.certificate.satisfies(1.0)
+
+
+@pytest.mark.parametrize("objective", ["information", "estimation"])
+@pytest.mark.parametrize("alpha", [6.0, 30.0])
+@pytest.mark.parametrize(
+    ("outputs", "names"),
+    [
+        ("same", ("a", "b", "c")),
+        ("free", ("z1", "z2", "z3")),
+        (5, (0, 1, 2, 3, 4)),
+        (["u", "v", "w"], ("u", "v", "w")),
+    ],
+)
+def test_outputs_are_heeded_when_randomised_response_wins(objective, alpha, outputs, names):
+    options = {"family": "general", "objective": objective, "categories": ["a", "b", "c"]}
+    d = pramble.design([0.5, 0.3, 0.2], alpha, outputs=outputs, **options)
+    assert d.mechanism.outputs == names
+    plain = pramble.design([0.5, 0.3, 0.2], alpha, **options)
+    assert d.value == pytest.approx(plain.value, rel=1e-9)
+
+
+def test_too_few_outputs_are_refused():
+    with pytest.raises(pramble.InvalidInput, match="at least 3 outputs"):
+        estimation([0.5, 0.3, 0.2], 1.0, outputs=2)
+
+
+QUERIES = [[1.0, 0, 0, 0, 0], [1.0, -1, 0, 0, 0], [1.0, 2, 3, 4, 5], [0.2, 0.2, 0.2, 0, 0]]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("prior", [[0.4, 0.3, 0.15, 0.1, 0.05], [0.2] * 5])
+def test_one_query_needs_only_itself(query, alpha, prior):
+    """Invertible matrices cost twice as much as the few columns that one query needs."""
+    workload = np.array([query])
+    free = estimation(prior, alpha, workload=workload, outputs="free")
+    assert free.value <= free.bound * (1 + 1e-3)
+    same = estimation(prior, alpha, workload=workload)
+    assert free.bound <= same.value <= free.bound * 1.05
+    assert same.mechanism.outputs == same.mechanism.categories
+    two = estimation(prior, alpha, workload=workload, outputs=["no", "yes"])
+    assert two.mechanism.shape == (5, 2)
+    assert free.bound <= two.value < np.inf
+    m = np.asarray(two.mechanism.matrix)
+    slope = np.ptp(query) / np.ptp(m[:, 1])
+    said = np.asarray(prior) @ m[:, 1]
+    assert two.value == pytest.approx(slope**2 * said * (1 - said), rel=1e-9)
+    assert "variance of the queries" in repr(two)
+    assert any("rank 2 of 5" in note for note in two.notes)
+    assert two.certificate.satisfies(alpha)
+
+
+def test_many_categories_and_one_query():
+    prior = np.arange(1, 201) ** -1.0
+    prior /= prior.sum()
+    query = (np.arange(200) < 20).astype(float)[None]
+    d = estimation(prior, 1.0, workload=query)
+    share = query[0] @ prior
+    keep = np.e / (1 + np.e)
+    said = share * keep + (1 - share) * (1 - keep)
+    assert d.value == pytest.approx(said * (1 - said) / (2 * keep - 1) ** 2, rel=1e-6)
+
+
+def test_a_rare_category_does_not_spoil_the_bound():
+    """The prices of the bound had not settled when the variance had."""
+    d = estimation(np.array([0.9, 0.1, 1e-6]) / 1.000001, 6.0)
+    assert d.gap < 1e-4
+
+
+@pytest.mark.parametrize("outputs", ["same", "free"])
+@pytest.mark.parametrize("objective", ["information", "estimation"])
+@pytest.mark.parametrize("seed", range(3))
+def test_less_information_never_costs_variance(objective, outputs, seed):
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(rng.integers(3, 8)))
+    alpha = float(rng.choice([0.5, 1.0, 4.0]))
+    best = pramble.design(prior, alpha, family="general").value
+    variances = []
+    for share in (1.0, 0.97, 0.93, 0.9, 0.8):
+        d = pramble.design(
+            prior,
+            alpha,
+            family="general",
+            objective=objective,
+            outputs=outputs,
+            information_at_least=share,
+        )
+        assert d.information >= share * best * (1 - 1e-6)
+        variances.append(pramble.estimation_variance(prior, d.mechanism))
+    for higher, lower in itertools.pairwise(variances):
+        assert lower <= higher * (1 + 1e-4)

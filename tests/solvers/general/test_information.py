@@ -5,6 +5,8 @@ import pytest
 
 import pramble
 from pramble.paper import scenario
+from pramble.solvers.general.light_columns import merge_light
+from pramble.solvers.general.patterns import matrix_information
 
 SCENARIO_I, SCENARIO_II = scenario("I"), scenario("II")
 
@@ -67,7 +69,8 @@ def test_giving_up_information_buys_variance():
     assert steadier.details["estimation_variance"] < 45
     assert best.details["estimation_variance"] > 1e3 * steadier.details["estimation_variance"]
     assert any("identifiable" in note for note in best.notes)
-    assert not steadier.notes
+    assert steadier.stopped == "floor"
+    assert [note[:10] for note in steadier.notes] == ["The gap is"]
 
 
 def test_labels_keep_as_many_values_as_any_naming_of_the_columns():
@@ -162,3 +165,53 @@ def test_a_thousand_categories(alpha, power):
     d = pramble.design(prior / prior.sum(), alpha, family="general", tolerance=1e-4)
     assert d.gap <= 1e-4
     assert d.certificate.satisfies(alpha)
+
+
+def test_near_empty_columns_are_merged_before_rounding():
+    prior = SCENARIO_I
+    full = pramble.design(prior, 1.0, family="general", outputs="free").mechanism.matrix
+    light = 1e-14 * np.where(np.arange(10) < 3, np.e, 1.0)
+    matrix = np.column_stack([full * (1 - light[:, None]), light])
+    plain, merged = (
+        pramble.mutual_information(prior, pramble.Mechanism.from_matrix(one, alpha=1.0))
+        for one in (matrix, merge_light(prior, matrix, 1e-12))
+    )
+    best = pramble.mutual_information(prior, pramble.Mechanism.from_matrix(full))
+    assert plain < best * (1 - 1e-5)
+    assert merged >= best * (1 - 1e-8)
+
+
+def test_a_design_with_near_empty_columns_keeps_its_tolerance():
+    prior = np.random.default_rng(11).dirichlet(np.full(22, 5.0))
+    for alpha in (5e-4, 0.05, 14.0):
+        d = pramble.design(prior, alpha, family="general")
+        assert d.stopped == "tolerance"
+        assert d.gap <= 1e-6
+
+
+def test_merged_columns_lose_what_they_told():
+    matrix = np.array([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.4, 0.5, 0.1]])
+    prior = np.array([0.2, 0.5, 0.3])
+    assert merge_light(prior, matrix, 0.0) is matrix
+    merged = merge_light(prior, matrix, 0.2)
+    assert merged.sum(axis=1) == pytest.approx(np.ones(3))
+    options = [matrix[:, [0, 1]] + matrix[:, [2]] * pick for pick in ([1, 0], [0, 1])]
+    assert matrix_information(prior, merged) == max(matrix_information(prior, o) for o in options)
+
+
+@pytest.mark.parametrize("family", ["uniform", "general"])
+def test_the_rank_is_always_told(family):
+    d = pramble.design(SCENARIO_I, 0.01, family=family, categories=list("abcdefghij"))
+    assert d.details["rank"] == np.linalg.matrix_rank(d.mechanism.matrix, tol=1e-14)
+    assert (d.details["rank"] < 10) == any("rank" in note for note in d.notes)
+    assert (d.details["rank"] < 10) == ("  rank  " in repr(d))
+    for group in d.details["merged"]:
+        rows = d.mechanism.matrix[[ord(label) - ord("a") for label in group]]
+        assert (rows == rows[0]).all()
+
+
+def test_merged_categories_are_named():
+    d = pramble.design(SCENARIO_I, 0.01, family="general", categories=list("abcdefghij"))
+    assert d.details["rank"] == 2
+    assert sorted(label for group in d.details["merged"] for label in group) == list("abcdefghij")
+    assert "released alike: " in d.notes[0]

@@ -9,7 +9,9 @@ import pramble
 from pramble.mechanisms.base import TOTAL
 from pramble.paper import scenario
 from pramble.solvers.general.invariant import closed_form
+from pramble.solvers.general.invariant_bound import invariant_bound
 from pramble.solvers.general.invariant_rounding import settle
+from pramble.solvers.general.invariant_search import Vertices, information_of
 from pramble.solvers.general.patterns import matrix_information
 
 SCENARIO_I = scenario("I")
@@ -41,7 +43,9 @@ def test_margins_are_right_to_the_last_unit(prior, alpha):
     assert units_off(d.prior, d.mechanism) <= 1
     assert d.certificate.satisfies(alpha)
     assert d.value <= d.bound
-    assert d.details["invariance_cost"] == pytest.approx(d.bound - d.value)
+    without = d.details["information_without_invariance"]
+    assert d.bound <= without * (1 + 1e-12)
+    assert d.details["invariance_cost"] == pytest.approx(without - d.value)
     positive = prior[prior > 0]
     assert d.value >= matrix_information(positive, closed_form(positive, alpha)) * (1 - 1e-9)
 
@@ -78,3 +82,54 @@ def test_settling_mends_margins_that_are_off():
     after = settle(weights, np.array([0.5, 0.5]))
     assert (after.sum(axis=1) == TOTAL).all()
     assert abs(int(after[:, 0].sum()) - TOTAL) <= 2
+
+
+@pytest.mark.parametrize(
+    ("prior", "least", "most"),
+    [([0.5, 0.3, 0.2], 0.11094, 0.1142), ([0.55, 0.25, 0.15, 0.05], 0.10488, 0.10664)],
+)
+def test_the_best_vertex_is_found_and_the_bound_is_worth_having(prior, least, most):
+    d = pramble.design(prior, 1.0, family="general", invariant=True)
+    assert least <= d.value <= d.bound <= most
+
+
+def test_many_categories_come_near_the_bound():
+    prior = np.random.default_rng(3).dirichlet(np.ones(20))
+    d = pramble.design(prior, 1.0, family="general", invariant=True, time_limit=5.0)
+    assert d.gap < 0.05
+    assert units_off(d.prior, d.mechanism) <= 1
+
+
+def test_two_categories_are_solved():
+    d = pramble.design([0.6, 0.4], 1.0, family="general", invariant=True)
+    assert d.stopped == "tolerance"
+    grid = [
+        matrix_information(d.prior, np.array([[1 - t, t], [1.5 * t, 1 - 1.5 * t]]))
+        for t in np.linspace(0.01, 0.66, 5000)
+        if max((1 - t) / (1.5 * t), 1.5 * t / (1 - t), (1 - 1.5 * t) / t, t / (1 - 1.5 * t)) < np.e
+    ]
+    assert d.value == pytest.approx(max(grid), rel=5e-3)
+    assert d.value >= max(grid) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 3.0, 8.0])
+def test_the_bound_of_the_masses_holds_for_every_invariant_matrix(alpha):
+    rng = np.random.default_rng(5)
+    for size in (2, 3, 5):
+        prior = rng.dirichlet(np.ones(size) * 0.7)
+        vertices = Vertices(prior, alpha)
+        bound = invariant_bound(prior, alpha)
+        for _ in range(30):
+            ratios = vertices.towards(rng.standard_normal((size, size)))
+            assert information_of(prior, ratios) <= bound
+            assert ratios @ prior == pytest.approx(np.ones(size), abs=1e-12)
+            assert prior @ ratios == pytest.approx(np.ones(size), abs=1e-12)
+            spread = np.log(ratios.max(axis=0) / ratios.min(axis=0)).max()
+            assert spread <= alpha * (1 + 1e-6)
+
+
+def test_a_heavy_output_tells_little():
+    prior = np.array([0.9, *np.full(9, 0.1 / 9)])
+    d = pramble.design(prior, 1.0, family="general", invariant=True)
+    assert d.bound < 0.4 * d.details["information_without_invariance"]
+    assert d.notes[-1].startswith("The gap is")

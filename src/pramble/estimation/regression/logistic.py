@@ -18,6 +18,8 @@ from pramble.values import Floats, value
 MOST_STEPS = 200
 MOST_PARAMETERS = 2000
 DECREMENT = 1e-9
+ROUNDING = 1e-13
+"""How much of a log-likelihood, relative to it, may be rounding."""
 
 
 @value(eq=False)
@@ -57,19 +59,26 @@ def start(patterns: Patterns, q: int) -> Floats:
 
 
 def climb(patterns: Patterns, theta: Floats) -> tuple[Floats, Point]:
-    """Return the maximum by Newton steps, damped where the likelihood is not concave."""
+    """Return the maximum by Newton steps, damped where the likelihood is not concave.
+
+    It is reached when the whole Newton step, whatever the damping so far, promises less than what
+    rounding leaves of the likelihood. Steps that promise little more than that are taken when
+    they lose no more than rounding does, since the likelihood cannot tell any better.
+    """
     point = evaluate(patterns, theta)
     damping = 0.0
     for _ in range(MOST_STEPS):
         gradient = patterns.counts @ point.scores
-        step = ascent(point.hessian, gradient, damping=damping)
+        rounding = ROUNDING * max(abs(point.value), 1.0)
+        whole = ascent(point.hessian, gradient, damping=0.0)
+        if whole is not None and whole @ gradient < max(DECREMENT, rounding):
+            return theta + whole, evaluate(patterns, theta + whole)
+        step = ascent(point.hessian, gradient, damping=damping) if damping else whole
         if step is None:
             damping = max(4 * damping, 1e-3)
             continue
-        if damping == 0 and step @ gradient < DECREMENT:
-            return theta + step, evaluate(patterns, theta + step)
         fresh = evaluate(patterns, theta + step)
-        if fresh.value < point.value + 1e-4 * float(step @ gradient):
+        if not fresh.value >= point.value + 1e-4 * float(step @ gradient) - rounding:
             damping = max(4 * damping, 1e-3)
             continue
         theta, point = theta + step, fresh

@@ -121,7 +121,9 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
     @cached_property
     def eigenvalues(self) -> Floats:
         """The Fourier transform of the pattern: eigenvalues of the circulant, if it is square."""
-        return np.asarray(np.fft.fft(self.mechanism.pattern / self.total))
+        arcs = self.mechanism
+        first = np.arange(len(arcs.slots)) == 0
+        return np.where(first, 1.0, np.fft.fft((arcs.pattern - arcs.low) / self.total))
 
     def right_inverse(self, law: Floats | None = None) -> RightInverse:
         """Return the inverse of a square circulant by a transform; else the dense one."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 LARGEST_INVERSE = 1e6
 """Norm of an inverse above which the rank is looked at."""
 
+UNIT = 2.0**-53
+MOST_NOISE = 1e-2
+"""Relative to a query, how much one unit of every weight may move its estimate."""
+
 
 class ArrayAlgebra(Operator):
     """What follows from the array alone."""
@@ -160,14 +164,56 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
         matrix = matrix[:, matrix.any(axis=0)]
         if matrix.shape[1] < len(p) or np.linalg.matrix_rank(matrix) < len(p):
             return math.inf
-        released = p @ matrix
-        known = np.column_stack([np.ones(len(p)), matrix[:, released == 0]])
-        left, values, _ = np.linalg.svd(known, full_matrices=True)
-        basis = left[:, int((values > values[0] * 1e-12).sum()) :]
-        if not basis.shape[1]:
-            return 0.0
-        scores = (basis.T @ matrix[:, released > 0]) / np.sqrt(released[released > 0])
-        return float((1 / np.linalg.svd(scores, compute_uv=False) ** 2).sum())
+        return self.query_variance(p, np.eye(len(p)))
+
+    def query_variance(self, p: Floats, queries: Floats) -> float:
+        """Return n × the summed asymptotic variance of the best estimate of queries W p.
+
+        Infinite when they cannot be estimated.
+        """
+        best = best_estimator(self.dense(), p, queries)
+        return math.inf if best is None else float((p @ self.dense() @ best**2).sum())
+
+
+def best_estimator(M: Floats, p: Floats, queries: Floats) -> Floats | None:
+    r"""Return the weights g (T, Q) of the outputs in the best estimate of queries W p, centred.
+
+    It is unbiased when :math:`\sum_z (M_{xz} - M_{oz})\,g(z) = W_x - W_o` for every x against one
+    category o, differences that floats hold exactly. The best has the least :math:`\sum_z
+    (pM)_z\,g(z)^2`: a least-norm solution, with mean 0. Rows are scaled to one length, and what
+    the rounding of the weights blurs counts as nothing. None when there is no solution left.
+    """
+    one = int(p.argmax())
+    scores = np.delete(M - M[one], one, axis=0)
+    scores[np.abs(scores).max(axis=1) < len(p) * UNIT] = 0.0
+    wanted = np.delete(queries - queries[:, [one]], one, axis=1).T
+    released = p @ M
+    used = released > 0
+    scores, wanted = beside(scores[:, ~used], scores[:, used], wanted)
+    roots = np.sqrt(released[used])
+    scores = scores / roots
+    norms = np.linalg.norm(scores, axis=1, keepdims=True)
+    norms[norms == 0] = 1.0
+    blur = UNIT * float(np.linalg.norm(1 / roots)) / float(norms.min())
+    found = np.linalg.lstsq(scores / norms, wanted / norms, rcond=min(max(4 * blur, 1e-14), 1e-3))[
+        0
+    ]
+    off = np.abs(scores @ found - wanted).max(axis=0, initial=0.0)
+    best = np.zeros((M.shape[1], len(queries)))
+    best[used] = found / roots[:, None]
+    noise = UNIT * np.abs(best).sum(axis=0)
+    size = np.abs(wanted).max(axis=0, initial=0.0)
+    lost = (off > 1e-3 * size).any() or (noise > MOST_NOISE * size).any()
+    return None if lost else best
+
+
+def beside(known: Floats, scores: Floats, wanted: Floats) -> tuple[Floats, Floats]:
+    """Return equations without what outputs tell that the prior makes impossible: all they see."""
+    if not known.any():
+        return scores, wanted
+    left, values, _ = np.linalg.svd(known, full_matrices=True)
+    unseen = left[:, int((values > values[0] * 1e-12).sum()) :].T
+    return unseen @ scores, unseen @ wanted
 
 
 def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:

@@ -183,24 +183,53 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         return float(p @ rows - entropy_excess(released).sum()) / S
 
     def estimation_variance(self, p: Floats) -> float:
-        r"""In O(S): :math:`\hat p_z = (c_z - t)/d_z`, t a mean of the shares c.
+        r"""In O(S), without cancellation when one row is (nearly) flat.
 
-        A row whose keep and off weights differ by less than S units is flat but for its rounding.
+        Let z be the category with the least :math:`|d_z|`, :math:`r_x = d_z/d_x` for the others,
+        :math:`R = 1 + \sum_{x\ne z} r_x` and c the released shares. Then
+
+        .. math:: \hat p_x = \frac1{d_x}\Big(c_x - \frac{c_z + \sum_{y\ne z} r_y c_y}{R}\Big)
+                  + \dots, \qquad \hat p_z = \frac1R \sum_{x\ne z}\frac{c_z - c_x}{d_x} + \dots
+
+        up to constants, and nothing is divided by :math:`d_z`. A row whose keep and off weights
+        differ by less than S units is flat but for its rounding: with two of them p is lost.
         """
-        stuck = int((np.abs(self.mechanism.keep - self.mechanism.off) < len(p)).sum())
-        if stuck > 1:
+        difference = np.abs(self.mechanism.keep - self.mechanism.off)
+        z = int(difference.argmin())
+        rest = np.arange(len(p)) != z
+        if difference[rest].min() < len(p):
             return math.inf
-        if stuck == 1:
-            return DenseOperator(self.mechanism).estimation_variance(p)
-        inverse = 1 / self.d
-        if abs(inverse.sum()) < 1e-12 * np.abs(inverse).sum():
+        inverse = 1 / self.d[rest]
+        ratios = self.d[z] * inverse
+        scale = 1 + ratios.sum()
+        if abs(scale) < 1e-12 * (1 + np.abs(ratios).sum()):
             return math.inf
-        share = inverse / inverse.sum()
         released = self.apply(p)
-        centre = released @ share
-        spread = released @ share**2 - centre**2
-        variance = released * (1 - released) - 2 * released * (share - centre) + spread
-        return float((variance * inverse**2).sum())
+        shares = np.ones(len(p))
+        shares[rest] = ratios
+        own = np.zeros(len(p))
+        own[rest] = -inverse
+        own[z] = inverse.sum()
+        others = variances_beside(released, shares / scale)[rest]
+        return float(others @ inverse**2 + spread(released, own / scale))
+
+
+def spread(law: Floats, values: Floats) -> float:
+    """Return the variance of a function of a released value."""
+    return float(law @ (values - law @ values) ** 2)
+
+
+def variances_beside(law: Floats, shares: Floats) -> Floats:
+    r"""Return the variance of :math:`1[Z = x] - \mathrm{share}_Z` for every x.
+
+    What is left beside the likeliest value is summed, for 1 minus its probability has no digits.
+    """
+    left, away = 1 - law, shares - law @ shares
+    most = int(law.argmax())
+    beside = np.delete(law, most)
+    left[most] = beside.sum()
+    away[most] = beside @ (shares[most] - np.delete(shares, most))
+    return np.asarray(law * (left - 2 * away) + law @ away**2)
 
 
 def information_from_row(mechanism: UniformRows, p: Floats, star: int, *, total: int) -> float:

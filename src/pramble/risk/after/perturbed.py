@@ -1,15 +1,20 @@
 r"""Risk that remains after randomisation, exactly under the Poisson model.
 
-An intruder links each record that is unique in the release to the population members whose true
-keys are the released ones. M is the plan's matrix over the cells: the product over the columns.
+An intruder who knows the plan reads each released record as original keys
+(:mod:`pramble.risk.after.readings`), takes those whose reading nobody else in the release has, and
+links each to the population members whose true keys are the ones read. M is the plan's matrix over
+the cells, followed by the reading: the product over the columns.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from pramble.data.table import Crosstab
+from pramble.mechanisms.base import Mechanism
 from pramble.risk.after.alone import expected_alone
+from pramble.risk.after.readings import KEPT, key_readings
 from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
 from pramble.risk.models.base import CellMeans, Operators
 from pramble.risk.records import by_record, record_array
@@ -20,15 +25,18 @@ from pramble.values import Floats, value
 class RiskAfter:
     r"""The risk left once a plan has been applied.
 
-    For a record whose keys are cell j, were it to be unique on j in the release,
+    The intruder knows the plan, the keys of everyone, and how frequent values are. Each output is
+    read as one value; by its label where the mechanism keeps its labels, else by the best of three
+    readings (:mod:`pramble.risk.after.readings`). With :math:`M_{kj}` the chance that keys k are
+    read as keys j, for a record whose keys are cell j, were it to be alone on the reading j,
 
     .. math::
         \tilde r_{1j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} e^{-v_j}, \qquad
         \tilde r_{2j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} \frac{1-e^{-v_j}}{v_j}, \qquad
         v_j = \lambda_j(1-\pi M_{jj}), \quad \tilde\lambda_j = \sum_k \lambda_k M_{kj}.
 
-    τ̃1 and τ̃2 are, given the file, the expected numbers of released uniques that stand on their own
-    cell and are unique in the population, and of right matches:
+    τ̃1 and τ̃2 are, given the file, the expected numbers of records alone on a reading that is right
+    and unique in the population, and of right matches:
 
     .. math:: \tilde\tau_2 = \sum_j f_j M_{jj}(1-M_{jj})^{f_j-1}
         \prod_{k\ne j}(1-M_{kj})^{f_k}\; E(1/F_j \mid f_j),
@@ -40,12 +48,16 @@ class RiskAfter:
     tau1, tau2 : float
         Expected over the randomisation.
     records : (n,) record array
-        ``r1``, ``r2`` and ``posterior``, the intruder's P(X = j | Z = j), for each row of the file.
+        ``r1``, ``r2`` and ``posterior``, the intruder's chance that a reading j is right, for each
+        row of the file.
+    reading : str
+        ``"labels"``, or the reading that leaves the largest τ̃2 where labels are not kept.
     """
 
     tau1: float
     tau2: float
     records: Any
+    reading: str = KEPT
 
     @property
     def worst(self) -> float:
@@ -58,7 +70,18 @@ class RiskAfter:
 
 
 def risk_after(
-    table: Crosstab, fit: CellMeans, *, fraction: Floats, operators: Operators
+    table: Crosstab, fit: CellMeans, *, fraction: Floats, plan: Mapping[str, Mechanism]
+) -> RiskAfter:
+    """Return the risk left by the reading that serves an intruder best."""
+    left = (
+        risk_of_reading(table, fit, fraction=fraction, operators=operators, reading=name)
+        for name, operators in key_readings(plan, table).items()
+    )
+    return max(left, key=lambda risk: round(risk.tau2, 9))
+
+
+def risk_of_reading(
+    table: Crosstab, fit: CellMeans, *, fraction: Floats, operators: Operators, reading: str = KEPT
 ) -> RiskAfter:
     """Return the risk left when the keys move by the given operators.
 
@@ -82,4 +105,5 @@ def risk_after(
         float(alone @ uniqueness_risk(unsampled, table.counts)),
         float(alone @ match_risk(unsampled, table.counts)),
         record_array(by_record(table, per_class)),
+        reading,
     )

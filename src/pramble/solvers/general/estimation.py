@@ -1,98 +1,146 @@
-"""Family general, objective estimation: the least variance of the estimate of p."""
+"""Family general, objective estimation: the least variance of the estimate of p, or of queries."""
 
 import math
 
 import numpy as np
 
+from pramble.errors import InvalidInput
+from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.general.circulants import best_random_circulant, random_circulants
+from pramble.solvers.general.columns.fewer import fewer_outputs, float_variance, paired_outputs
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.columns.relaxation import Relaxed, relax
-from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED, spread_bound
+from pramble.solvers.general.columns.semidefinite import proven_bound
+from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.information import information_share
 from pramble.solvers.general.invariant import solve_invariant
-from pramble.solvers.general.labelling import name_outputs
-from pramble.solvers.general.square.block_designs import known_designs
-from pramble.solvers.general.square.search import Square, SquareSearch
-from pramble.solvers.general.steadiest import least_variance
-from pramble.solvers.general.variance import observed_variance, query_variance
+from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
+from pramble.solvers.general.square.best import best_square
+from pramble.solvers.general.steadiest import (
+    MOST_CATEGORIES,
+    complete_rank,
+    steadiest_mixture,
+    steadiest_square,
+)
+from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.solvers.watch import Watch
+from pramble.values import Floats
 
 KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
 
-MOST_SEARCHED = 150
-MOST_SQUARE = 1500
 MOST_RELAXED = 64
+NOT_PROVEN = (
+    "The bound holds for any number of outputs: how much of the gap the given outputs could still "
+    "close is not known."
+)
+GOOD = 1e-3
+"""How near to its bound a mixture is good enough to spare the search for squares."""
 
 
 def solve(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
     if problem.invariant:
         return solve_invariant(problem)
-    plain: Mechanism = randomized_response(problem.labels.values, problem.alpha)
+    refuse_too_few_outputs(problem)
+    found = closed_forms(problem)
     if problem.alpha > LARGEST_ALPHA:
-        return choose(problem, [plain], bound=0.0, stopped="search")
+        return choose(problem, found, bound=0.0, stopped="search")
     watch = problem.watch()
     relaxed, bound = relaxation(problem, watch)
-    floor = information_floor(problem, watch)
-    if problem.outputs != "same" and relaxed is not None and not floor:
-        mixture = name_outputs(problem, relaxed.matrix(problem.alpha))
-        return choose(problem, [mixture], bound=bound, stopped=relaxed.stopped)
     interrupted = relaxed is not None and relaxed.stopped == "interrupted"
     if interrupted:
         watch = watch.inner(problem.tolerance, seconds=0.0, quiet=True)
-    square, stopped = best_square(problem, floor=floor, watch=watch)
-    candidates = [] if square is None else [name_outputs(problem, square.matrix(problem.alpha))]
-    if not floor or not candidates:
-        candidates.append(plain)
-    stopped = "interrupted" if interrupted else stopped
-    return choose(problem, candidates, bound=bound, stopped=stopped)
+    if problem.information_at_least is None:
+        matrices, stopped = best_matrices(problem, relaxed, bound=bound, watch=watch)
+        found += [name_outputs(problem, one) for one in matrices]
+    else:
+        found, stopped = above_floor(problem, found, relaxed, watch=watch)
+    return choose(problem, found, bound=bound, stopped="interrupted" if interrupted else stopped)
+
+
+def refuse_too_few_outputs(problem: Problem) -> None:
+    """Refuse fewer outputs than the queries need: one more than their rank."""
+    if (most := most_outputs(problem)) >= problem.size:
+        return
+    needed = Variance(problem.prior, problem.workload).rank + 1
+    if most < needed:
+        raise InvalidInput(
+            f"What is asked takes at least {needed} outputs to estimate; {most} were allowed. "
+            "Allow more, or give a workload of fewer queries."
+        )
+
+
+def closed_forms(problem: Problem) -> list[Mechanism]:
+    """Return randomised response, and for a workload its pairs of outputs, if they are allowed."""
+    most, found = most_outputs(problem), list[Mechanism]()
+    if problem.size <= most:
+        found.append(plain_response(problem))
+    if problem.workload is not None:
+        pairs = paired_outputs(problem.prior, problem.alpha, problem.workload)
+        if pairs.shape[1] <= most:
+            found.append(name_outputs(problem, pairs))
+    return found
 
 
 def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
     """Return the relaxed optimum when it is asked for or gives the bound, and a proven bound."""
-    wanted = problem.outputs != "same" and problem.size <= MOST_RELAXED
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
+    few = workload is not None and 2 * Variance(prior, workload).rank <= problem.size
+    wanted = (most_outputs(problem) > problem.size or few) and problem.size <= MOST_RELAXED
     if problem.size <= MOST_ENUMERATED or wanted:
         relaxed = relax(prior, alpha, workload, watch=watch)
         return relaxed, relaxed.bound
-    return None, spread_bound(prior, alpha, workload)
+    return None, proven_bound(prior, alpha, workload)
 
 
-def information_floor(problem: Problem, watch: Watch) -> float:
-    """Return the least information allowed, in nats; 0 when none was asked for."""
-    if problem.information_at_least is None:
-        return 0.0
-    best = best_mixture(problem.prior, problem.alpha, watch.inner(1e-6, quiet=True))
-    return information_share(problem) * best.value
+def best_matrices(
+    problem: Problem, relaxed: Relaxed | None, *, bound: float, watch: Watch
+) -> tuple[list[Floats], str]:
+    """Return the relaxed optimum in as many outputs as are allowed, and the best square found."""
+    prior, alpha, most = problem.prior, problem.alpha, most_outputs(problem)
+    found, stopped, near = list[Floats](), "search", False
+    if relaxed is not None:
+        queries = np.eye(problem.size) if problem.workload is None else problem.workload
+        matrix = relaxed.matrix(alpha)
+        if matrix.shape[1] > most:
+            matrix = fewer_outputs(matrix, prior, queries, most=int(most))
+        near = float_variance(matrix, prior, queries) - bound <= GOOD * bound
+        found, stopped = [matrix], relaxed.stopped
+    if most >= problem.size and not (relaxed is not None and most == math.inf):
+        square, ended = best_square(prior, alpha, problem.workload, improve=not near, watch=watch)
+        found += [] if square is None else [square.matrix(alpha)]
+        stopped = stopped if near else ended
+    return found, stopped
 
 
-def best_square(problem: Problem, *, floor: float, watch: Watch) -> tuple[Square | None, str]:
-    """Return the square matrix that structure and local search find, and why the search ended."""
-    S = problem.size
-    search = SquareSearch(problem.prior, problem.alpha, workload=problem.workload, floor=floor)
-    rng = np.random.default_rng(S)
-    found: list[Square | None] = []
-    try:
-        if S <= MOST_SQUARE:
-            starts = known_designs(S)
-            ideal = min(max(round(S / (1 + math.exp(problem.alpha))), 1), S - 1)
-            starts.append(best_random_circulant(S, ideal, count=400, rng=rng))
-            found += [search.evaluate(start) for start in starts]
-        if S <= MOST_SEARCHED:
-            starts += random_circulants(S, 40 if S < 20 else 8, rng)
-            for start in starts:
-                if watch.left() <= 0:
-                    return least_variance(found, floor), "time limit"
-                found.append(search.improve(start, rng=rng, steps=20_000, watch=watch))
-    except KeyboardInterrupt:
-        return least_variance(found, floor), "interrupted"
-    return least_variance(found, floor), "search"
+def above_floor(
+    problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, watch: Watch
+) -> tuple[list[Mechanism], str]:
+    """Return mechanisms that carry the share of the best information that was asked for."""
+    prior, alpha, workload = problem.prior, problem.alpha, problem.workload
+    best = best_mixture(prior, alpha, watch.inner(1e-6, quiet=True))
+    floor, most = information_share(problem) * best.value, most_outputs(problem)
+    matrices = [best.matrix(alpha)] if len(best.sets) <= most else []
+    if most == math.inf and problem.size <= MOST_RELAXED:
+        sets = best.sets if relaxed is None else np.vstack([best.sets, relaxed.sets])
+        matrices.append(steadiest_mixture(prior, alpha, sets, floor=floor, workload=workload))
+    elif most >= problem.size:
+        whole = complete_rank(prior, alpha, best, floor=floor)
+        matrices += [] if whole is None else [whole]
+        if problem.size <= MOST_CATEGORIES:
+            square = steadiest_square(
+                prior, alpha, best, floor=floor, workload=workload, watch=watch
+            )
+            matrices += [] if square is None else [square.matrix(alpha)]
+    found = found + [name_outputs(problem, one) for one in matrices]
+    carried = [mutual_information(prior, one) for one in found]
+    floor = min(floor, max(carried))
+    enough = [one for one, value in zip(found, carried, strict=True) if value >= floor]
+    return enough, "time limit" if watch.left() <= 0 else "search"
 
 
 def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
@@ -100,7 +148,15 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
     values = [query_variance(problem.prior, one, problem.workload) for one in candidates]
     k = int(np.argmin(values))
     value = values[k]
-    bound = max(bound, observed_variance(problem.prior, problem.workload))
-    if value - bound <= problem.tolerance * value:
-        stopped = "tolerance"
-    return answer(problem, candidates[k], value=value, bound=min(bound, value), stopped=stopped)
+    bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
+    closed = value - bound <= problem.tolerance * value
+    ended = "search" if stopped == "tolerance" else stopped
+    return answer(
+        problem,
+        candidates[k],
+        value=value,
+        bound=bound,
+        stopped="tolerance" if closed else ended,
+        notes=() if closed or most_outputs(problem) == math.inf else (NOT_PROVEN,),
+        details={} if problem.workload is None else {"queries": len(problem.workload)},
+    )

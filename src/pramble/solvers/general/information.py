@@ -5,13 +5,13 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.columns.generation import Mixture
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.invariant import solve_invariant
-from pramble.solvers.general.labelling import name_outputs
+from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
+from pramble.solvers.general.light_columns import roundings
 from pramble.solvers.general.steadiest import (
     MOST_CATEGORIES,
     complete_rank,
@@ -38,21 +38,21 @@ def solve(problem: Problem) -> Design:
     share = information_share(problem)
     watch, ceiling = problem.watch(0.5), problem.ceiling
     quick = closed_forms(problem)
-    value = max(mutual_information(problem.prior, one) for one in quick)
+    value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
     if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
-        stopped = "tolerance" if ceiling - value <= problem.tolerance * value else "size limit"
-        return choose(problem, quick, bound=ceiling, floor=value, stopped=stopped)
+        return choose(problem, quick, bound=ceiling, floor=value, stopped="size limit")
     best = best_mixture(problem.prior, problem.alpha, watch)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
-    matrices, stopped = [best.matrix(problem.alpha)], best.stopped
+    candidates = [*quick, *roundings(problem, best.matrix(problem.alpha))]
+    stopped = best.stopped
     most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
     if stopped == "tolerance" and problem.size <= most and steadiness_asked(problem):
         try:
-            matrices += steadier_matrices(problem, best, floor=floor, watch=watch)
+            steadier = steadier_matrices(problem, best, floor=floor, watch=watch)
+            candidates += [name_outputs(problem, matrix) for matrix in steadier]
         except KeyboardInterrupt:
             stopped = "interrupted"
-    candidates = [*quick, *(name_outputs(problem, matrix) for matrix in matrices)]
     return choose(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
@@ -77,12 +77,14 @@ def information_share(problem: Problem) -> float:
             "information_at_least is a share of the best information, between 0 and 1; "
             f"found {asked!r}."
         )
-    return asked
+    return min(asked, 1 - 0.45 * problem.tolerance)
 
 
 def closed_forms(problem: Problem) -> list[Mechanism]:
-    """Return randomised response, and arcs where they exist, when the outputs are the same."""
-    response: Mechanism = randomized_response(problem.labels.values, problem.alpha)
+    """Return randomised response if it fits, and arcs where they exist, in the same outputs."""
+    if most_outputs(problem) < problem.size and problem.alpha <= LARGEST_ALPHA:
+        return []
+    response = plain_response(problem)
     if problem.outputs != "same" or problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
     return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
@@ -117,7 +119,5 @@ def choose(
         if value >= floor
     ]
     _, negative, k = min(enough)
-    if stopped != "interrupted" and bound + negative <= -negative * problem.tolerance:
-        stopped = "tolerance"
     bound = max(bound, -negative)
     return answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)

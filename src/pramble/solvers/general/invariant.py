@@ -10,9 +10,12 @@ and its row is p):
   post-processings of M are the couplings of m and p, and the information of
   :math:`R = M \operatorname{diag}(1/m) F` is convex in F. Its linearisation is a transport problem
   with gains :math:`\sum_x \Pr(x|j) \log(R_{xz}/p_z)`; moving to its optimum never loses, and
-  ends at a vertex, where few columns are mixed.
+  ends at a vertex, where few columns are mixed (post-processing keeps α);
+- the best vertex of the polytope of all invariant matrices that climbs from these and from many
+  random starts find; see :mod:`.invariant_search`.
 
-Post-processing keeps α.
+The bound is the lesser of the free optimum and of what outputs with the masses of the prior can
+tell; see :mod:`.invariant_bound`.
 """
 
 import math
@@ -24,9 +27,11 @@ from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.columns.variance_bounds import spread_bound
+from pramble.solvers.general.columns.semidefinite import proven_bound
 from pramble.solvers.general.diagnostics import answer
+from pramble.solvers.general.invariant_bound import invariant_bound
 from pramble.solvers.general.invariant_rounding import round_invariant
+from pramble.solvers.general.invariant_search import best_invariant
 from pramble.solvers.general.patterns import matrix_information, response_matrix
 from pramble.solvers.general.square.transport import best_coupling, first_couplings
 from pramble.solvers.general.variance import observed_variance, query_variance
@@ -36,8 +41,12 @@ from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_MOVED = 80
+MOST_CLIMBED = 80
 MOST_CATEGORIES = 1000
 MOST_STEPS = 40
+MARGIN = 1e-9
+"""Covers rounding where two categories leave a segment, both of whose ends are tried."""
+
 LARGEST_EXPONENT = 600.0
 """Caps e^α where it would overflow."""
 
@@ -46,19 +55,29 @@ def solve_invariant(problem: Problem) -> Design:
     """Return the best invariant mechanism found, and what the invariance costs."""
     prior = possible_prior(problem)
     watch = problem.watch()
-    free, bound = best_without(problem, watch)
-    candidates = [closed_form(prior, problem.alpha)]
-    stopped = "search"
+    free, without = best_without(problem, watch)
+    bound = min(without, invariant_bound(prior, problem.alpha))
+    candidates, stopped = [closed_form(prior, problem.alpha)], "search"
     try:
         for one in post_processings(prior, problem.alpha, free, watch):
             candidates.append(one)
             if watch.left() <= 0:
                 stopped = "time limit"
                 break
+        if stopped == "search" and climbable(prior, problem.alpha):
+            best, stopped = best_invariant(
+                prior, problem.alpha, candidates, bound=bound, watch=watch
+            )
+            candidates.append(best)
     except KeyboardInterrupt:
         stopped = "interrupted"
     exact = [on_all_categories(one, problem) for one in candidates]
-    return choose(problem, exact, bound=bound, stopped=stopped)
+    return choose(problem, exact, without=without, bound=bound, stopped=stopped)
+
+
+def climbable(prior: Floats, alpha: float) -> bool:
+    """Whether the polytope of invariant matrices is small enough to climb on."""
+    return 2 <= len(prior) <= MOST_CLIMBED and alpha <= LARGEST_ALPHA
 
 
 def possible_prior(problem: Problem) -> Floats:
@@ -73,7 +92,7 @@ def best_without(problem: Problem, watch: Watch) -> tuple[Floats | None, float]:
     few = 2 <= len(prior) <= MOST_CATEGORIES
     if not few or problem.alpha > LARGEST_ALPHA:
         return None, problem.ceiling
-    best = best_mixture(prior, problem.alpha, watch.inner(1e-6))
+    best = best_mixture(prior, problem.alpha, watch.inner(1e-6, seconds=watch.left() / 2))
     return best.matrix(problem.alpha), min(best.bound, problem.ceiling)
 
 
@@ -130,21 +149,25 @@ def on_all_categories(matrix: Floats, problem: Problem) -> Mechanism:
     return round_invariant(full, problem)
 
 
-def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
+def choose(
+    problem: Problem, candidates: list[Mechanism], *, without: float, bound: float, stopped: str
+) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
     prior = problem.prior
     informed = [mutual_information(prior, one) for one in candidates]
     if problem.objective == "information":
         k = int(np.argmax(informed))
         value, limit = informed[k], max(bound, informed[k])
+        if (problem.prior > 0).sum() <= 2 and stopped == "search":
+            limit = min(limit, value * (1 + MARGIN))
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
         value, limit = values[k], min(variance_bound(problem), values[k])
-    cost = bound - informed[k]
+    cost = without - informed[k]
     note = (
         f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
-        f"the {bound:.6g} that a general matrix may carry at most."
+        f"the {without:.6g} that a general matrix may carry at most."
     )
     return answer(
         problem,
@@ -153,7 +176,7 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
         bound=limit,
         stopped=stopped,
         notes=(note,),
-        details={"information_without_invariance": bound, "invariance_cost": cost},
+        details={"information_without_invariance": without, "invariance_cost": cost},
     )
 
 
@@ -162,4 +185,4 @@ def variance_bound(problem: Problem) -> float:
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:
         return seen
-    return max(spread_bound(problem.prior, problem.alpha, problem.workload), seen)
+    return max(proven_bound(problem.prior, problem.alpha, problem.workload), seen)

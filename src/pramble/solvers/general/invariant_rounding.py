@@ -1,7 +1,7 @@
 r"""Round an invariant matrix to exact weights that stay invariant to the last unit.
 
 Weights are rounded as for any matrix, mixing in :math:`1p^\top` (which is invariant) where α asks
-for it. Then, in exact integer arithmetic, single units are moved along rows until
+for it. Then, in exact integer arithmetic, units are moved along rows until
 
 .. math:: \Big|\sum_x p_x w_{xz} - 2^{53} p_z\Big| \le 1 \quad\text{for every } z,
 
@@ -34,7 +34,7 @@ def round_invariant(matrix: Floats, problem: Problem) -> Mechanism:
 
 
 def settle(weights: Integers, prior: Floats) -> Integers:
-    """Move single units along rows until every margin is right within one unit."""
+    """Move units along rows until every margin is right within one unit."""
     shares, scale = exact_integers(prior)
     weights = weights.copy()
     excess = [
@@ -51,10 +51,12 @@ def settle(weights: Integers, prior: Floats) -> Integers:
         x = next((x for x in heavy if 0 < shares[x] <= room and weights[x, most] > 1), None)
         if x is None:
             break
-        weights[x, most] -= 1
-        weights[x, least] += 1
-        excess[most] -= shares[x]
-        excess[least] += shares[x]
+        units = min(excess[most], -excess[least]) // shares[x]
+        units = min(max(units, 1), int(weights[x, most]) - 1)
+        weights[x, most] -= units
+        weights[x, least] += units
+        excess[most] -= units * shares[x]
+        excess[least] += units * shares[x]
     raise NotConverged("The margins of an invariant design could not be settled in integers.")
 
 

@@ -1,5 +1,6 @@
 """Names for columns, and the exact mechanism that a float matrix becomes."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,8 +10,12 @@ from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
+from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.general.patterns import response_matrix
 from pramble.solvers.problem import Problem
 from pramble.values import Floats, Integers
+
+MOST_NAMED = 5000
 
 
 def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
@@ -28,6 +33,24 @@ def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
             'Allow more, or use outputs="same" or "free".'
         )
     return found
+
+
+def most_outputs(problem: Problem) -> float:
+    """Return how many outputs are allowed."""
+    if isinstance(problem.outputs, str) and problem.outputs == "free":
+        return math.inf
+    return len(output_labels(problem.outputs, problem.labels, 0))
+
+
+def plain_response(problem: Problem) -> Mechanism:
+    """Return randomised response under the labels of the outputs that were asked for."""
+    if isinstance(problem.outputs, str) and problem.outputs == "same":
+        return randomized_response(problem.labels.values, problem.alpha)
+    if problem.size > MOST_NAMED:
+        raise InvalidInput(
+            f'Beyond {MOST_NAMED} categories a design has the same outputs; use outputs="same".'
+        )
+    return name_outputs(problem, response_matrix(problem.size, problem.alpha))
 
 
 def best_places(prior: Floats, matrix: Floats) -> Integers:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import NotConverged
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 TOLERANCE = 1e-10
 
@@ -13,10 +13,11 @@ TOLERANCE = 1e-10
 class LinearProgramme:
     r"""Maximise :math:`\sum_j \theta_j \mu_j` s.t. :math:`\sum_j \theta_j s_j = b`, θ ≥ 0.
 
-    Columns may be added at any time; every solve starts from the last basis.
+    Columns may be added at any time, and gains replaced; every solve starts from the last basis.
+    With ``left`` the rows are inequalities, :math:`l \le \sum_j \theta_j s_j \le b`.
     """
 
-    def __init__(self, right: Floats) -> None:
+    def __init__(self, right: Floats, left: Floats | None = None) -> None:
         import highspy
 
         self.rows = len(right)
@@ -33,30 +34,49 @@ class LinearProgramme:
         }.items():
             self._ok(self._highs.setOptionValue(option, value), f"setting {option}")
         self._ok(self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize), "setting the sense")
-        for value in right.tolist():
-            self._ok(self._highs.addRow(value, value, 0, [], []), "adding a row")
+        none = np.zeros(0, dtype=np.int32)
+        self._ok(
+            self._highs.addRows(
+                self.rows, right if left is None else left, right, 0, none, none, np.zeros(0)
+            ),
+            "adding rows",
+        )
 
     def add(self, columns: Floats, gains: Floats) -> None:
         """Add columns, the rows of ``columns``, with their objective coefficients."""
-        count = len(columns)
-        if not count:
+        if not len(columns):
             return
         where = np.nonzero(columns)
-        starts = np.searchsorted(where[0], np.arange(count)).astype(np.int32)
+        starts = np.searchsorted(where[0], np.arange(len(columns)))
+        self.add_sparse(starts, where[1], columns[where], gains=gains)
+
+    def add_sparse(
+        self, starts: Integers, rows: Integers, values: Floats, *, gains: Floats
+    ) -> None:
+        """Add columns by their entries; column j has those from ``starts[j]`` to the next start."""
+        count = len(starts)
         self._ok(
             self._highs.addCols(
                 count,
                 np.ascontiguousarray(gains),
                 np.zeros(count),
                 np.full(count, np.inf),
-                len(where[0]),
-                starts,
-                where[1].astype(np.int32),
-                columns[where],
+                len(values),
+                starts.astype(np.int32),
+                rows.astype(np.int32),
+                values,
             ),
             "adding columns",
         )
         self.columns += count
+
+    def replace_gains(self, gains: Floats) -> None:
+        """Give the first columns other objective coefficients."""
+        first = np.arange(len(gains), dtype=np.int32)
+        self._ok(
+            self._highs.changeColsCost(len(gains), first, np.ascontiguousarray(gains)),
+            "changing gains",
+        )
 
     def solve(self) -> tuple[Floats, Floats]:
         """Return the optimal θ and the duals λ of the equations."""

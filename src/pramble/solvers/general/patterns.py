@@ -66,11 +66,34 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
 
 def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     """Return θ with the equations solved anew on these columns, unless that turns one negative."""
-    a = math.exp(gain.alpha)
-    system = patterns_of(sets, gain.a1).T / a
-    step = np.linalg.lstsq(system, np.full(sets.shape[1], math.exp(-gain.alpha)) - system @ theta)
-    better = theta + step[0]
-    return np.asarray(better if better.min() > 0 else theta)
+    for better in (solve_apart(sets, theta, gain), solve_plainly(sets, theta, gain)):
+        if better.min() > 0:
+            return better
+    return theta
+
+
+def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:
+    """Return the θ nearest to the given one that satisfies the equations."""
+    shrink = math.exp(-gain.alpha)
+    system = patterns_of(sets, gain.a1).T * shrink
+    step = np.linalg.lstsq(system, np.full(sets.shape[1], shrink) - system @ theta)
+    return np.asarray(theta + step[0])
+
+
+def solve_apart(sets: Sets, theta: Floats, gain: Gain) -> Floats:
+    r"""Return it by equations that stay apart from each other however small α.
+
+    With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` for every x
+    and :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`. The step is the least relative to each.
+    """
+    shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
+    T, S = sets.shape
+    system = np.zeros((S + 1, T + 1))
+    system[:S, :T], system[:S, T] = sets.T, -1.0
+    system[S, :T], system[S, T] = shrink, kappa
+    system *= np.append(theta / shrink, (1 - theta.sum()) / kappa)
+    step = np.linalg.lstsq(system, np.append(np.zeros(S), 1.0) - system.sum(axis=1))[0][:T]
+    return np.asarray(theta * (1 + step))
 
 
 def response_matrix(size: int, alpha: float) -> Floats:

@@ -6,17 +6,20 @@ and the variance of the queries W,
 
 .. math:: f(\theta) = \operatorname{tr}\big(C K(\theta)^{-1}\big), \qquad C = B^\top W^\top W B,
 
-is convex.
+is convex. Where the queries leave some directions out, C is singular; a small multiple of the
+identity is added to it in the search, so that K stays regular.
 """
 
-import math
 from functools import cached_property
 
 import numpy as np
 
-from pramble.information.fisher import estimation_variance, fisher_information
+from pramble.information.fisher import estimation_variance
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.dense import DenseOperator
 from pramble.values import Floats
+
+RIDGE = 1e-9
 
 
 class Variance:
@@ -29,6 +32,10 @@ class Variance:
         queries = np.eye(S) if workload is None else workload
         spread = queries @ self.basis
         self.cost = spread.T @ spread
+        values = np.linalg.eigvalsh(self.cost)
+        self.rank = int((values > 1e-12 * max(values.max(), 1e-300)).sum())
+        lacking = self.rank < S - 1
+        self.ridged = self.cost + RIDGE * values.mean() * np.eye(S - 1) if lacking else self.cost
 
     @cached_property
     def root(self) -> Floats:
@@ -41,11 +48,15 @@ class Variance:
         return np.asarray((patterns @ self.basis) / np.sqrt(patterns @ self.prior)[:, None])
 
     def at(self, scores: Floats, theta: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return f, :math:`K^{-1}` and :math:`K^{-1} C K^{-1}`."""
-        inverse = np.linalg.inv((scores * theta[:, None]).T @ scores)
-        inverse = (inverse + inverse.T) / 2
-        middle = inverse @ self.cost
+        r"""Return f, :math:`K^{-1}` and :math:`K^{-1} C K^{-1}`, for the ridged C."""
+        inverse = self.inverse(scores, theta)
+        middle = inverse @ self.ridged
         return float(np.trace(middle)), inverse, middle @ inverse
+
+    def inverse(self, scores: Floats, theta: Floats) -> Floats:
+        r"""Return :math:`K^{-1}`."""
+        inverse = np.linalg.inv((scores * theta[:, None]).T @ scores)
+        return np.asarray((inverse + inverse.T) / 2)
 
     def gradient(self, middle: Floats) -> Floats:
         """Return the gradient matrix on all S coordinates."""
@@ -54,13 +65,9 @@ class Variance:
 
 def query_variance(prior: Floats, mechanism: Mechanism, workload: Floats | None) -> float:
     r"""Return :math:`n \operatorname{tr}(W \operatorname{Cov} W^\top)`; W = I by default."""
-    plain = estimation_variance(prior, mechanism)
-    if workload is None or math.isinf(plain):
-        return plain
-    variance = Variance(prior, workload)
-    basis = variance.basis
-    information = basis.T @ fisher_information(prior, mechanism) @ basis
-    return float(np.trace(np.linalg.solve(information, variance.cost)))
+    if workload is None:
+        return estimation_variance(prior, mechanism)
+    return DenseOperator(mechanism).query_variance(prior, workload)
 
 
 def observed_variance(prior: Floats, workload: Floats | None) -> float:

@@ -6,8 +6,9 @@ from scipy.optimize import linprog
 
 import pramble
 from pramble.paper import scenario
-from pramble.solvers.general.columns.generation import generate
-from pramble.solvers.general.columns.mixtures import best_mixture, first_sets, proven_bound
+from pramble.solvers.general.columns.generation import bound_of, generate
+from pramble.solvers.general.columns.mixtures import best_mixture, first_sets, relaxed
+from pramble.solvers.general.columns.pricing import count_bound, price
 from pramble.solvers.general.patterns import Gain, all_sets
 from pramble.solvers.watch import Watch
 
@@ -49,7 +50,75 @@ def test_any_prices_prove_a_bound():
         alpha = float(rng.uniform(0.2, 3))
         truth = enumerated(prior, alpha)
         prices = truth * prior * rng.uniform(-0.5, 2, 8)
-        assert proven_bound(prior, alpha, prices, slack=0.0) >= truth
+        gain = Gain(alpha)
+        most = price(prior, gain.a1 * prices, gain, slack=0.0).bound
+        assert bound_of(prices, most, gain)[0] >= truth
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-4, 0.3])
+def test_prices_that_are_all_too_high_prove_more_than_their_sum(alpha):
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        prior = rng.dirichlet(np.ones(7))
+        gain = Gain(alpha)
+        best = best_mixture(prior, alpha, Watch(1e-9))
+        prices = best.prices + rng.uniform(0, 1) * best.value * prior
+        most = price(prior, gain.a1 * prices, gain, slack=0.0).bound
+        bound = bound_of(prices, most, gain)[0]
+        assert best.value * (1 - 1e-12) <= bound <= prices.sum()
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-4, 1e-2])
+def test_small_alphas_reach_their_limit(alpha):
+    """As α falls, I/α² rises to the best Σθ P(1−P)/2 with equal coverage of all categories."""
+    rng = np.random.default_rng(4)
+    for size, heavy in ((5, 0.0), (8, 0.8), (8, 0.0)):
+        prior = rng.dirichlet(np.ones(size)) * (1 - heavy)
+        prior[0] += heavy
+        members = all_sets(size).T.astype(float)
+        masses = prior @ members
+        limit = -linprog(
+            -masses * (1 - masses) / 2,
+            A_eq=np.vstack([np.ones(1 << size), members[1:] - members[0]]),
+            b_eq=np.append(1.0, np.zeros(size - 1)),
+        ).fun
+        d = pramble.design(prior, alpha, family="general")
+        assert d.value / alpha**2 == pytest.approx(limit, rel=2 * alpha + 1e-6)
+        assert d.gap <= 1e-6
+        assert d.value >= pramble.design(prior, alpha).value * (1 - 1e-6)
+
+
+def test_relaxations_bound_the_optimum():
+    rng = np.random.default_rng(2)
+    for alpha in (0.1, 1.0, 4.0):
+        prior = rng.dirichlet(np.full(9, 0.5))
+        truth = enumerated(prior, alpha)
+        assert relaxed(prior, alpha, Watch(1e-6)).bound >= truth * (1 - 1e-9)
+
+
+def test_counting_members_bounds_every_set():
+    rng = np.random.default_rng(3)
+    sets = all_sets(9)
+    for alpha in (1e-3, 1.0, 5.0):
+        prior, gain = rng.dirichlet(np.full(9, 2.0)), Gain(alpha)
+        prior[0], prior = 0.0, prior / (1 - prior[0])
+        prices = gain.slope * prior * rng.uniform(-0.5, 1, 9) + 1e-3 * rng.standard_normal(9)
+        truth = (gain(sets @ prior) - sets @ prices).max()
+        assert count_bound(prior, prices, gain) >= truth
+
+
+DOMINATED = np.append(0.9, 0.1 * np.random.default_rng(0).dirichlet(np.ones(199)))
+NEARLY_FLAT = 1 + 1e-3 * np.random.default_rng(1).standard_normal(30)
+
+
+@pytest.mark.parametrize(
+    ("prior", "alpha"),
+    [(DOMINATED, 2.0), (DOMINATED[:100], 1.0), (DOMINATED, 0.01), (NEARLY_FLAT, 1.0)],
+)
+def test_dominated_and_nearly_flat_priors_close_the_gap(prior, alpha):
+    best = best_mixture(prior / prior.sum(), alpha, Watch(1e-6, 60.0))
+    assert best.stopped == "tolerance"
+    assert best.value <= best.bound <= best.value * (1 + 1e-6)
 
 
 def test_merged_categories_still_prove_a_bound_for_all():

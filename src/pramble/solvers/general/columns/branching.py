@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pramble.mechanisms.operators.excess import SMALL
 from pramble.solvers.general.patterns import Gain, Sets
 from pramble.values import Floats
 
@@ -37,7 +38,8 @@ def branch(
     value is a sum of at most S + 3 products of relative error :math:`2^{-53}` each, in any order,
     so :math:`8(S+8)2^{-53}(\psi(a-1) + \sum_x|w_x|)` covers it many times over; the difference
     in :math:`\psi` has an error of a few units of :math:`(1+t)\log(1+t) \le a\alpha`, for which
-    :math:`32 \cdot 2^{-53} a\alpha` is added.
+    :math:`32 \cdot 2^{-53} a\alpha` is added; where :math:`\psi` is a series its error is
+    relative to itself, and :math:`32 \cdot 2^{-53} \psi(a-1)` is enough.
     """
     from pramble.solvers.general.columns.kernel import Items, branch_and_bound
 
@@ -73,4 +75,5 @@ def branch(
 def float_margin(w: Floats, gain: Gain) -> float:
     """Return what covers the float error of any value; see :func:`branch`."""
     sums = 8 * (len(w) + 8) * (gain.slope + float(np.abs(w).sum()))
-    return UNIT * (sums + 32 * (1 + gain.a1) * gain.alpha)
+    terms = gain.slope if gain.a1 < SMALL else (1 + gain.a1) * gain.alpha
+    return UNIT * (sums + 32 * terms)

@@ -15,7 +15,10 @@ every feasible θ
 .. math:: \sum_A \theta_A \varphi(p(A)) \le \sum_A \theta_A \Big(v + \sum_x \lambda_x s_A(x)\Big)
           = v \sum_A \theta_A + \sum_x \lambda_x \le v + \sum_x \lambda_x,
 
-for :math:`\sum_A \theta_A \le \sum_A \theta_A s_A(x) = 1`. Nothing about λ is assumed, so the float
+for :math:`\sum_A \theta_A \le \sum_A \theta_A s_A(x) = 1`. When every set falls short by at least
+u > 0 (prices of small α are like that: each errs little, their sum much), the prices
+:math:`\lambda - up` are violated by at most :math:`u(p \cdot s_A - 1) \le u(a-1)`, and prove
+:math:`\sum_x \lambda_x - u + u(a-1)`. Nothing about λ is assumed, so the float
 error of the linear programme cannot spoil the bound; the float error of v is inside the margin of
 the pricing. The prices :math:`\lambda + v p` attain the bound with no violation left, and serve as
 the centre towards which later prices are pulled: the prices of a linear programme jump about, those
@@ -29,11 +32,12 @@ import numpy as np
 
 from pramble.information.bound import information_bound
 from pramble.solvers.general.columns.branching import UNIT
+from pramble.solvers.general.columns.merging import shares_of
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.patterns import Gain, Sets, matrix_of, patterns_of, polish
 from pramble.solvers.watch import Watch
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
 SLACK = 0.05
@@ -58,15 +62,31 @@ class Mixture:
 
 
 class Columns:
-    """The sets found so far, each once, and the linear programme over them."""
+    r"""The sets found so far, each once, and the linear programme over them.
 
-    def __init__(self, prior: Floats, gain: Gain) -> None:
+    It is solved in :math:`\vartheta = a\theta`, with :math:`\kappa = 1 - 1/a`, as
+
+    .. math:: \sum_A \vartheta_A [x \in A] = E \text{ for every } x, \qquad
+              \tfrac1a \sum_A \vartheta_A + \kappa E = 1,
+
+    which is the same, and has coefficients of order 1 whatever α. Gains, of order α² when α is
+    small, are divided by the universal bound. If :math:`\nu_x` and η are the prices of these rows,
+    then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
+    """
+
+    def __init__(self, prior: Floats, gain: Gain, groups: Integers | None = None) -> None:
         self.prior, self.gain = prior, gain
+        self._groups = np.arange(len(prior)) if groups is None else groups
+        self._shares = shares_of(self._groups, prior)
+        rows = self._groups.max() + 1
         self.scale = math.exp(gain.alpha)
+        self.unit = information_bound(gain.alpha)
+        self.kappa = -math.expm1(-gain.alpha)
         self.sets = np.zeros((0, len(prior)), dtype=np.bool_)
         self.gains = np.zeros(0)
         self._known: set[bytes] = set()
-        self._programme = LinearProgramme(np.ones(len(prior)))
+        self._programme = LinearProgramme(np.append(np.zeros(rows), 1.0))
+        self._programme.add(np.append(np.full(rows, -1.0), self.kappa)[None], np.zeros(1))
 
     def add(self, sets: Sets) -> int:
         """Add the sets that are new; return how many."""
@@ -80,16 +100,26 @@ class Columns:
             return 0
         fresh = np.array(new)
         gains = self.gain(fresh @ self.prior)
-        self._programme.add(patterns_of(fresh, self.gain.a1) / self.scale, gains / self.scale)
+        columns = np.column_stack([self._in_groups(fresh), np.full(len(fresh), 1 / self.scale)])
+        self._programme.add(columns, gains / (self.scale * self.unit))
         self.sets = np.vstack([self.sets, fresh])
         self.gains = np.concatenate([self.gains, gains])
         return len(new)
 
     def solve(self) -> tuple[Floats, Floats, float]:
         """Return θ ≥ 0, the prices λ and the value of the linear programme."""
-        scaled, prices = self._programme.solve()
-        theta = np.maximum(scaled, 0.0) / self.scale
-        return theta, prices, float(theta @ self.gains)
+        solved, prices = self._programme.solve()
+        theta = np.maximum(solved[1:], 0.0) / self.scale
+        spread = prices[self._groups] * self._shares
+        return theta, spread * (self.unit / self.kappa), float(theta @ self.gains)
+
+    def _in_groups(self, sets: Sets) -> Floats:
+        """Return how much of each group lies in each set."""
+        if len(self._shares) == self._programme.rows - 1:
+            return sets.astype(np.float64)
+        parts = np.zeros((self._programme.rows - 1, len(sets)))
+        np.add.at(parts, self._groups, (sets * self._shares).T)
+        return parts.T
 
 
 def generate(
@@ -98,21 +128,25 @@ def generate(
     *,
     start: Sets,
     watch: Watch,
-    prices: Floats | None = None,
+    known: Mixture | None = None,
+    groups: Integers | None = None,
 ) -> Mixture:
     """Return the best mixture found and a proven bound, starting from some sets that suffice.
 
-    ``start`` must admit a feasible θ. The search stops at the watch's tolerance or time, or at
-    Ctrl-C, always with the best mixture so far and the bound proven so far.
+    With ``groups`` the equations hold only on average over each group, by mass: a relaxation with
+    fewer rows, whose bound holds all the same, and which is a mixture only of the groups.
+    ``start`` must admit a feasible θ. ``known`` has a bound proven before, and its prices. The
+    search stops at the watch's tolerance or time, or at Ctrl-C, always with the best mixture so far
+    and the bound proven so far.
     """
     gain = Gain(alpha)
-    columns = Columns(prior, gain)
+    columns = Columns(prior, gain, groups)
     columns.add(np.zeros((1, len(prior)), dtype=np.bool_))
     columns.add(start)
     state = _Search(columns, prior, gain, watch)
     try:
-        if prices is not None:
-            state.price_at(prices, 0.0)
+        if known is not None:
+            state.bound, state.centre = known.bound, known.prices
         stopped = state.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
@@ -148,10 +182,10 @@ class _Search:
             self.watch.tell("adding columns", value=self.value, bound=self.bound)
             if self.closed():
                 return "tolerance"
-            if self.watch.left() <= 0:
-                return "time limit"
             if not self.improve(prices):
-                return "tolerance" if self.closed() else "search"
+                if self.closed():
+                    return "tolerance"
+                return "time limit" if self.watch.left() <= 0 else "search"
 
     def closed(self) -> bool:
         """Whether the tolerance is met."""
@@ -160,6 +194,8 @@ class _Search:
     def improve(self, prices: Floats) -> int:
         """Add sets that are worth more than ``prices`` say; return how many."""
         for pull in PULLS:
+            if self.watch.left() <= 0:
+                break
             sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
             worth = self.gain(sets @ self.prior) - patterns_of(sets, self.gain.a1) @ prices
             added = self.columns.add(sets[worth > 1e-13 * self.value])
@@ -171,10 +207,31 @@ class _Search:
         """Price, move the bound and the centre when this proves a better one, return the sets."""
         slack = self.watch.tolerance * max(self.value, self.bound * 1e-3) * SLACK
         nodes = MOST_NODES if pull else 10 * MOST_NODES
-        found = price(self.prior, self.gain.a1 * prices, self.gain, slack=slack, most_nodes=nodes)
-        total = math.fsum(prices)
-        violation = max(found.bound - total, 0.0) + 8 * UNIT * float(np.abs(prices).sum())
-        if total + violation < self.bound:
-            self.bound = total + violation
-            self.centre = prices + violation * self.prior
+        found = price(
+            self.prior,
+            self.gain.a1 * prices,
+            self.gain,
+            slack=slack,
+            most_nodes=nodes,
+            seconds=self.watch.left(),
+        )
+        bound, shift = bound_of(prices, found.bound, self.gain)
+        if bound < self.bound:
+            self.bound = bound
+            self.centre = prices + shift * self.prior
         return found.sets
+
+
+def bound_of(prices: Floats, most: float, gain: Gain) -> tuple[float, float]:
+    r"""Return the bound that prices prove, and the multiple of p that makes them attain it.
+
+    ``most`` bounds :math:`\varphi(p(A)) - (a-1)\lambda(A)` over all sets; see the module.
+    """
+    total = math.fsum(prices)
+    margin = 8 * UNIT * float(np.abs(prices).sum())
+    over = most - total
+    if over >= 0 or gain.a1 >= 1:
+        shift = max(over, 0.0) + margin
+        return total + shift, shift
+    shift = over * (1 - gain.a1) + margin
+    return total + shift, shift

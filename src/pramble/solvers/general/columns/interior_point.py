@@ -14,6 +14,7 @@ from pramble.values import Floats
 
 MOST_ROUNDS = 80
 TO_THE_WALL = 0.98
+MOST_ALONE = 600
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,22 @@ def optimal_mixture(
         last = np.append(gains / floor, -1.0)
         equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
         scores = np.vstack([scores, np.zeros(scores.shape[1])])
-    theta, prices, value, middle = _interior_point(
-        scores, equations, right, variance, tolerance=tolerance
-    )
+    theta, prices = _interior_point(scores, equations, right, variance, tolerance=tolerance)
+    inverse = variance.inverse(scores, theta)
+    middle = inverse @ variance.cost
     count = len(patterns)
-    return Optimum(theta[:count], prices[: patterns.shape[1]], value, variance.gradient(middle))
+    return Optimum(
+        theta[:count],
+        prices[: patterns.shape[1]],
+        float(np.trace(middle)),
+        variance.gradient(middle @ inverse),
+    )
 
 
 def _interior_point(
     scores: Floats, equations: Floats, right: Floats, variance: Variance, *, tolerance: float
-) -> tuple[Floats, Floats, float, Floats]:
-    """Return θ, λ, f and the gradient matrix at the optimum."""
+) -> tuple[Floats, Floats]:
+    """Return θ and λ at the optimum, or as near to it as floats come."""
     N, rows = equations.shape
     theta = np.full(N, 1 / equations[:, 0].mean() / N)
     value, inverse, middle = variance.at(scores, theta)
@@ -68,23 +74,26 @@ def _interior_point(
         slope = -np.einsum("ij,ij->i", side, scores)
         gap = float(theta @ slack)
         off = right - equations.T @ theta
-        if gap <= tolerance * value and np.abs(off).max() < 1e-11:
+        reduced = slope - equations @ prices
+        violated = -float(reduced.min())
+        if max(gap, violated) <= tolerance * value and np.abs(off).max() < 1e-11:
             break
-        target = 0.1 * gap / N
-        hessian = 2 * (scores @ inverse @ scores.T) * (side @ scores.T)
-        hessian[np.diag_indices(N)] += slack / theta
-        pull = target / theta - (slope - equations @ prices)
-        solved = np.linalg.solve(hessian, np.column_stack([pull, equations]))
-        schur = equations.T @ solved[:, 1:]
-        step_prices = np.linalg.solve(schur, off - equations.T @ solved[:, 0])
-        step = solved[:, 0] + solved[:, 1:] @ step_prices
-        step_slack = (target - slack * step) / theta - slack
-        length, length_slack = _reach(theta, step), _reach(slack, step_slack)
+        target = (0.1 if violated <= gap else 1.0) * gap / N
+        pull = np.column_stack([target / theta - reduced, equations])
+        try:
+            solved = _newton(scores @ inverse, side, scores, slack / theta, pull)
+            schur = equations.T @ solved[:, 1:]
+            step_prices = np.linalg.solve(schur, off - equations.T @ solved[:, 0])
+            step = solved[:, 0] + solved[:, 1:] @ step_prices
+            step_slack = (target - slack * step) / theta - slack
+            length, length_slack = _reach(theta, step), _reach(slack, step_slack)
+            value, inverse, middle = variance.at(scores, theta + length * step)
+        except np.linalg.LinAlgError:
+            break
         theta = theta + length * step
         slack = slack + length_slack * step_slack
         prices = prices + length_slack * step_prices
-        value, inverse, middle = variance.at(scores, theta)
-    return theta, -prices, value, middle
+    return theta, -prices
 
 
 def _reach(point: Floats, step: Floats) -> float:
@@ -93,3 +102,16 @@ def _reach(point: Floats, step: Floats) -> float:
     if not falling.any():
         return 1.0
     return min(1.0, float(TO_THE_WALL * (point[falling] / -step[falling]).min()))
+
+
+def _newton(left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats) -> Floats:
+    """Solve Newton's equations; see :func:`~.newton.newton`."""
+    from pramble.solvers.general.columns.newton import newton
+
+    if len(scores) <= MOST_ALONE:
+        positive, solved = newton(left, side, scores, diagonal, right)
+        if positive:
+            return solved
+    hessian = 2 * (left @ scores.T) * (side @ scores.T)
+    hessian[np.diag_indices(len(scores))] += diagonal
+    return np.asarray(np.linalg.solve(hessian, right))

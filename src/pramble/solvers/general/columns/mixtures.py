@@ -7,59 +7,131 @@ import numpy as np
 from pramble.data.labels import as_labels
 from pramble.information.bound import best_high_mass
 from pramble.solvers.general.columns.arcs import best_arcs
-from pramble.solvers.general.columns.branching import UNIT
-from pramble.solvers.general.columns.generation import Mixture, generate
+from pramble.solvers.general.columns.generation import Mixture, bound_of, generate
+from pramble.solvers.general.columns.merging import heaviest_alone, merged_groups, spread_prices
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import Gain, Sets
 from pramble.solvers.watch import Watch
-from pramble.values import Floats, Integers
+from pramble.values import Floats
 
 WHOLE = 200
-GROUPS = (120, 240)
+GROUPS = (40, 120, 240)
+SMALL = 12
+ALONE = (1, 4, 12)
+"""Categories, the heaviest ones, that have a price of their own in the first relaxations."""
 
 
 def best_mixture(prior: Floats, alpha: float, watch: Watch) -> Mixture:
     """Return the best mixture found, with a bound proven for the whole prior.
 
-    Beyond ``WHOLE`` categories, light ones are first merged. A mixture for the groups is one for
-    the categories, since both of a merged pair share a row; and prices of the groups, divided by
-    mass, prove a bound for the categories once they are priced over all sets of categories.
+    First, most categories share one price per mass; see :func:`relaxed`. That gives a bound which
+    is often sharp, prices to start from, and the masses that good sets have. Then light categories
+    are merged: a mixture for the groups is one for the categories, since both of a merged pair
+    share a row. Up to ``WHOLE`` categories the search ends with all of them apart.
     """
-    if len(prior) <= WHOLE:
-        return generate(prior, alpha, start=first_sets(prior, alpha), watch=watch)
-    best = None
-    for most in GROUPS:
-        found = _over_groups(prior, alpha, most, watch)
-        best = found if best is None else better(best, found)
-        closed = watch.closed(best.value, best.bound)
-        if closed or best.stopped != "tolerance" or len(prior) <= most:
+    start = first_sets(prior, alpha)
+    if len(prior) <= SMALL:
+        return generate(prior, alpha, start=start, watch=watch)
+    best = relaxed(prior, alpha, watch)
+    if best.stopped == "interrupted":
+        watch = watch.inner(watch.tolerance, seconds=0.0, quiet=True)
+        return replace(
+            generate(prior, alpha, start=start, watch=watch, known=best), stopped="interrupted"
+        )
+    start = np.vstack([start, turned_sets(best, prior)])
+    best = replace(best, value=0.0)
+    for most in (most for most in GROUPS if 1.5 * most < len(prior)):
+        found = _over_groups(prior, alpha, most, known=best, watch=watch)
+        best = better(best, found)
+        start = np.vstack([start, found.sets])
+        if watch.closed(best.value, best.bound):
+            return replace(best, stopped="tolerance")
+        if found.stopped == "interrupted" or watch.left() <= 0:
             return best
-    return best if best is not None else found
+    if len(prior) > WHOLE:
+        return replace(best, stopped="search" if best.stopped == "tolerance" else best.stopped)
+    found = generate(prior, alpha, start=start, watch=watch, known=best)
+    return replace(better(best, found), stopped=found.stopped)
+
+
+def relaxed(prior: Floats, alpha: float, watch: Watch) -> Mixture:
+    """Return the relaxation of least bound in which only the heaviest categories stand alone.
+
+    The others need rows that sum to 1 only on average. Their true prices per mass differ little,
+    for only the sums of sets of them matter; free prices of hundreds of categories would wander.
+    """
+    part = watch.inner(watch.tolerance / 8, seconds=watch.left() / 4, quiet=True)
+    every = np.ones((1, len(prior)), dtype=np.bool_)
+    best = None
+    for alone in ALONE:
+        groups = heaviest_alone(prior, alone)
+        found = generate(prior, alpha, start=every, watch=part, known=best, groups=groups)
+        if best is not None and found.bound >= best.bound * (1 - 1e-9):
+            return replace(best, stopped=found.stopped)
+        best = found
+        if found.stopped != "tolerance":
+            break
+    assert best is not None
+    return best
+
+
+def turned_sets(loose: Mixture, prior: Floats) -> Sets:
+    """Return the sets of a relaxation with their light part turned around a circle.
+
+    Categories lie on a circle, each on an arc as long as its probability. Every turn of a part
+    covers all light categories alike, which is what the relaxation asks for.
+    """
+    S = len(prior)
+    heavy = np.isin(np.arange(S), np.argsort(-prior, kind="stable")[: ALONE[-1]])
+    light = np.where(heavy, 0.0, prior)
+    if not light.any():
+        return loose.sets
+    middles = np.cumsum(light) - light / 2
+    turns = (middles[None, :] - middles[~heavy, None]) % light.sum()
+    made = []
+    for one in loose.sets[np.argsort(-loose.theta)[:8]]:
+        mass = light[one].sum()
+        part = (turns < mass - 1e-12) & ~heavy
+        made.append(part | (one & heavy))
+    return np.vstack([*made, loose.sets])
 
 
 def better(one: Mixture, other: Mixture) -> Mixture:
     """Return the mixture with the larger value, under the smaller of both bounds."""
-    first, second = (one, other) if one.value >= other.value else (other, one)
-    return replace(first, bound=min(one.bound, other.bound), stopped=second.stopped)
+    first = one if one.value >= other.value else other
+    least = one if one.bound <= other.bound else other
+    return replace(first, bound=least.bound, prices=least.prices, stopped=other.stopped)
 
 
-def _over_groups(prior: Floats, alpha: float, most: int, watch: Watch) -> Mixture:
+def _over_groups(
+    prior: Floats, alpha: float, most: int, *, known: Mixture, watch: Watch
+) -> Mixture:
+    """Return the best mixture over merged categories, with the bound that its prices prove.
+
+    A bound known for the categories bounds the groups too. Prices of the groups, divided by mass,
+    prove one for the categories once they are priced over all sets of categories.
+    """
     groups = merged_groups(prior, most)
-    mass = np.asarray(np.bincount(groups, weights=prior), dtype=np.float64)
-    inner = watch.inner(watch.tolerance / 4)
-    merged = generate(mass, alpha, start=first_sets(mass, alpha), watch=inner)
+    mass, prices = (
+        np.asarray(np.bincount(groups, weights=each), dtype=np.float64)
+        for each in (prior, known.prices)
+    )
+    inner = watch.inner(watch.tolerance / 4, seconds=watch.left() / 3)
+    merged = generate(
+        mass,
+        alpha,
+        start=first_sets(mass, alpha),
+        watch=inner,
+        known=replace(known, prices=prices),
+    )
+    found = replace(merged, sets=merged.sets[:, groups], bound=known.bound, prices=known.prices)
+    if watch.closed(found.value, found.bound) or watch.left() <= 0:
+        return found
     prices = spread_prices(merged.prices, groups, prior)
-    bound = proven_bound(prior, alpha, prices, slack=watch.tolerance * merged.value / 20)
-    return replace(merged, sets=merged.sets[:, groups], bound=bound, prices=prices)
-
-
-def proven_bound(prior: Floats, alpha: float, prices: Floats, *, slack: float) -> float:
-    """Return the bound that some prices prove; see :mod:`.generation`."""
-    gain = Gain(alpha)
-    total = float(prices.sum())
-    found = price(prior, gain.a1 * prices, gain, slack=slack)
-    margin = 8 * len(prior) * UNIT * float(np.abs(prices).sum())
-    return total + max(found.bound - total, 0.0) + margin
+    gain, slack = Gain(alpha), watch.tolerance * merged.value / 20
+    priced = price(prior, gain.a1 * prices, gain, slack=slack, seconds=watch.left())
+    bound, _ = bound_of(prices, priced.bound, gain)
+    return replace(found, bound=bound, prices=prices) if bound < found.bound else found
 
 
 def first_sets(prior: Floats, alpha: float) -> Sets:
@@ -73,37 +145,3 @@ def first_sets(prior: Floats, alpha: float) -> Sets:
     high = (arcs.positions[None, :] - slot[:, None]) % S < arcs.width
     ideal = best_high_mass(alpha)
     return np.vstack([high, single, ~single] if ideal > 0.3 else [high, single])
-
-
-def merged_groups(prior: Floats, most: int) -> Integers:
-    """Return the group of each category, at most ``most`` groups in all.
-
-    The heaviest half of the groups are single categories. The rest of the categories are packed,
-    lightest first, into groups whose masses grow linearly from near zero: small ones are needed to
-    fill a high set up to its ideal mass.
-    """
-    S = len(prior)
-    if most >= S:
-        return np.arange(S)
-    order = np.argsort(-prior, kind="stable")
-    alone, packed = most // 2, most - most // 2
-    groups = np.empty(S, dtype=np.int64)
-    groups[order[:alone]] = np.arange(alone)
-    tail = order[alone:][::-1]
-    limits = np.cumsum(np.arange(1, packed + 1))
-    mass = np.cumsum(prior[tail])
-    if mass[-1] > 0:
-        middle = (mass - prior[tail] / 2) / mass[-1]
-        groups[tail] = alone + np.minimum(np.searchsorted(limits / limits[-1], middle), packed - 1)
-    else:
-        groups[tail] = alone
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
-
-
-def spread_prices(prices: Floats, groups: Integers, prior: Floats) -> Floats:
-    """Return prices of categories from prices of groups, by their share of the group's mass."""
-    mass = np.bincount(groups, weights=prior)
-    size = np.bincount(groups)
-    share = np.where(mass[groups] > 0, prior / np.where(mass > 0, mass, 1.0)[groups], 0.0)
-    share = np.where(mass[groups] > 0, share, 1 / size[groups])
-    return np.asarray(prices[groups] * share)

@@ -16,6 +16,10 @@ in the mass and therefore largest at :math:`P_0 \pm h` when :math:`P_0` is its m
 of the bounds over some h is returned.
 """
 
+import math
+import time
+from dataclasses import replace
+
 import numpy as np
 
 from pramble.solvers.general.columns.branching import Priced, branch, float_margin
@@ -23,19 +27,64 @@ from pramble.solvers.general.patterns import Gain
 from pramble.values import Floats
 
 SPAN = 1e-4
+FEW_NODES = 20_000
+TANGENTS = 4
+MOST_COUNTED = 500
 WINDOWS = np.geomspace(0.5, 1e-4, 40).tolist()
 
 
-def price(p: Floats, w: Floats, gain: Gain, *, slack: float, most_nodes: int = 2_000_000) -> Priced:
+def price(
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    *,
+    slack: float,
+    most_nodes: int = 2_000_000,
+    seconds: float = math.inf,
+) -> Priced:
     r"""Maximise :math:`\varphi(p(A)) - w(A)` over all sets A, within ``slack``.
 
-    A search that runs out of nodes is done again with nearly equal masses made equal, and the
-    better of both bounds is kept.
+    A search that runs out of a few nodes is bounded by the number of members, and if that is not
+    enough goes on; one that runs out of all is done again with nearly equal masses made equal. The
+    best of these bounds is kept. All of it takes about so many seconds at most.
     """
-    found = branch(p, w, gain, slack=slack, most_nodes=most_nodes)
-    if found.nodes <= most_nodes:
+    start = time.monotonic()
+    found = branch(p, w, gain, slack=slack, most_nodes=min(FEW_NODES, most_nodes))
+    if found.nodes <= FEW_NODES:
         return found
-    return price_equalised(p, w, gain, found, slack=slack, most_nodes=most_nodes)
+    pace = (time.monotonic() - start) / found.nodes
+    counted = count_bound(p, w, gain)
+    most_nodes = int(min(most_nodes, max(seconds, 0.0) / (2 * pace)))
+    if counted > found.value + slack and most_nodes > FEW_NODES:
+        found = branch(p, w, gain, slack=slack, most_nodes=most_nodes)
+        if found.nodes > most_nodes:
+            found = price_equalised(p, w, gain, found, slack=slack, most_nodes=most_nodes)
+    return replace(found, bound=max(min(found.bound, counted), found.value))
+
+
+def count_bound(p: Floats, w: Floats, gain: Gain) -> float:
+    r"""Return a bound on the value of every set, by its number of members.
+
+    φ lies below its tangent at any :math:`P_0`, so a set of k members is worth at most
+    :math:`\varphi(P_0) - \varphi'(P_0) P_0` plus the k largest of :math:`\varphi'(P_0) p_x - w_x`.
+    Among nearly equal masses only some sums occur, which the fractional relaxation does not know.
+    """
+    if len(p) > MOST_COUNTED:
+        return math.inf
+    base = float(w[p == 0].clip(max=0).sum())
+    p, w = p[p > 0], w[p > 0]
+    least = np.full(len(p) + 1, np.inf)
+    touched = np.linspace(0.0, float(p.sum()), len(p) + 1)
+    for _ in range(TANGENTS):
+        slope = gain.derivative(touched)[:, None]
+        order = np.argsort(w - slope * p, axis=1, kind="stable")
+        worth = np.take_along_axis(slope * p - w, order, axis=1)
+        tops = np.column_stack([np.zeros(len(touched)), np.cumsum(worth, axis=1)])
+        bounds = (gain(touched) - slope[:, 0] * touched)[:, None] + tops
+        least = np.minimum(least, bounds.min(axis=0))
+        masses = np.column_stack([np.zeros(len(touched)), np.cumsum(p[order], axis=1)])
+        touched = np.diagonal(masses).copy()
+    return float(least.max()) - base + float_margin(w, gain)
 
 
 def price_equalised(

@@ -6,6 +6,7 @@ import numpy as np
 
 from pramble.solvers.general.circulants import random_circulants
 from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
+from pramble.solvers.general.columns.semidefinite import proven_bound
 from pramble.solvers.general.columns.variance_bounds import (
     MOST_ENUMERATED,
     enumerated_violations,
@@ -27,6 +28,7 @@ from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 GAP = 5e-4
+LOOSE = 1e-2
 MOST_ROUNDS = 40
 BATCH = 60
 WHOLE = 8
@@ -51,7 +53,7 @@ def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch)
     """Minimise the variance over mixtures of all sets.
 
     Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
-    Beyond, sets are found by local search and the bound is that of :func:`spread_bound`.
+    Beyond, sets are found by local search and the bound is that of :func:`proven_bound`.
     """
     state = _Growing(prior, alpha, workload)
     stopped = "search"
@@ -80,18 +82,22 @@ class _Growing:
         S = len(prior)
         self.prior, self.alpha = prior, alpha
         self.variance = Variance(prior, workload)
-        self.bound = spread_bound(prior, alpha, workload)
+        first_bound = spread_bound if S <= MOST_ENUMERATED else proven_bound
+        self.bound = first_bound(prior, alpha, workload)
         self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
         self.solved = self.sets
-        self.optimum = self._optimum(1e-2)
+        self.tolerance = LOOSE
+        self.optimum = self._optimum()
 
-    def _optimum(self, tolerance: float) -> Optimum:
+    def _optimum(self) -> Optimum:
         patterns = patterns_of(self.sets, np.expm1(self.alpha))
-        return optimal_mixture(patterns, self.variance, tolerance=tolerance)
+        return optimal_mixture(patterns, self.variance, tolerance=self.tolerance)
 
     def solve(self) -> None:
         """Solve over the columns, and price every set where they are few."""
-        self.optimum, self.solved = self._optimum(GAP / 20), self.sets
+        apart = 1 - self.bound / self.optimum.variance
+        self.tolerance = max(GAP / 20, min(apart / 20, self.tolerance))
+        self.optimum, self.solved = self._optimum(), self.sets
         if len(self.prior) <= MOST_ENUMERATED:
             worth = enumerated_violations(self.optimum, self.prior, self.alpha)
             self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
@@ -100,11 +106,13 @@ class _Growing:
             self.new = climb(self.optimum, self.sets, self.prior, self.alpha)
 
     def grow(self) -> bool:
-        """Take in the sets found; whether anything changed."""
+        """Take in the sets found, or else solve more closely; whether anything changed."""
         grown = with_new(self.sets, self.optimum.theta, self.new)
         same = grown.shape == self.sets.shape and bool((grown == self.sets).all())
         self.sets = grown
-        return not same
+        closer = same and self.tolerance > GAP / 20
+        self.tolerance = max(GAP / 20, self.tolerance / 10) if closer else self.tolerance
+        return closer or not same
 
 
 def _trim(state: _Growing, alpha: float, stopped: str) -> Relaxed:
@@ -132,13 +140,10 @@ def most_violated(worth: Floats, size: int) -> Sets:
 
 
 def with_new(sets: Sets, theta: Floats, new: Sets) -> Sets:
-    """Return the columns in use and the new ones, each once; others while there is room."""
+    """Return the heaviest columns, somewhat more than an optimum needs, and the new ones."""
     S = sets.shape[1]
-    order = np.argsort(-theta)
-    used = order[theta[order] > 1e-6 * theta.max()]
-    spare = order[theta[order] <= 1e-6 * theta.max()]
-    room = max(S * (S + 1) // 2 + 2 * BATCH - len(used) - len(new), 0)
-    return np.unique(np.vstack([sets[used], new, sets[spare[:room]]]), axis=0)
+    heaviest = np.argsort(-theta)[: S * (S + 1) // 2 + 2 * BATCH]
+    return np.unique(np.vstack([sets[heaviest], new]), axis=0)
 
 
 def climb(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:

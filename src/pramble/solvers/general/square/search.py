@@ -37,6 +37,12 @@ class Square:
         return matrix_of(self.sets, self.theta, alpha)
 
 
+def least_variance(squares: list[Square | None], floor: float = 0.0) -> Square | None:
+    """Return the square of least variance with enough information, if any."""
+    enough = [one for one in squares if one is not None and one.information >= floor]
+    return min(enough, key=lambda one: one.variance, default=None)
+
+
 class SquareSearch:
     """The problem: a prior, α, the queries, and the least information allowed."""
 

@@ -1,0 +1,79 @@
+r"""Fewer outputs: columns that estimate the queries alike become one.
+
+The best estimate weighs output z by a vector :math:`g(z)`. Outputs with the same :math:`g` can be
+told as one without loss, so those whose merging costs least,
+
+.. math:: \frac{m_z m_{z'}}{m_z + m_{z'}} \|g(z) - g(z')\|^2, \qquad m = pM,
+
+are merged first (Ward 1963). Sums of private columns are private.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from pramble.mechanisms.operators.dense import best_estimator
+from pramble.values import Floats, Integers
+
+
+def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:
+    """Return the variance of the queries under a float matrix; infinite if they are lost."""
+    best = best_estimator(matrix, prior, queries)
+    return math.inf if best is None else float((prior @ matrix @ best**2).sum())
+
+
+def fewer_outputs(matrix: Floats, prior: Floats, queries: Floats, *, most: int) -> Floats:
+    """Return the best matrix of at most so many columns that merging gives."""
+    if matrix.shape[1] <= most:
+        return matrix
+    fewer = [one for one in merged(matrix, prior, queries) if one.shape[1] <= most]
+    return min(fewer, key=lambda one: float_variance(one, prior, queries))
+
+
+def merged(matrix: Floats, prior: Floats, queries: Floats) -> Iterator[Floats]:
+    """Yield the matrix with one column after the other merged, down to two."""
+    values = best_estimator(matrix, prior, queries)
+    if values is None:
+        values = np.zeros((matrix.shape[1], 1))
+    columns, mass = matrix.copy(), prior @ matrix
+    alive = np.ones(len(mass), dtype=np.bool_)
+    costs = merging_costs(np.arange(len(mass)), mass, values)
+    for _ in range(len(mass) - 2):
+        one, other = divmod(int(costs.argmin()), len(mass))
+        total = mass[one] + mass[other]
+        values[one] = (mass[one] * values[one] + mass[other] * values[other]) / total
+        columns[:, one] += columns[:, other]
+        mass[one], alive[other] = total, False
+        fresh = np.where(alive, merging_costs(np.array([one]), mass, values)[0], np.inf)
+        costs[one], costs[:, one] = fresh, fresh
+        costs[other], costs[:, other] = np.inf, np.inf
+        yield columns[:, alive]
+
+
+def merging_costs(rows: Integers, mass: Floats, values: Floats) -> Floats:
+    """Return what merging some outputs with every other costs; infinite with themselves."""
+    sizes = (values**2).sum(axis=1)
+    apart = sizes[rows, None] + sizes - 2 * values[rows] @ values.T
+    costs = np.maximum(apart, 0.0) * (mass[rows, None] * mass / (mass[rows, None] + mass))
+    costs[np.arange(len(rows)), rows] = np.inf
+    return np.asarray(costs)
+
+
+def paired_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:
+    r"""Return two outputs for each principal direction of the queries, whatever S.
+
+    Category x answers direction v "yes" with a probability that is affine in :math:`v_x`, from
+    :math:`1/(1+a)` to :math:`a/(1+a)`. With variances :math:`V_i` of the answers, direction i is
+    asked with probability proportional to :math:`\sqrt{V_i}`, which is best for their sum.
+    """
+    centred = queries - queries.mean(axis=1, keepdims=True)
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    axes = directions[sizes > 1e-12 * max(float(sizes[0]), 1e-300)]
+    low = 1 / (1 + math.exp(alpha))
+    lengths = np.ptp(axes, axis=1, keepdims=True)
+    yes = low + (1 - 2 * low) * (axes - axes.min(axis=1, keepdims=True)) / lengths
+    said = yes @ prior
+    deviations = sizes[: len(axes)] * lengths[:, 0] * np.sqrt(said * (1 - said))
+    shares = (deviations / deviations.sum())[:, None]
+    return np.asarray(np.vstack([shares * yes, shares * (1 - yes)]).T)

@@ -1,0 +1,158 @@
+r"""The most informative invariant matrix: convex on a polytope, climbed from many starts.
+
+Write :math:`M_{xz} = p_z R_{xz}`. With :math:`pM = p` the information is the separable convex
+function :math:`\sum_{xz} p_x p_z R_{xz} \log R_{xz}`, and the constraints are linear: with
+:math:`a = e^\alpha`, :math:`\kappa = 1 - 1/a` and :math:`R_{xz} = C_z/a + \kappa Y_{xz}`,
+
+.. math:: 0 \le Y_{xz} \le C_z, \qquad
+          \kappa \sum_x p_x Y_{xz} + C_z/a = 1, \qquad
+          \sum_z p_z Y_{xz} = E \text{ for every } x .
+
+The first says α, the second :math:`pM = p`, and the third, after subtraction of the second, that
+rows sum to 1. All coefficients are of order 1 for small and for large α.
+
+Maximising the linearisation at R never loses, by convexity, and ends at a vertex where no other is
+better to first order. There are many such vertices, so the climb is repeated: towards keeping and
+towards moving (with two categories these are all), from given matrices, from random gradients, and
+from the best vertex so far with two columns of its gradient redrawn, with two of its columns
+exchanged, or with three of its rows shaken.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.solvers.general.linear_programme import LinearProgramme
+from pramble.solvers.watch import Watch
+from pramble.values import Floats
+
+SECONDS = 10.0
+MOST_STEPS = 60
+MOST_BALANCED = 100
+STARTS = 10
+HOPS = (30, 1000)
+WORK = 100_000
+"""Hops times S²; a linear programme takes about that long."""
+
+
+class Vertices:
+    """The polytope of R for one prior and one α, with the vertex that a gradient points to."""
+
+    def __init__(self, prior: Floats, alpha: float) -> None:
+        S = len(prior)
+        self.prior = prior
+        self.kappa = -math.expm1(-alpha)
+        right = np.concatenate([np.zeros(S), np.ones(S), np.zeros(S * S)])
+        left = np.concatenate([right[: 2 * S], np.full(S * S, -np.inf)])
+        self._programme = LinearProgramme(right, left)
+        x, z = np.divmod(np.arange(S * S), S)
+        own = 2 * S + np.arange(S * S)
+        self._programme.add_sparse(
+            3 * np.arange(S * S),
+            np.column_stack([x, S + z, own]).ravel(),
+            np.column_stack([prior[z], self.kappa * prior[x], np.ones(S * S)]).ravel(),
+            gains=np.zeros(S * S),
+        )
+        ceilings = np.column_stack([S + np.arange(S), own.reshape(S, S).T])
+        lowest = np.column_stack([np.full(S, math.exp(-alpha)), np.full((S, S), -1.0)])
+        self._programme.add_sparse(
+            (S + 1) * np.arange(S), ceilings.ravel(), lowest.ravel(), gains=np.zeros(S)
+        )
+        self._programme.add_sparse(
+            np.zeros(1, dtype=np.int64), np.arange(S), np.full(S, -1.0), gains=np.zeros(1)
+        )
+
+    def towards(self, gradient: Floats) -> Floats:
+        r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`."""
+        prior, S = self.prior, len(self.prior)
+        gains = np.outer(prior, prior) * (gradient - prior @ gradient)
+        size = np.abs(gains).max()
+        self._programme.replace_gains(gains.ravel() / (size if size > 0 else 1.0))
+        solved, _ = self._programme.solve()
+        high = np.maximum(solved[: S * S], 0.0).reshape(S, S)
+        return balanced(prior, 1 + self.kappa * (high - prior @ high))
+
+    def climb(self, gradient: Floats, watch: Watch) -> tuple[Floats, float]:
+        """Return R where no vertex improves the linearisation, and its information."""
+        ratios = self.towards(gradient)
+        value = information_of(self.prior, ratios)
+        for _ in range(MOST_STEPS):
+            if watch.left() <= 0:
+                break
+            after = self.towards(np.log(ratios))
+            gained = information_of(self.prior, after)
+            if gained <= value * (1 + 1e-10):
+                break
+            ratios, value = after, gained
+        return ratios, value
+
+
+def information_of(prior: Floats, ratios: Floats) -> float:
+    """Return the information of the matrix with these ratios to the prior."""
+    return float(prior @ entropy_excess(ratios - 1) @ prior)
+
+
+def balanced(prior: Floats, ratios: Floats) -> Floats:
+    """Return the ratios scaled by rows and columns until both margins are the prior."""
+    ratios = np.maximum(ratios, np.finfo(float).tiny)
+    for _ in range(MOST_BALANCED):
+        ratios = ratios / (ratios @ prior)[:, None]
+        columns = prior @ ratios
+        ratios = ratios / columns
+        if np.abs(columns - 1).max() < 4e-16:
+            break
+    return np.asarray(ratios)
+
+
+def best_invariant(
+    prior: Floats, alpha: float, starts: list[Floats], *, bound: float, watch: Watch
+) -> tuple[Floats, str]:
+    """Return the best invariant matrix found from some matrices and many random starts."""
+    part = watch.inner(watch.tolerance, seconds=SECONDS)
+    vertices = Vertices(prior, alpha)
+    given = [one / prior for one in starts]
+    ranked = sorted((information_of(prior, one), k) for k, one in enumerate(given))
+    found = [given[ranked[-1][1]]]
+    value, stopped = ranked[-1][0], "search"
+    try:
+        for gradient in gradients(prior, given, found):
+            ratios, gained = vertices.climb(gradient, part)
+            if gained > value:
+                found[0], value = ratios, gained
+            watch.tell("climbing to invariant matrices", value=value, bound=bound)
+            if watch.closed(value, bound) or part.left() <= 0:
+                break
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    if stopped == "search" and watch.left() <= 0:
+        stopped = "time limit"
+    return found[0] * prior, stopped
+
+
+def gradients(prior: Floats, given: list[Floats], found: list[Floats]) -> Iterator[Floats]:
+    """Yield gradients to climb from: at some ratios, random ones, and near what is found."""
+    S = len(prior)
+    rng = np.random.default_rng(S)
+    yield from (np.eye(S), -np.eye(S))
+    yield from (np.log(ratios) for ratios in given)
+    for _ in range(STARTS):
+        yield rng.standard_normal((S, S))
+    for hop in range(min(max(WORK // S**2, HOPS[0]), HOPS[1])):
+        yield shaken(np.log(found[0]), hop, rng)
+
+
+def shaken(gradient: Floats, hop: int, rng: np.random.Generator) -> Floats:
+    """Return a gradient with two columns redrawn, two exchanged, or some rows shaken, by turns."""
+    S, size = len(gradient), float(gradient.std())
+    gradient = gradient.copy()
+    two = rng.choice(S, 2, replace=False)
+    if hop % 3 == 0:
+        gradient[:, two] = size * rng.standard_normal((S, 2))
+    elif hop % 3 == 1:
+        gradient[:, two] = gradient[:, two[::-1]]
+    else:
+        rows = rng.choice(S, min(3, S), replace=False)
+        gradient[rows] += 3 * size * rng.standard_normal((len(rows), S))
+    return gradient
