@@ -46,8 +46,8 @@ bench: setup    ## measure, side by side with peers
 docs: setup     ## build the pages into docs/_build/html
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 
-constraints: setup  ## write constraints.txt anew from what is newest
-	$(BIN)/uv pip compile -q --upgrade --no-header --no-annotate --no-emit-index-url --universal \
+constraints: setup  ## write constraints.txt anew from what is newest, with hashes
+	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
 	  --python-version 3.11 --all-extras --group dev --group docs pyproject.toml -o constraints.txt
 
 clean:          ## remove what the other targets made

@@ -26,12 +26,17 @@ if [ ! -x .venv/bin/python ]; then
         "$PYTHON" -m venv .venv
     }
 fi
-[ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv 2>/dev/null ||
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+# Every package has the hash that constraints.txt states for it, the installer first of all.
+if [ ! -x .venv/bin/uv ]; then
+    sed -n '/^uv==/,/[^\\]$/p' constraints.txt >.venv/installer.txt
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+        -r .venv/installer.txt
+fi
 
 say "Installing the Python packages ..."
-UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=.venv .venv/bin/uv pip install --quiet -c constraints.txt \
-    --group dev --group docs --editable ".[pandas,polars,spark,statfiles,excel]"
+export UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=.venv
+.venv/bin/uv pip install --quiet --require-hashes -r constraints.txt
+.venv/bin/uv pip install --quiet --no-deps --no-build-isolation --editable .
 
 command -v java >/dev/null 2>&1 || apt_install default-jre-headless || true
 command -v chromium >/dev/null 2>&1 || apt_install chromium fonts-dejavu-core || true

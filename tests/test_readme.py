@@ -27,7 +27,9 @@ def test_the_two_commands_are_make_targets():
         assert f"\n{command}:" in makefile, command
 
 
-@pytest.mark.parametrize("file", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "constraints.txt"])
+@pytest.mark.parametrize(
+    "file", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md", "constraints.txt"]
+)
 def test_files_a_reader_expects(file):
     assert (ROOT / file).exists()
 
@@ -35,4 +37,10 @@ def test_files_a_reader_expects(file):
 def test_constraints_name_no_addresses():
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     assert "://" not in text
-    assert all("==" in line for line in text.splitlines() if line and not line.startswith("#"))
+    lines = [line.strip() for line in text.splitlines() if not line.startswith("#")]
+    assert all("==" in line or line.startswith("--hash=sha256:") for line in lines)
+
+
+def test_every_constraint_has_hashes():
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8").replace("\\\n", "")
+    assert all("--hash=sha256:" in line for line in text.splitlines())

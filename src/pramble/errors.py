@@ -13,14 +13,17 @@
     ├── NotIdentifiable          the release does not determine what was asked
     └── NotConverged             a fit or solve that stopped before its tolerance
 
-A message says what must hold, what was found, and what to do about it.
+A message says what must hold, what was found, and what to do about it. It names rows and columns,
+never values of the data: those are in ``values``, which the command line shows if asked to.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 
 class PrambleError(Exception):
     """The root of every error that pramble raises on purpose.
+
+    ``values`` says which values of the data the message is about; they may be confidential.
 
     Examples
     --------
@@ -31,6 +34,8 @@ class PrambleError(Exception):
     ...     print(error)
     A mechanism needs at least two categories; found 1.
     """
+
+    values: str = ""
 
 
 class InvalidInput(PrambleError, ValueError):
@@ -73,3 +78,16 @@ class NotIdentifiable(PrambleError):
 
 class NotConverged(PrambleError):
     """A fit or solve stopped before it reached its tolerance."""
+
+
+E = TypeVar("E", bound=PrambleError)
+
+
+def with_values(error: E, values: object) -> E:
+    """Return the error with the values of the data that its message is about.
+
+    >>> with_values(InvalidData("Row 3 must hold a declared category."), "'unknown'").values
+    "'unknown'"
+    """
+    error.values = str(values)
+    return error

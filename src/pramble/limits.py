@@ -9,8 +9,17 @@ LARGEST_ALPHA = 25.0
 LARGEST_UNIFORM_ALPHA = 44.0
 """The same for the paper's family, whose search holds further."""
 
-MOST_LABELS = 10**8
-"""Labels that a document of a few bytes may ask for as a range."""
+LARGEST_TOTAL = 10.0**6
+"""An α that no plan and no document states: weights over 2**53 end at 36.8 a column."""
+
+MOST_LABELS = 10**6
+"""Categories, or outputs, of a mechanism that is read from a document, products included."""
+
+MOST_LABELS_TOGETHER = 4 * 10**6
+"""Categories and outputs of all mechanisms of a document together, factors of products included."""
+
+MOST_DOCUMENT_BYTES = 2**26
+"""Size of a manifest, plan or mechanism in JSON that is read."""
 
 MOST_NESTED = 20
 """How deep products may be nested in a document."""

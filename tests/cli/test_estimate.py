@@ -124,5 +124,5 @@ def test_a_folder_whose_data_was_changed_is_refused(folder, tmp_path):
     with (copy / "data.parquet").open("ab") as file:
         file.write(b"x")
     answer = run(copy, "--by", "sex")
-    with pytest.raises(PrambleError, match="SHA-256"):
+    with pytest.raises(PrambleError, match="is not the file that was released"):
         raise answer.exception

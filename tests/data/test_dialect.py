@@ -112,7 +112,7 @@ def test_messages_never_hold_values(tmp_path):
 def test_columns_must_have_distinct_names(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b,a\n1,2,3\n")
-    with pytest.raises(InvalidData, match="'a' stands"):
+    with pytest.raises(InvalidData, match="have one name"):
         read(path)
 
 

@@ -135,7 +135,7 @@ def test_names_are_trimmed_and_must_then_differ(tmp_path):
     path.write_text("a, b\n1, x\n")
     assert read(path).to_pydict() == {"a": ["1"], "b": ["x"]}
     path.write_text("a, a\n1, x\n")
-    with pytest.raises(InvalidData, match="'a' stands more than once"):
+    with pytest.raises(InvalidData, match="have one name"):
         read(path)
 
 

@@ -308,7 +308,7 @@ def test_a_lazy_frame_is_one_release_however_often_it_is_collected():
     assert not pramble.perturb(frame.lazy(), {"word": TEXT}).collect().equals(first)
     third = pl.when(pl.col("i") == 3).then(pl.lit("z")).otherwise("word")
     bad = pramble.perturb(frame.with_columns(word=third).lazy(), {"word": TEXT})
-    with pytest.raises(InvalidData, match="row 3: 'z'"):
+    with pytest.raises(InvalidData, match="row 3"):
         bad.collect()
 
 
@@ -319,23 +319,23 @@ def test_without_a_key_every_release_differs():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (["a", "z", "b", "y"], r"2 rows do not \(row 1: 'z', row 3: 'y'\)"),
+        (["a", "z", "b", "y"], r"2 rows do not \(row 1, row 3\)"),
         (["a", None], r"1 row does not \(row 1: null\).*Declare None"),
-        (["z"] * 9, r"9 rows do not \(row 0: 'z', .*, …\)"),
-        ([1, 2], r"row 0: 1"),
-        ([True], r"row 0: True"),
-        (["a", 1], r"row 1: 1"),
-        ([["a"]], r"row 0: \['a'\]"),
-        (np.array(["a", "z"]), r"row 1: 'z'"),
-        (np.array([1.5]), r"row 0: 1.5"),
+        (["z"] * 9, r"9 rows do not \(row 0, .*, …\)"),
+        ([1, 2], r"row 0"),
+        ([True], r"row 0"),
+        (["a", 1], r"row 1"),
+        ([["a"]], r"row 0"),
+        (np.array(["a", "z"]), r"row 1"),
+        (np.array([1.5]), r"row 0"),
         (np.array(["2020-01-01"], dtype="M8[D]"), r"must hold text, integers or booleans"),
         (np.array([b"a"]), r"must hold text, integers or booleans"),
         (np.array([["a"]]), r"2 dimensions"),
         (pd.Series(["a", None]), r"row 1: null"),
-        (pd.Series(["a", "z"], dtype="category"), r"row 1: 'z'"),
-        (pl.Series(["a", None, "z"]), r"2 rows do not \(row 1: null, row 2: 'z'\)"),
-        (pa.array(["a", None, "z"]).dictionary_encode(), r"row 1: null, row 2: 'z'"),
-        (pa.array([1.0]), r"row 0: 1.0"),
+        (pd.Series(["a", "z"], dtype="category"), r"row 1"),
+        (pl.Series(["a", None, "z"]), r"2 rows do not \(row 1: null, row 2\)"),
+        (pa.array(["a", None, "z"]).dictionary_encode(), r"row 1: null, row 2"),
+        (pa.array([1.0]), r"row 0"),
         ("abc", r"cannot be applied to a str"),
         ({"a": 1}, r"cannot be applied to a dict"),
         (iter("abc"), r"cannot be applied to a"),
@@ -353,7 +353,7 @@ def test_declared_values_that_do_not_occur_and_dictionary_entries_not_used_are_f
 
 @pytest.mark.parametrize("values", [[0, 3], [-1], [2**63], [300]])
 def test_codes_out_of_range_are_named(values):
-    with pytest.raises(InvalidData, match=f"row {len(values) - 1}: {values[-1]}"):
+    with pytest.raises(InvalidData, match=f"row {len(values) - 1}"):
         pramble.perturb(np.array(values), pramble.randomized_response(3, 1.0))
 
 
@@ -362,7 +362,7 @@ def test_integers_far_apart_are_found():
     values = [2**60, 5, -(2**62), 0]
     assert pramble.perturb(np.array(values), m).tolist() == values
     assert pramble.perturb(np.array([5, 0], dtype=np.int8), m).tolist() == [5, 0]
-    with pytest.raises(InvalidData, match="row 0: 6"):
+    with pytest.raises(InvalidData, match="row 0"):
         pramble.perturb(np.array([6]), m)
 
 
@@ -370,7 +370,7 @@ def test_integers_far_apart_are_found():
 def test_rows_of_one_number_would_share_their_bits_and_are_refused(numbers):
     table = pa.table({"household": numbers, "x": ["a", "b", "a"]})
     plan = {"x": pramble.randomized_response(["a", "b"], 1.0)}
-    words = r"'household' must number every row once; \d stands"
+    words = r"'household' must number every row once; a number stands"
     for frame in (table, table.to_pandas(), pl.from_arrow(table)):
         with pytest.raises(InvalidData, match=words):
             pramble.perturb(frame, plan, row_number="household")
@@ -418,7 +418,7 @@ def test_joint_labels_of_a_product():
     values = list(zip(WORDS, NUMBERS, strict=True))
     out = pramble.perturb(values, pair, key=KEY, column="x")
     assert set(out) <= set(pair.outputs)
-    with pytest.raises(InvalidData, match=r"row 0: \('a', 11\)"):
+    with pytest.raises(InvalidData, match="row 0"):
         pramble.perturb([("a", 11)], pair)
 
 

@@ -259,10 +259,10 @@ def broken_files():
     late = b"sex,age,region\n" + b"f,1,north\n" * 9999 + b"f,1,\xff\n"
     yield "encoding.csv", late, "must be a text in utf-8"
     yield "cp1252.csv", b"sex,age,region\nf,1,\x81\n", "must be a text in cp1252"
-    yield "wrong.csv", b"sex,age,region\nf,one,north\n", "'age' must hold.*row 0: 'one'"
+    yield "wrong.csv", b"sex,age,region\nf,one,north\n", "'age' must hold.*row 0"
     yield "null.csv", b"sex,age,region\nf,,north\n", "'age' must hold.*row 0: null"
     yield "missing.csv", b"sex,region\nf,north\n", "'age' is missing"
-    yield "twice.csv", b"sex,age,region,sex\nf,1,north,f\n", "'sex' stands more than once"
+    yield "twice.csv", b"sex,age,region,sex\nf,1,north,f\n", r"columns \[1, 4\] have one name"
     yield "headers.csv", b"sex,age,region\n", "must have rows"
     yield "empty.csv", b"", "is empty"
     yield "empty.parquet", b"", "is empty"
@@ -273,7 +273,7 @@ def broken_files():
         "sound csv file",
     )
     yield "norows.parquet", parquet_of(TABLE.slice(0, 0)), "must have rows"
-    yield "types.parquet", parquet_of(TABLE.set_column(2, "age", pa.array([1.5] * N))), "row 0: 1.5"
+    yield "types.parquet", parquet_of(TABLE.set_column(2, "age", pa.array([1.5] * N))), "row 0"
     yield "lists.parquet", parquet_of(TABLE.set_column(2, "age", pa.array([[1]] * N))), "found list"
     yield "nocolumn.parquet", parquet_of(TABLE.drop_columns(["age"])), "'age' is missing"
     yield "random.dta", bytes(range(256)) * 9, "sound stata file"
@@ -326,7 +326,7 @@ def test_bytes_changed_at_random_never_leave_a_partial_file(tmp_path, seed):
 def test_a_bad_row_in_the_last_block_leaves_nothing(tmp_path, small_batches, target):
     sexes = [*TABLE["sex"].to_pylist()[:-1], "x"]
     write(TABLE.set_column(1, "sex", pa.array(sexes)), tmp_path / "in.csv")
-    with pytest.raises(InvalidData, match=f"'sex' must hold.*row {N - 1}: 'x'"):
+    with pytest.raises(InvalidData, match=f"'sex' must hold.*row {N - 1}"):
         pramble.perturb_file(tmp_path / "in.csv", tmp_path / target, PLAN)
     assert names_in(tmp_path) == ["in.csv"]
 
@@ -463,7 +463,7 @@ def test_an_interrupted_folder_is_taken_up_with_its_key_only(tmp_path, folder):
 
 def test_a_bad_file_leaves_no_folder(tmp_path, folder):
     (folder / "year=2" / "deep" / "e.csv").write_text("sex,age,region\nq,1,north\n")
-    with pytest.raises(InvalidData, match=f"row {N}: 'q'"):
+    with pytest.raises(InvalidData, match=f"row {N}"):
         pramble.perturb_file(folder, tmp_path / "out", PLAN)
     assert names_in(tmp_path) == ["source"]
     for path in folder.rglob("*.*"):

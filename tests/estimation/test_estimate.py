@@ -118,10 +118,10 @@ def test_values_are_matched_by_type_as_well():
     e = pramble.estimate([1, "1", True, None, None], m, method="inverse")
     c = pramble.estimate([1, 1, 1, 2], m, counts=True, method="inverse")
     assert np.allclose(e.probabilities, c.probabilities)
-    with pytest.raises(pramble.InvalidData, match=r"1 row does not \(row 1: 2\)"):
+    with pytest.raises(pramble.InvalidData, match=r"1 row does not \(row 1\)"):
         pramble.estimate([1, 2], m)
     flags = pramble.randomized_response([False, True], 1.0)
-    with pytest.raises(pramble.InvalidData, match="row 0: 0"):
+    with pytest.raises(pramble.InvalidData, match="row 0"):
         pramble.estimate([0, 1], flags)
 
 

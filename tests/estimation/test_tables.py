@@ -234,7 +234,7 @@ def test_plans_and_data_that_do_not_fit_are_refused():
         pramble.estimate(frame, 3, by="sex")
     with pytest.raises(pramble.InvalidPlan, match="'sex' has a str"):
         pramble.estimate(frame, {"sex": "RR"}, by="sex")
-    with pytest.raises(pramble.InvalidData, match=r"Column 'town' must hold .*row 0: "):
+    with pytest.raises(pramble.InvalidData, match=r"Column 'town' must hold .*row 0"):
         pramble.estimate(frame, {"town": SEX}, by="town")
     with pytest.raises(pramble.InvalidData, match="at least one row"):
         pramble.estimate(frame[:0], PLAN, by="sex")

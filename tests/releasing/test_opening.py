@@ -115,7 +115,8 @@ def test_forged_data_is_refused_in_a_sentence(folder, values):
     path = folder / "data.parquet"
     table = pq.read_table(path)
     pq.write_table(table.set_column(0, "SEX", pa.array(values)), path)
-    rewrite(folder, lambda d: d["data"].update(sha256=file_sha256(path)))
+    size = path.stat().st_size
+    rewrite(folder, lambda d: d["data"].update(sha256=file_sha256(path), bytes=size))
     ones = {"range": 2}
     rewrite(folder, lambda d: block(d)["mechanism"].update(categories=ones))
     with pytest.raises(InvalidData, match="Column 'SEX'"):
@@ -125,7 +126,7 @@ def test_forged_data_is_refused_in_a_sentence(folder, values):
 def test_a_number_of_thousands_of_digits_is_refused(folder):
     path = folder / "manifest.json"
     path.write_text(path.read_text().replace('"rows": 6000', '"rows": ' + "9" * 5000))
-    with pytest.raises(InvalidData, match=r"manifest\.json is not JSON"):
+    with pytest.raises(InvalidData, match="as JSON"):
         pramble.open_release(folder)
 
 

@@ -130,7 +130,7 @@ def test_a_household_may_be_a_key_and_weights_may_be_one():
 
 
 def test_errors_name_what_is_wrong(tmp_path):
-    with pytest.raises(InvalidData, match="no column 'sex'; the data has 'k', 'v'"):
+    with pytest.raises(InvalidData, match="no column 'sex'; the data has 2 columns"):
         cross_classify(FRAME, ["sex"])
     with pytest.raises(InvalidInput, match="'k' is named more than once"):
         cross_classify(FRAME, ["k", "k"])

@@ -1,8 +1,10 @@
 """The typer application: its verbs, its global options, and how errors end."""
 
 import sys
+import traceback
+import warnings
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -62,6 +64,12 @@ def options(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print more on the way.")
     ] = False,
+    show_values: Annotated[
+        bool,
+        typer.Option(
+            "--show-values", help="Let messages show values of the data; they may be confidential."
+        ),
+    ] = False,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
@@ -69,15 +77,51 @@ def options(
 ) -> None:
     """Set what holds for every command."""
     console.VERBOSITY.level = 0 if quiet else 2 if verbose else 1
+    console.VERBOSITY.values = show_values
 
 
 def run() -> None:
     """Run a command: exit 0 when done, 1 when refused for data or plan, 2 for usage."""
+    warnings.showwarning = remark
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except PrambleError as error:
-        typer.echo(f"pramble: {error}", err=True)
-        sys.exit(1)
+        refuse(str(error), error.values)
+    except typer.Abort:
+        refuse("aborted")
     except KeyboardInterrupt:
-        typer.echo("pramble: interrupted", err=True)
+        console.complain("interrupted")
         sys.exit(130)
+    except Exception as error:  # noqa: BLE001 (its message may hold values of the data)
+        if hasattr(error, "format_message"):
+            wrong_usage(error)
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        refuse(f"{frames}unexpected {type(error).__name__}; please report it", str(error))
+
+
+def remark(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+) -> None:
+    """Print a library's warning with --verbose; its words may hold values of the data."""
+    if console.VERBOSITY.level == 2:
+        words = f": {message}" if console.VERBOSITY.values else ""
+        console.messages().print(f"{category.__name__} in {filename}, line {lineno}{words}")
+
+
+def refuse(message: str, values: str = "") -> NoReturn:
+    """Say why a command stopped, and leave; values of the data only if asked for."""
+    console.complain(message)
+    if values and console.VERBOSITY.values:
+        console.complain(f"the values: {values}")
+    elif values:
+        console.complain("`pramble --show-values …` shows the values, which may be confidential.")
+    sys.exit(1)
+
+
+def wrong_usage(error: Any) -> NoReturn:
+    """Say how a command is used, as typer does, and leave."""
+    from typer.rich_utils import rich_format_error
+
+    error.message = console.visible(str(error.message))
+    rich_format_error(error)
+    sys.exit(error.exit_code)

@@ -17,6 +17,7 @@ from pramble.cli.options import (
     Missing,
     ModelName,
     Population,
+    Verify,
     Weights,
     margins,
     names,
@@ -42,6 +43,7 @@ def assess(
         list[Path] | None,
         typer.Option(help="A release folder or plan whose risk left to show; several compare."),
     ] = None,
+    verify: Verify = None,
     riskiest: Annotated[
         int, typer.Option(help="List so many rows of highest risk. Shows confidential values.")
     ] = 0,
@@ -67,7 +69,7 @@ def assess(
             missing=missing,  # type: ignore[arg-type]  # assess refuses other words
             progress=progress,
         )
-        plans = {str(path): read_plan(path) for path in plan or []}
+        plans = {str(path): read_plan(path, verify=verify) for path in plan or []}
         comparison = a.compare(plans) if plans else None
     if as_json:
         document = a.summary()

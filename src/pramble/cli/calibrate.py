@@ -10,7 +10,7 @@ from rich.table import Table
 import pramble
 from pramble.calibration.calibration import Calibration
 from pramble.calibration.target import list_measures
-from pramble.cli.console import answers, facts_table, messages, print_json
+from pramble.cli.console import answers, complain, facts_table, messages, print_json
 from pramble.cli.options import (
     AsJson,
     Family,
@@ -96,7 +96,7 @@ def calibrate(
     for note in k.notes[0 if k.met else 1 :]:
         messages().print(f"Note: {note}")
     if not k.met:
-        typer.echo(f"pramble: {k.notes[0]}", err=True)
+        complain(k.notes[0])
         raise typer.Exit(1)
 
 

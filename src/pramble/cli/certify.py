@@ -7,7 +7,7 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, print_json
-from pramble.cli.options import AsJson
+from pramble.cli.options import AsJson, Verify
 from pramble.cli.plans import read_mechanism_or_plan
 from pramble.privacy.guarantee import float_above
 
@@ -23,6 +23,7 @@ def certify(
     alpha: Annotated[
         float | None, typer.Option(help="Ask whether this α is satisfied; exit 1 if not.")
     ] = None,
+    verify: Verify = None,
     as_json: AsJson = False,
 ) -> None:
     """Say the smallest α of a mechanism, decided in integers, and where it is attained.
@@ -35,7 +36,9 @@ def certify(
       pramble certify region.json --alpha 1
     """
     certificate = pramble.certify(
-        pramble.open_release(source) if source.is_dir() else read_mechanism_or_plan(source)
+        pramble.open_release(source, verify=verify)
+        if source.is_dir()
+        else read_mechanism_or_plan(source, verify=verify)
     )
     satisfied = None if alpha is None else certificate.satisfies(alpha)
     if as_json:
@@ -52,9 +55,9 @@ def certify(
             }
         )
     else:
-        answers().print(str(certificate), markup=False, soft_wrap=True)
+        answers().print(str(certificate), soft_wrap=True)
         if satisfied is not None:
             verdict = "is" if satisfied else "is not"
-            answers().print(f"α = {alpha:g} {verdict} satisfied.", markup=False)
+            answers().print(f"α = {alpha:g} {verdict} satisfied.")
     if satisfied is False:
         raise typer.Exit(1)

@@ -1,37 +1,85 @@
-"""Where the command line prints: answers on standard output, everything else on standard error."""
+r"""Where the command line prints: answers on standard output, everything else on standard error.
 
+Labels and file names come from strangers: what would steer a terminal is printed as ``\x1b``.
+"""
+
+import csv
+import io
 import json
-from collections.abc import Container
+import re
+import sys
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+STEERING = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters but the line feed, marks of direction, and halves of surrogate pairs."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which nothing steers a terminal.
+
+    >>> print(visible("\x1b[31mred\u202e"))
+    \x1b[31mred\u202e
+    """
+    return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
 @dataclass
 class Verbosity:
-    """How much is said beside the answer: 0 quiet, 1 normal, 2 verbose."""
+    """How much is said beside the answer: 0 quiet, 1 normal, 2 verbose; and of the data."""
 
     level: int = 1
+    values: bool = False
 
 
 VERBOSITY = Verbosity()
 
 
+class VisibleConsole(Console):
+    """A console on which texts are only texts: no markup, and nothing that steers a terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text as rich shows it."""
+        return Console.render_str(self, visible(text), **options)
+
+
 def answers() -> Console:
     """Return the console for answers; colour follows the terminal and ``NO_COLOR``."""
-    return Console(highlight=False, soft_wrap=False)
+    return VisibleConsole(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 def messages() -> Console:
     """Return the console for progress and remarks; silent with ``--quiet``."""
-    return Console(stderr=True, highlight=False, quiet=VERBOSITY.level == 0)
+    quiet = VERBOSITY.level == 0
+    return VisibleConsole(stderr=True, highlight=False, quiet=quiet, markup=False, emoji=False)
+
+
+def complain(text: str) -> None:
+    """Print why a command failed, on standard error, whatever else is quiet."""
+    print(visible(f"pramble: {text}"), file=sys.stderr)  # noqa: T201 (the one place)
 
 
 def print_json(document: Any) -> None:
     """Print a document as JSON on standard output; NaN and infinity become null."""
-    print(json.dumps(finite(document), indent=2, ensure_ascii=False))  # noqa: T201 (the answer itself)
+    text = json.dumps(finite(document), indent=2, ensure_ascii=False)
+    print(STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text))  # noqa: T201 (the answer)
+
+
+def print_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table as CSV on standard output: as it is into a file, visible in a terminal."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows(rows)
+    whole = text.getvalue()
+    sys.stdout.write(visible(whole) if sys.stdout.isatty() else whole)
 
 
 def finite(value: Any) -> Any:

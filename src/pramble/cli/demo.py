@@ -4,12 +4,14 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow.compute as pc
 import typer
 from pyarrow import parquet
+from rich.markup import escape
 
 import pramble
 from pramble.cli.console import answers, messages, table_of
@@ -36,12 +38,15 @@ def demo(
 
       pramble demo --rows 10000 --out try
     """
-    say = answers().print
+    say = partial(answers().print, markup=True)
     fresh_folder(out)
     source = out / "people.parquet"
     with step(f"drawing {rows:,} people with ten variables"):
         people = write_people(source, rows)
-    say(f"[bold]A confidential file[/bold]: {rows:,} made-up New Yorkers, ten variables, {source}.")
+    say(
+        f"[bold]A confidential file[/bold]: {rows:,} made-up New Yorkers, ten variables, "
+        f"{escape(str(source))}."
+    )
     with step("measuring the risk"):
         risk = pramble.assess(people, keys=list(KEYS), population_size=POPULATION, model="two-way")
     say(
@@ -63,7 +68,10 @@ def demo(
         opened = pramble.open_release(out / "release")
         estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
     show_estimate(estimate, truth=people, released=opened.data)
-    say(f"\nOpen [bold]{out / 'release-report.html'}[/bold] in a browser for the whole story.")
+    say(
+        f"\nOpen [bold]{escape(str(out))}/release-report.html[/bold] in a browser for the "
+        "whole story."
+    )
 
 
 def fresh_folder(folder: Path) -> None:
@@ -93,7 +101,7 @@ def step(what: str) -> Iterator[None]:
     console, started = messages(), time.perf_counter()
     with console.status(f"{what} …"):
         yield
-    console.print(f"[dim]{what}: {time.perf_counter() - started:.1f} s[/dim]")
+    console.print(f"{what}: {time.perf_counter() - started:.1f} s", style="dim")
 
 
 def show_release(release: Any) -> None:
@@ -113,7 +121,7 @@ def show_release(release: Any) -> None:
     answers().print(table)
     risk = outcome.risk
     answers().print(
-        f"[bold]The risk afterwards[/bold]: {risk.tau2_after:,.0f} correct matches expected, "
+        f"The risk afterwards: {risk.tau2_after:,.0f} correct matches expected, "
         f"not {risk.tau2_before:,.0f}."
     )
 

@@ -116,7 +116,7 @@ def design(
     if as_json:
         print_json(document(answer))
     else:
-        answers().print(repr(answer), markup=False, soft_wrap=True)
+        answers().print(repr(answer), soft_wrap=True)
     if out is not None:
         out.write_text(json.dumps(answer.mechanism.to_json(), indent=1), encoding="utf-8")
     if matrix is not None:

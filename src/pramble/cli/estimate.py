@@ -1,18 +1,15 @@
 """``pramble estimate``: what a release says about the original."""
 
-import csv
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, table_of
-from pramble.cli.options import AsJson
+from pramble.cli.console import answers, messages, print_csv, print_json, table_of
+from pramble.cli.options import AsJson, Verify
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
@@ -59,6 +56,7 @@ def estimate(
     plot: Annotated[
         Path | None, typer.Option(help="Write a plot with intervals to this .png or .svg file.")
     ] = None,
+    verify: Verify = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
@@ -74,7 +72,7 @@ def estimate(
     """
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
-    opened = pramble.open_release(release)
+    opened = pramble.open_release(release, verify=verify)
     answer = pramble.estimate(
         opened,
         by=names_among(by, open_records(opened.data).names),
@@ -96,7 +94,7 @@ def estimate(
     if as_json:
         print_json(document_of(answer))
     elif as_csv:
-        print_csv(answer)
+        print_cells(answer)
     else:
         answers().print(terminal_table(answer))
     if plot is not None:
@@ -123,12 +121,10 @@ def document_of(answer: Estimate) -> dict[str, Any]:
     return {**{name: getattr(answer, name) for name in shown}, "cells": rows}
 
 
-def print_csv(answer: Estimate) -> None:
+def print_cells(answer: Estimate) -> None:
     """Print the tidy table as CSV."""
     columns = answer.columns()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    print_csv(list(columns), zip(*columns.values(), strict=True))
 
 
 def terminal_table(answer: Estimate) -> Table:
@@ -147,5 +143,5 @@ def terminal_table(answer: Estimate) -> Table:
             table.add_row(f"… {rest:,} more: --csv", *[""] * (len(cell) + 3))
             break
         shown = [f"{value:.2%}" if share else f"{value:,.4g}" for value in values]
-        table.add_row(*(escape(str(label)) for label in cell), *shown)
+        table.add_row(*(str(label) for label in cell), *shown)
     return table

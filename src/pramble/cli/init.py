@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from pramble.cli.console import messages
+from pramble.cli.console import VERBOSITY, messages, visible
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.releasing.decisions.draft import draft_decisions
@@ -50,7 +49,7 @@ def init(
     for look in looks:
         if look.kind != "categorical":
             messages().print(
-                escape(f"{look.name}: {look.kind} ({look.reason}); not randomised, dropped"),
+                f"{look.name}: {look.kind} ({look.reason}); not randomised, dropped",
                 soft_wrap=True,
             )
         elif accept or (not decline and asked(look.name, look.labels)):
@@ -63,8 +62,9 @@ def init(
 def asked(name: str, labels: tuple[object, ...]) -> bool:
     """Ask whether the values seen in a column are all there can be."""
     shown = ", ".join(str(label) for label in labels[:8]) + (", …" if len(labels) > 8 else "")
+    listed = shown if VERBOSITY.values else "pramble --show-values lists them"
     return typer.confirm(
-        f"{name}: {len(labels)} values seen ({shown}). Take them as its categories?",
+        visible(f"{name}: {len(labels)} values seen ({listed}). Take them as its categories?"),
         default=False,
         err=True,
     )

@@ -1,14 +1,12 @@
 """``pramble ledger``: what was spent on whom."""
 
-import csv
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.console import answers, messages, print_csv, print_json, table_of
 from pramble.cli.options import AsJson
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.folder.ledger import Ledger, default_ledger
@@ -48,9 +46,8 @@ def ledger(
         print_json(rows)
     elif as_csv:
         names = ["id", "created", "people", "columns", "alpha", "total", "target", "state"]
-        writer = csv.DictWriter(sys.stdout, names)
-        writer.writeheader()
-        writer.writerows({**row, "columns": " ".join(row["columns"])} for row in rows)
+        written = ({**row, "columns": " ".join(row["columns"])} for row in rows)
+        print_csv(names, [[row[name] for name in names] for row in written])
     else:
         texts = ("created", "people", "columns", "target", "state")
         headings = ("id", "created", "people", "columns", "α", "total", "target", "state")

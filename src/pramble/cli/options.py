@@ -31,6 +31,10 @@ Impossible = Annotated[
 Missing = Annotated[
     str, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
 ]
+Verify = Annotated[
+    Path | None,
+    typer.Option(help="Public key (PEM) of who made the release; refuse what it did not sign."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Family = Annotated[str, typer.Option(help="uniform or general matrices.")]
 Objective = Annotated[str, typer.Option(help="information or estimation.")]

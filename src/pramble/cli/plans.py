@@ -1,6 +1,5 @@
 """Mechanisms and plans as files: what commands read."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,30 +8,36 @@ from typing import Any
 from pramble.errors import InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
+from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import SCHEMA, Plan
+from pramble.releasing.folder.manifest import MANIFEST
+from pramble.releasing.folder.signing import check_signature
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
     """Return the plan of a release folder, of its manifest, or of a JSON file."""
-    found = plan_of(read_document(path), str(path))
+    found = plan_of(read_document(path, verify=verify), str(path))
     if not isinstance(found, Plan):
         raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
     return found
 
 
-def read_mechanism_or_plan(path: Path) -> Plan | Mechanism:
+def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Mechanism:
     """Return what a file or a release folder holds: one mechanism, or a plan."""
-    if path.suffix.lower() == ".csv":
+    if verify is None and path.suffix.lower() == ".csv":
         with readable(path):
             return read_csv(path)
-    return plan_of(read_document(path), str(path))
+    return plan_of(read_document(path, verify=verify), str(path))
 
 
-def read_document(path: Path) -> Any:
+def read_document(path: Path, *, verify: Path | None = None) -> Any:
     """Return the JSON document of a file, or of the manifest in a folder."""
-    file = path / "manifest.json" if path.is_dir() else path
+    file = path / MANIFEST if path.is_dir() else path
     with readable(file):
-        return json.loads(file.read_text(encoding="utf-8"))
+        content = read_bytes(file, InvalidPlan)
+    if verify is not None:
+        check_signature(file.parent, content, key=verify)
+    return document_in(content, InvalidPlan, name=file.name)
 
 
 @contextmanager

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from pramble import values
-from pramble.cli.console import messages
+from pramble.cli.console import messages, visible
 
 
 @contextmanager
@@ -30,7 +31,9 @@ def shown_progress() -> Iterator[values.Watcher]:
 
         def show(told: values.Progress) -> None:
             left = time_left(told.seconds_left)
-            bar.update(task, description=told.what, completed=told.share, left=left)
+            bar.update(
+                task, description=escape(visible(told.what)), completed=told.share, left=left
+            )
 
         yield show
 

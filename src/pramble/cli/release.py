@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.console import answers, messages, print_json, table_of, visible
 from pramble.cli.options import AsJson, names
 from pramble.cli.progress import shown_progress
 from pramble.releasing.folder.opening import Release
+from pramble.releasing.folder.signing import LockedKey, private_key
 from pramble.report.outcome import ReleaseOutcome
 
 SHOWN = (
@@ -64,6 +64,9 @@ def release(
     key_file: Annotated[
         Path | None, typer.Option(help="Write the secret key here; by default nowhere.")
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign with this private key (Ed25519, PEM).")
+    ] = None,
     confidential: Annotated[
         bool,
         typer.Option(
@@ -104,6 +107,7 @@ def release(
         "shuffle": shuffle or None,
         "risk": risk_settings(keys, population),
     }
+    signer = sign and unlocked(sign)
     with shown_progress() as progress:
         result = pramble.release(
             source,
@@ -112,6 +116,7 @@ def release(
             alpha=alpha,
             dry_run=dry_run,
             key_file=key_file,
+            sign=signer,
             ledger=False if no_ledger else True if ledger is None else ledger,
             people=people,
             budget=budget,
@@ -123,6 +128,16 @@ def release(
         print_json(as_document(result))
     else:
         show(result)
+
+
+def unlocked(path: Path) -> Any:
+    """Return a signing key: its file, or the key itself once its passphrase was asked for."""
+    try:
+        private_key(path)
+    except LockedKey:
+        asked = typer.prompt(f"Passphrase of {visible(path.name)}", hide_input=True, err=True)
+        return private_key(path, asked.encode())
+    return path
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -149,14 +164,14 @@ def show(result: Release) -> None:
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     console.print(
-        f"[bold]{heading}[/bold]: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a "
-        f"{outcome.guarantee.unit}"
+        f"{heading}: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a {outcome.guarantee.unit}",
+        style="bold",
     )
     table = table_of(None, *HEADINGS, left={"column", "prior"})
     for c in outcome.columns:
         error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(
-            escape(c.name),
+            c.name,
             f"{c.alpha:.4g}",
             f"{c.alpha_prior:.3g}",
             c.prior_source,
@@ -180,9 +195,9 @@ def show(result: Release) -> None:
         else f"{outcome.data_file}: {size}, in {wait}."
     )
     for check in outcome.checks:
-        console.print(escape(f"checked: {check.name}. {check.detail}"), soft_wrap=True)
+        console.print(f"checked: {check.name}. {check.detail}", soft_wrap=True)
     for warning in outcome.warnings:
-        messages().print(f"[yellow]warning:[/yellow] {escape(warning)}", soft_wrap=True)
+        messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
 
 def as_document(result: Release) -> dict[str, Any]:

@@ -7,6 +7,7 @@ order are the mechanism's.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -16,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import whole_range
+from pramble.data.arrays import is_text, whole_range
 from pramble.data.labels import Label, Labels, label_key, object_key
 from pramble.data.order import texts_of
 from pramble.data.rows import Rows, picked
-from pramble.errors import InvalidData, InvalidPlan
+from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.values import value
 
 Codes = NDArray[Any]
@@ -99,11 +100,12 @@ class Encoder:
 
     def python(self, values: Sequence[Any], rows: Rows) -> Codes:
         """Return the codes of Python values: through Arrow if of one type, else one by one."""
-        try:
+        array = None
+        with suppress(
+            pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError
+        ):
             array = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-            return self.objects(values, rows)
-        if pa.types.is_primitive(array.type) or pa.types.is_string(array.type):
+        if array is not None and (pa.types.is_primitive(array.type) or is_text(array)):
             return self.arrow(array, rows)
         return self.objects(values, rows)
 
@@ -260,10 +262,10 @@ def as_arrow(values: NDArray[Any], column: str) -> Any:
     """Return a NumPy array as an Arrow array."""
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise InvalidData(
             f"{named(column)} must hold text, integers or booleans; found dtype {values.dtype}."
-        ) from error
+        ) from None
 
 
 def named(column: str) -> str:
@@ -275,10 +277,9 @@ def undeclared(
     column: str, rows: list[int], *, values: list[Any], count: int, categories: Sequence[Label]
 ) -> InvalidData:
     """Return the error for values that are no declared category."""
-    found = ", ".join(
-        f"row {row}: {'null' if value is None else repr(value)}"
-        for row, value in zip(rows, values, strict=True)
-    )
+    pairs = list(zip(rows, values, strict=True))
+    found = ", ".join(f"row {row}{': null' if value is None else ''}" for row, value in pairs)
+    held = ", ".join(f"row {row}: {value!r}" for row, value in pairs)
     more = "" if count <= len(values) else ", …"
     declared = ", ".join(map(repr, categories[:SHOWN])) + (", …" if len(categories) > SHOWN else "")
     missing = all(value is None for value in values)
@@ -287,7 +288,8 @@ def undeclared(
         if missing
         else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
     )
-    return InvalidData(
+    error = InvalidData(
         f"{named(column)} must hold declared categories ({declared}); {count} "
         f"{'row does' if count == 1 else 'rows do'} not ({found}{more}). {advice}"
     )
+    return with_values(error, held)

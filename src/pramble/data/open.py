@@ -18,7 +18,7 @@ from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, 
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
 from pramble.data.rows import number_of_rows
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, with_values
 
 
 def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) -> Records:
@@ -119,10 +119,11 @@ def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, 
             rows = None if rows is None or opened.rows is None else rows + opened.rows
         refuse_repeated(schema.names, path)
         if schemas and set(schema.names) != set(schemas[0].names):
-            raise InvalidData(
-                f"Every file must have the columns {list(schemas[0].names)}; {path.name} has "
-                f"{list(schema.names)}."
+            other = InvalidData(
+                f"Every file must have the same columns; {path.name} has others than "
+                f"{paths[0].name}."
             )
+            raise with_values(other, f"{list(schemas[0].names)} and {list(schema.names)}")
         schemas.append(schema)
     return (schemas[0] if len(paths) == 1 else common_schema(schemas)), rows
 

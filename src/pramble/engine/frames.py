@@ -13,7 +13,7 @@ from pramble.data.open import as_arrow
 from pramble.data.rows import Rows, number_of_rows
 from pramble.engine.columns import Column
 from pramble.engine.keystream import checked_rows
-from pramble.errors import InvalidData, InvalidPlan
+from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.values import Integers
 
 Columns = Mapping[str, Column]
@@ -101,10 +101,11 @@ def refuse_shared(rows: Integers, name: str) -> None:
     ordered = np.sort(rows)
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if twice.size:
-        raise InvalidData(
-            f"Column {name!r} must number every row once; {ordered[twice[0]]} stands more than "
-            "once. Rows with the same number would share their randomness."
+        error = InvalidData(
+            f"Column {name!r} must number every row once; a number stands more than once. Rows "
+            "with the same number would share their randomness."
         )
+        raise with_values(error, ordered[twice[0]])
 
 
 def check_names(present: Iterable[str], columns: Columns, row_number: str | None) -> None:
@@ -113,11 +114,11 @@ def check_names(present: Iterable[str], columns: Columns, row_number: str | None
     times = Counter(present)
     missing = [name for name in wanted if name not in times]
     if missing:
-        raise InvalidPlan(
+        error = InvalidPlan(
             f"The data must have every column of the plan; {', '.join(map(repr, missing))} "
-            f"{'is' if len(missing) == 1 else 'are'} missing. It has: "
-            f"{', '.join(map(repr, list(times)[:20]))}{', …' if len(times) > 20 else ''}."
+            f"{'is' if len(missing) == 1 else 'are'} missing. It has {len(times)} columns."
         )
+        raise with_values(error, list(times))
     twice = [name for name in wanted if times[name] > 1]
     if twice:
         raise InvalidPlan(f"Column names must be unique; {twice[0]!r} stands more than once.")

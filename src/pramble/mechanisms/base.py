@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pramble.data.labels import Label, Labels
 from pramble.mechanisms.extremes import Ratio, largest_ratio
-from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_deep
+from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_large
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.values import read_only
 
@@ -142,7 +142,7 @@ class Mechanism(ABC):
         True
         """
         body = body_of(document)
-        refuse_deep(body)
+        refuse_large([body])
         return Mechanism.from_body_of_kind(body)
 
     @staticmethod

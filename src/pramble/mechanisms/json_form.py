@@ -2,14 +2,18 @@
 
 import inspect
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism
-from pramble.limits import MOST_LABELS, MOST_NESTED
+from pramble.limits import MOST_DOCUMENT_BYTES, MOST_LABELS, MOST_LABELS_TOGETHER, MOST_NESTED
 from pramble.values import Integers
 
 SCHEMA = "pramble/mechanism/1"
@@ -22,24 +26,55 @@ def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
         raise InvalidMechanism(f"A mechanism is a JSON object; found {type(document).__name__}.")
     if document.get("schema") != SCHEMA:
         raise InvalidMechanism(
-            f"The schema of a mechanism must be {SCHEMA!r}; found {document.get('schema')!r}."
+            f"The schema of a mechanism must be {SCHEMA!r}; found {short(document.get('schema'))}."
         )
     return {key: value for key, value in document.items() if key != "schema"}
 
 
-def parsed(document: Any, refusal: type[InvalidInput]) -> Any:
+def parsed(document: Any, refusal: type[InvalidInput], *, name: str = "a document") -> Any:
     """Return a document, from its text where it is one."""
+    if not isinstance(document, str):
+        return document
     try:
-        return json.loads(document) if isinstance(document, str) else document
+        found = json.loads(document, parse_constant=refuse_constant)
+        if "\\ud" in document.lower():
+            json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError) as error:
-        raise refusal(f"Not a JSON document: {error}.") from None
+        raise refusal(f"Cannot read {name} as JSON: {error}.") from None
+    return found
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and infinity, which Python reads and JSON has not."""
+    raise ValueError(f"{name} is no number")
+
+
+def read_bytes(path: Path, refusal: type[InvalidInput]) -> bytes:
+    """Return the content of a file that may hold a document; refuse one that is too large."""
+    size = path.stat().st_size
+    if not path.is_file():
+        raise refusal(f"{path.name!r} must be a file.")
+    if size > MOST_DOCUMENT_BYTES:
+        raise refusal(
+            f"{path.name!r} has {size:,} bytes; a document of more than "
+            f"{MOST_DOCUMENT_BYTES:,} is not read."
+        )
+    return path.read_bytes()
+
+
+def document_in(content: bytes, refusal: type[InvalidInput], *, name: str) -> Any:
+    """Return the document of a file's content."""
+    try:
+        return parsed(content.decode(), refusal, name=repr(name))
+    except UnicodeDecodeError:
+        raise refusal(f"Cannot read {name!r} as JSON: it is not UTF-8.") from None
 
 
 def build(document: Any, kinds: Mapping[str, Any]) -> Any:
     """Return the mechanism of a document without its schema tag, among known kinds."""
     kind = document.get("kind") if isinstance(document, Mapping) else None
     if not isinstance(kind, str) or kind not in kinds:
-        raise InvalidMechanism(f"A mechanism is one of {', '.join(kinds)}; found {kind!r}.")
+        raise InvalidMechanism(f"A mechanism is one of {', '.join(kinds)}; found {short(kind)}.")
     make = kinds[kind].from_body
     fields = inspect.signature(make).parameters.values()
     known = {field.name for field in fields}
@@ -48,22 +83,50 @@ def build(document: Any, kinds: Mapping[str, Any]) -> Any:
     if not required <= found <= known:
         unknown, missing = sorted(map(str, found - known)), sorted(required - found)
         raise InvalidMechanism(
-            f"A mechanism of kind {kind!r} has unknown fields {unknown} and lacks {missing}."
+            f"A mechanism of kind {kind!r} has unknown fields {short(unknown)} and lacks {missing}."
         )
     return make(**{key: document[key] for key in found})
 
 
-def refuse_deep(document: Any) -> None:
-    """Refuse products of products of products without end."""
-    level, depth = [document], 0
+def refuse_large(bodies: Iterable[Any]) -> None:
+    """Refuse products nested without end and very many categories, before anything is built."""
+    level, depth, labels = list(bodies), 0, 0
     while level:
-        factors = [part.get("factors") for part in level if isinstance(part, Mapping)]
+        parts = [part for part in level if isinstance(part, Mapping)]
+        labels += sum(stated_size(p.get(key)) for p in parts for key in ("categories", "outputs"))
+        factors = [part.get("factors") for part in parts]
         level = [factor for part in factors if isinstance(part, list) for factor in part]
         depth += 1
         if depth > MOST_NESTED:
             raise InvalidMechanism(
                 f"The products of a mechanism may be nested {MOST_NESTED} deep; found more."
             )
+        if labels > MOST_LABELS_TOGETHER:
+            raise InvalidMechanism(
+                "The mechanisms of a document may have "
+                f"{MOST_LABELS_TOGETHER:,} categories and outputs together; found {labels:,}."
+            )
+
+
+def stated_size(labels: Any) -> int:
+    """Return how many labels a JSON form stands for."""
+    if isinstance(labels, Mapping):
+        count = labels.get("range")
+        return max(count, 0) if type(count) is int else 0
+    return len(labels) if isinstance(labels, list) else 0
+
+
+def rational(number: Any, refusal: type[InvalidInput]) -> Fraction:
+    """Return a number of a document exactly: a float, an integer, or "1/3" in text.
+
+    >>> rational("1/3", InvalidMechanism)
+    Fraction(1, 3)
+    """
+    plain = re.fullmatch(r"[0-9]+(/[0-9]+)?", number) if isinstance(number, str) else True
+    try:
+        return Fraction(number if plain else "none")
+    except (ValueError, ArithmeticError, TypeError):
+        raise refusal(f"{short(number)} is no number.") from None
 
 
 def integers(value: Any) -> Integers:
@@ -97,15 +160,18 @@ def labels_to_json(labels: Labels) -> Any:
 
 def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
     """Return labels from their JSON form."""
+    if stated_size(value) > MOST_LABELS:
+        raise InvalidMechanism(
+            f"A mechanism may have {MOST_LABELS:,} {what}; found {stated_size(value):,}."
+        )
     if isinstance(value, Mapping):
         count = value.get("range")
-        if set(value) != {"range"} or type(count) is not int or count > MOST_LABELS:
+        if set(value) != {"range"} or type(count) is not int:
             raise InvalidMechanism(
-                f"{what} are a list of labels or {{'range': S}} with S up to {MOST_LABELS:,}; "
-                f"found {value!r}."
+                f"{what} are a list of labels or {{'range': S}}; found {short(value)}."
             )
-        return as_labels(count, what=what)
-    if not isinstance(value, list):
+        value = range(count)
+    if not isinstance(value, list | range):
         raise InvalidMechanism(f"{what} are a list of labels; found {type(value).__name__}.")
     return as_labels(value, what=what)
 

@@ -5,6 +5,7 @@ each randomised by a mechanism on their cells, and every other column that some 
 left blank. The branch is drawn without a look at the record, so it tells nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import Any
 from pramble.errors import InvalidMechanism, InvalidPlan
 from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents name every kind)
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.json_form import parsed, refuse_deep
+from pramble.mechanisms.json_form import parsed, rational, refuse_large
 from pramble.mechanisms.product import Product
 from pramble.values import value
 
@@ -54,8 +55,8 @@ class Branch:
         if not 0 < self.share <= 1:
             raise InvalidPlan(f"The share of a branch lies in (0, 1]; found {self.share}.")
         blocks = {as_block(key): checked(mechanism, key) for key, mechanism in self.blocks.items()}
-        named = [name for block in blocks for name in block]
-        twice = next((name for name in named if named.count(name) > 1), None)
+        times = Counter(name for block in blocks for name in block)
+        twice = next((name for name in times if times[name] > 1), None)
         if twice is not None:
             raise InvalidPlan(f"A branch must randomise a column once; {twice!r} is in two blocks.")
         for block, mechanism in blocks.items():
@@ -200,6 +201,11 @@ class Plan(Mapping[Any, Mechanism]):
             raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
         refuse_fields(document, {"schema", "branches"}, "A plan")
         branches = as_list(document["branches"], "The branches of a plan")
+        parts = [part for branch in branches for part in blocks_in(branch)]
+        try:
+            refuse_large(part["mechanism"] for part in parts)
+        except InvalidMechanism as error:
+            raise InvalidPlan(str(error)) from None
         return Plan(branches=[branch_from(branch) for branch in branches])
 
 
@@ -252,23 +258,26 @@ def check_cells(block: Block, mechanism: Mechanism) -> None:
                 )
 
 
+def blocks_in(branch: Any) -> list[Any]:
+    """Return the blocks of a branch in JSON, which has the fields that it must have."""
+    refuse_fields(branch, {"share", "blocks"}, "A branch")
+    blocks = as_list(branch["blocks"], "The blocks of a branch")
+    for part in blocks:
+        refuse_fields(part, {"columns", "mechanism"}, "A block")
+    return blocks
+
+
 def branch_from(document: Any) -> Branch:
     """Return a branch from its JSON form."""
-    refuse_fields(document, {"share", "blocks"}, "A branch")
-    try:
-        share = Fraction(document["share"]) if isinstance(document["share"], str) else None
-    except (ValueError, ZeroDivisionError):
-        share = None
-    if share is None:
+    if not isinstance(document["share"], str):
         raise InvalidPlan('The share of a branch is an exact fraction in text, such as "1/3".')
+    share = rational(document["share"], InvalidPlan)
     blocks: dict[Block, Mechanism] = {}
-    for part in as_list(document["blocks"], "The blocks of a branch"):
-        refuse_fields(part, {"columns", "mechanism"}, "A block")
+    for part in document["blocks"]:
         block = as_block(tuple(as_list(part["columns"], "The columns of a block")))
         if block in blocks:
             raise InvalidPlan(f"A branch must randomise a column once; {block!r} stands twice.")
         try:
-            refuse_deep(part["mechanism"])
             blocks[block] = Mechanism.from_body_of_kind(part["mechanism"])
         except InvalidMechanism as error:
             raise InvalidPlan(f"The mechanism of {', '.join(block)}: {error}") from None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pramble.data.labels import Label, Labels
 from pramble.errors import InvalidMechanism
+from pramble.limits import MOST_LABELS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.product import ProductOperator
 from pramble.values import read_only, value
@@ -81,7 +82,13 @@ class Product(Mechanism, kind="product"):
         """Return the mechanism of a JSON form."""
         if not isinstance(factors, list):
             raise InvalidMechanism("The factors of a product are a list.")
-        return cls(tuple(Mechanism.from_body_of_kind(factor) for factor in factors))
+        made = cls(tuple(Mechanism.from_body_of_kind(factor) for factor in factors))
+        if max(made.shape) > MOST_LABELS:
+            raise InvalidMechanism(
+                f"A product may have {MOST_LABELS:,} combinations of categories, or of outputs; "
+                f"found {made.shape[0]:,} and {made.shape[1]:,}."
+            )
+        return made
 
     def same_weights(self, other: Mechanism) -> bool:
         """Whether both matrices have the same integer weights."""

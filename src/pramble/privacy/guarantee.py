@@ -8,9 +8,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
+from reprlib import repr as short
 from typing import Any
 
 from pramble.errors import InvalidData, PrivacyError
+from pramble.limits import LARGEST_TOTAL
+from pramble.mechanisms.json_form import rational
 from pramble.values import value
 
 
@@ -163,14 +166,21 @@ class RecordPrivacy(Guarantee):
         if set(document) - {"rows_per_person"} != {"notion", "alpha", "alpha_exact"}:
             raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
         rows = document.get("rows_per_person", 1)
-        if type(rows) is not int or rows < 1:
-            raise InvalidData(f"A person has one row or more; found {str(rows)[:20]}.")
-        exact = rational(document["alpha_exact"])
-        if exact < 0 or float_above(exact) != document["alpha"]:
-            raise InvalidData(
-                f"A guarantee must state one α; found {document['alpha']!r} and {str(exact)[:40]}."
-            )
-        return cls(exact, rows)
+        if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL:
+            raise InvalidData(f"A person has one row or more; found {short(rows)}.")
+        return cls(stated_alpha(document), rows)
+
+
+def stated_alpha(document: Mapping[str, Any]) -> Fraction:
+    """Return the α of a document that states it exactly, and as a float rounded up."""
+    exact = rational(document["alpha_exact"], InvalidData)
+    if not 0 <= exact <= LARGEST_TOTAL:
+        raise InvalidData(f"α must lie between 0 and {LARGEST_TOTAL:,.0f}; found another.")
+    if float_above(exact) != document["alpha"]:
+        raise InvalidData(
+            f"A guarantee must state one α; found {short(document['alpha'])} and {short(exact)}."
+        )
+    return exact
 
 
 NOTIONS: dict[str, Any] = {"record": RecordPrivacy}
@@ -184,14 +194,6 @@ def guarantee_from_json(document: Any) -> Guarantee:
         raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
     found: Guarantee = NOTIONS[notion].from_json(document)
     return found
-
-
-def rational(number: Any) -> Fraction:
-    """Return a number of a document exactly."""
-    try:
-        return Fraction(number)
-    except (ValueError, ArithmeticError, TypeError):
-        raise InvalidData(f"{str(number)[:20]!r} is no number.") from None
 
 
 def float_below(number: Fraction) -> float:

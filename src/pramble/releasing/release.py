@@ -24,6 +24,7 @@ from pramble.releasing.folder.build import (
 from pramble.releasing.folder.ledger import Ledger
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
+from pramble.releasing.folder.signing import key_warnings, private_key, write_signature
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.write.check import compare
@@ -48,6 +49,7 @@ def release(
     dry_run: bool = False,
     key: bytes | None = None,
     key_file: str | Path | None = None,
+    sign: Any = None,
     ledger: str | Path | Ledger | bool = True,
     people: str | None = None,
     budget: float | None = None,
@@ -92,6 +94,9 @@ def release(
         or file the same key gives independent bits.
     key_file : str or Path, optional
         Where to write the key, readable by its owner only; it is written nowhere else.
+    sign : str, Path or Ed25519PrivateKey, optional
+        A private key, as a PEM file that needs no passphrase, or one of `cryptography`: its
+        signature of the manifest is written to ``manifest.sig``, which ``open_release`` verifies.
     ledger : str, Path, Ledger or bool
         The ledger that adds up releases of the same people; True is the user's own, False none.
     people : str, optional
@@ -137,6 +142,7 @@ def release(
     decisions = decisions_of(plan, columns, alpha=alpha, settings=settings)
     if reading is not None:
         decisions = replace(decisions, reading=as_reading(reading))
+    signer = private_key(sign) if isinstance(sign, str | Path) else sign
     records, target = open_records(source, decisions.full_reading()), Path(target)
     decisions.check_columns(records.names)
     if not dry_run:
@@ -152,6 +158,7 @@ def release(
     )
     account.check(job.spent)
     outcome = expected_outcome(job, account, started=started)
+    outcome = replace(outcome, warnings=(*key_warnings(sign), *outcome.warnings))
     if dry_run:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
@@ -163,6 +170,8 @@ def release(
         document, outcome = write_folder(
             job, folder, key=bound_key(secret, digest, plan=job.plan), outcome=outcome, clock=clock
         )
+        if signer is not None:
+            write_signature(folder, manifest_text(document), key=signer)
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)

@@ -1,19 +1,29 @@
 """What a format is: endings, how a file of it is read, and how it is written."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import pyarrow as pa
 
 from pramble.data.reading import Reading
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, with_values
 from pramble.values import value
 
 BATCH_ROWS = 1 << 17
+
+KNOWN_REASONS = re.compile(
+    r"(Row #\d+: )?Expected \d+ columns, got \d+|Parquet magic bytes not found in footer"
+    r"|Not an Arrow file|File is not a zip file|Not a gzipped file|Invalid file, or file has "
+    r"unsupported features|Compressed file ended before the end-of-stream marker was reached"
+    r"|File is too small|Unexpected end of (stream|file)|Unable to read (from|file)"
+)
+"""What libraries say of a file that is none of its kind; other words may hold values."""
 
 
 @value(eq=False)
@@ -88,36 +98,43 @@ def refuse_repeated(names: Sequence[str], path: Path) -> None:
     """Raise when a file has no columns, or a name stands twice."""
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times != 1:
-        what = f"{name!r} stands more than once" if times else "it has no columns"
-        raise InvalidData(f"{path.name} must name each column once; {what}.")
+        places = [place for place, found in enumerate(names, 1) if found == name]
+        what = f"columns {places} have one name" if times else "it has no columns"
+        error = InvalidData(f"{path.name} must name each column once; {what}.")
+        raise with_values(error, repr(name))
 
 
 def missing_column(name: str, present: Iterable[str]) -> InvalidData:
-    """Return the error for a column that is not there."""
+    """Return the error for a column that is not there.
+
+    Other names are not listed: where a file has no line of names, they are a record.
+    """
     names = list(present)
-    shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-    return InvalidData(f"There is no column {name!r}; the data has {shown}.")
+    close = "".join(f" (did you mean {one!r}?)" for one in get_close_matches(name, names, n=1))
+    error = InvalidData(f"There is no column {name!r}{close}; the data has {len(names)} columns.")
+    return with_values(error, names)
 
 
 def unreadable(name: str, kind: str, error: Exception) -> InvalidData:
     """Return the error for a file that is not what its name says, without any value of it."""
     if isinstance(error, InvalidData):
         return error
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return InvalidData(f"{name} must be a sound {kind} file; reading it failed: {reason(lines[0])}")
+    said = InvalidData(f"{name} must be a sound {kind} file; reading it failed: {reason(error)}.")
+    return with_values(said, error)
 
 
-def reason(line: str) -> str:
-    """Return the part of a library's message that holds no value of the data.
+def reason(error: Exception) -> str:
+    """Return the part of a library's message that is known to hold no value of the data.
 
-    >>> reason("CSV parse error: Row #5: Expected 3 columns, got 2: Ann;1970;HIV")
-    'CSV parse error: Row #5: Expected 3 columns, got 2.'
+    >>> reason(ValueError("CSV parse error: Row #5: Expected 3 columns, got 2: Ann;1970;HIV"))
+    'Row #5: Expected 3 columns, got 2'
+    >>> reason(ValueError("Failed to parse string: 'Ann'"))
+    'ValueError'
     """
-    for mark in (" columns, got ", "Conversion error"):
-        before, found, after = line.partition(mark)
-        if found:
-            return (before + found + after.split(":", 1)[0]).rstrip(". ") + "."
-    return line.rstrip(".") + "."
+    if isinstance(error, OSError) and error.strerror and error.errno:
+        return error.strerror
+    known = KNOWN_REASONS.search(str(error))
+    return known.group() if known else type(error).__name__
 
 
 def sliced(batches: Iterable[Any], rows: int = BATCH_ROWS) -> Iterator[Any]:

@@ -54,7 +54,7 @@ def table_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
         if name is None and all(cell is None for cell in values):
             continue
         if name is None or str(name) in table:
-            what = "has none" if name is None else f"is {str(name)!r} again"
+            what = "has none" if name is None else "has that of another"
             raise InvalidData(
                 f"Every column of a sheet needs its own name; column {place + 1} {what}."
             )

@@ -1,11 +1,13 @@
 """The settings of a plan, and how each is read: one small function per kind of value."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from pramble.data.labels import label_key
+from pramble.limits import LARGEST_TOTAL
 from pramble.releasing.decisions.decisions import (
     FAMILIES,
     OBJECTIVES,
@@ -40,10 +42,18 @@ def one_of(options: Sequence[str]) -> Reader:
 def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
     """Read a finite number between two bounds, both excluded."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not above < value < below:
+    if not is_number or not above < value < below or value > sys.float_info.max:
         wanted = "a positive number" if below == math.inf else f"a number in ({above:g}, {below:g})"
         raise Mistake(f"must be {wanted}; found {value!r}")
     return float(value)
+
+
+def total(value: Any) -> float:
+    """Read an α."""
+    alpha = number(value)
+    if alpha > LARGEST_TOTAL:
+        raise Mistake(f"must be at most {LARGEST_TOTAL:,.0f}; found {value!r}")
+    return alpha
 
 
 def share(value: Any) -> float:
@@ -173,7 +183,7 @@ COLUMN: dict[str, Reader] = {
     **DEFAULTS,
     "categories": labels,
     "missing": missing_code,
-    "alpha": number,
+    "alpha": total,
     "weight": number,
     "prior_probabilities": probabilities,
 }
@@ -195,7 +205,7 @@ FILE: dict[str, Reader] = {
 }
 PLAN: dict[str, Reader] = {
     **DEFAULTS,
-    "alpha": number,
+    "alpha": total,
     "split": one_of(SPLITS),
     "split_objective": one_of(OBJECTIVES),
     "prior_share": share,

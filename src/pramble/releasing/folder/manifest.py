@@ -9,11 +9,16 @@ from functools import cache
 from hashlib import file_digest
 from importlib.resources import files
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
+from pramble.data.formats.registry import format_of
 from pramble.errors import InvalidData, InvalidPlan
+from pramble.limits import MOST_DOCUMENT_BYTES
+from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy, float_above
+from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.designs import Designed
 from pramble.releasing.prepare.prepare import Prepared
 
@@ -56,11 +61,11 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{where} must be one of {schema['enum']}; found {value!r}."
+        yield f"{where} must be one of {schema['enum']}; found {short(value)}."
     if "pattern" in schema and not re.search(schema["pattern"], str(value)):
-        yield f"{where} must match {schema['pattern']}; found {value!r}."
+        yield f"{where} must match {schema['pattern']}; found {short(value)}."
     if "minimum" in schema and not value >= schema["minimum"]:
-        yield f"{where} must be at least {schema['minimum']}; found {value!r}."
+        yield f"{where} must be at least {schema['minimum']}; found {short(value)}."
     if isinstance(value, dict):
         known = schema.get("properties", {})
         yield from (
@@ -70,7 +75,7 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
             if key in known:
                 yield from mistakes_in(part, known[key], where=f"{where}.{key}")
             elif schema.get("additionalProperties") is False:
-                yield f"{where} has an unknown field {key!r}."
+                yield f"{where} has an unknown field {short(key)}."
     if isinstance(value, list) and "items" in schema:
         for i, part in enumerate(value):
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
@@ -177,26 +182,63 @@ def manifest_text(document: Mapping[str, Any]) -> str:
         return "[\n" + ",\n".join(f"  {line(part)}" for part in value) + "\n ]"
 
     fields = ",\n".join(f" {line(key)}: {block(value)}" for key, value in document.items())
-    return "{\n" + fields + "\n}\n"
+    text = "{\n" + fields + "\n}\n"
+    if len(text.encode()) > MOST_DOCUMENT_BYTES:
+        raise InvalidPlan(
+            f"The manifest would have more than {MOST_DOCUMENT_BYTES:,} bytes, which nobody reads: "
+            "randomise columns of fewer categories."
+        )
+    return text
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read and check the manifest of a release folder."""
+def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str, Any]:
+    """Read and check the manifest of a release folder, signed by a key where one is given."""
     path = folder / MANIFEST
+    refuse_link(path)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        with undamaged():
+            content = read_bytes(path, InvalidData)
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidData(f"{str(folder)!r} is no release: it has no {MANIFEST}.") from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidData(f"{MANIFEST} is not JSON: {error}.") from None
+    if verify is not None:
+        check_signature(folder, content, key=verify)
+    with undamaged():
+        document = document_in(content, InvalidData, name=MANIFEST)
     if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
         raise InvalidData(
-            f"This software reads releases of schema {SCHEMA!r}; found {document['schema']!r}."
+            f"This software reads releases of schema {SCHEMA!r}; found {short(document['schema'])}."
         )
     for mistake in mistakes_in(document, manifest_schema()):
         raise InvalidData(f"{MANIFEST} is damaged: {mistake}")
     checked: dict[str, Any] = document
     return checked
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a symbolic link in a release folder: it may lead out of it."""
+    if path.is_symlink():
+        raise InvalidData(f"{path.name!r} is a symbolic link; a release holds its own files.")
+
+
+def check_data(path: Path, stated: Mapping[str, Any]) -> None:
+    """Refuse a data file of another name, format, size or content than the manifest states."""
+    refuse_link(path)
+    if not path.is_file():
+        raise InvalidData(f"The release lacks its data file {path.name!r}.")
+    form = format_of(path)
+    if form.write is None or form.name != stated["format"]:
+        raise InvalidData(f"{MANIFEST} is damaged: {path.name!r} is no {short(stated['format'])}.")
+    size = path.stat().st_size
+    if size != stated["bytes"]:
+        raise InvalidData(
+            f"{path.name} is not the file that was released: it has {size:,} bytes, and the "
+            f"manifest states {short(stated['bytes'])}. Get the folder again."
+        )
+    if file_sha256(path) != stated["sha256"]:
+        raise InvalidData(
+            f"{path.name} is not the file that was released: its SHA-256 differs from the "
+            "manifest's. Get the folder again."
+        )
 
 
 @contextmanager
@@ -212,11 +254,12 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
     """Return the plan that the data was released with, which randomises the columns it says."""
     with undamaged():
         plan = Plan.from_json(manifest["plan"])
+        plan.single_columns(what="open_release")
     stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(stated) != sorted(plan.columns):
         raise InvalidData(
-            f"{MANIFEST} is damaged: it states {stated} as randomised, and its plan randomises "
-            f"{list(plan.columns)}."
+            f"{MANIFEST} is damaged: it states {short(stated)} as randomised, and its plan "
+            f"randomises {short(list(plan.columns))}."
         )
     return plan
 

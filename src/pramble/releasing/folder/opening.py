@@ -1,10 +1,12 @@
 """The analyst's door: open a release folder and check it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +16,20 @@ from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
 from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
+from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.guarantee import Guarantee, RecordPrivacy, guarantee_from_json, rational
+from pramble.privacy.guarantee import (
+    Guarantee,
+    RecordPrivacy,
+    guarantee_from_json,
+    stated_alpha,
+)
 from pramble.releasing.folder.manifest import (
     MANIFEST,
-    file_sha256,
+    check_data,
     plan_of,
     read_manifest,
     undamaged,
@@ -93,12 +102,12 @@ def _(release: Release) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
     columns = [column for column in release.manifest["columns"] if column["randomised"]]
     with undamaged():
-        besides = sum((rational(c["prior"]["alpha_exact"]) for c in columns), Fraction(0))
-        rows = release.manifest["promise"]["spent"].get("rows_per_person", 1)
+        besides = sum((stated_alpha(column["prior"]) for column in columns), Fraction(0))
+        rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
     return replace(certify(release.plan), besides=besides, rows=rows)
 
 
-def open_release(folder: str | Path) -> Release:
+def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Release:
     """Open a release folder for analysis, and check it.
 
     The manifest must follow its schema, every mechanism must satisfy the α that is stated for it
@@ -110,6 +119,9 @@ def open_release(folder: str | Path) -> Release:
     ----------
     folder : str or Path
         What `pramble.release` wrote.
+    verify : str or Path, optional
+        The public key of who made the release, a PEM file: refuse a folder that its private key
+        did not sign.
 
     Returns
     -------
@@ -125,15 +137,8 @@ def open_release(folder: str | Path) -> Release:
     pramble.errors.InvalidData: 'no such folder' is no release: it has no manifest.json.
     """
     folder = Path(folder)
-    manifest = read_manifest(folder)
-    path = folder / manifest["data"]["file"]
-    if not path.is_file():
-        raise InvalidData(f"The release lacks its data file {path.name!r}.")
-    if file_sha256(path) != manifest["data"]["sha256"]:
-        raise InvalidData(
-            f"{path.name} is not the file that was released: its SHA-256 differs from the "
-            "manifest's. Get the folder again."
-        )
+    manifest = read_manifest(folder, verify=verify)
+    check_data(folder / manifest["data"]["file"], manifest["data"])
     release = Release(folder, manifest, plan_of(manifest))
     check_promise(release)
     assert release.data is not None, "reading checks it"
@@ -148,12 +153,12 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     records = open_written(folder / manifest["data"]["file"])
     names = [column["name"] for column in manifest["columns"]]
     if list(records.names) != names:
-        raise InvalidData(f"The manifest lists the columns {names}; found {list(records.names)}.")
-    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
-    if table.num_rows != manifest["rows"]:
         raise InvalidData(
-            f"The manifest states {manifest['rows']} rows; the data file has {table.num_rows}."
+            f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
         )
+    refuse_rows(records.rows, manifest["rows"])
+    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
+    refuse_rows(table.num_rows, manifest["rows"])
     mechanisms = plan.single_columns(what="open_release")
     for place, name in enumerate(names):
         values = table[name]
@@ -163,6 +168,12 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
             values = as_they_stand(values)
         table = table.set_column(place, pa.field(name, values.type), values)
     return table
+
+
+def refuse_rows(found: int | None, stated: int) -> None:
+    """Refuse another number of rows than is stated, where it is known."""
+    if found not in (None, stated):
+        raise InvalidData(f"The manifest states {short(stated)} rows; the data file has {found}.")
 
 
 def as_they_stand(texts: Any) -> Any:
@@ -191,26 +202,43 @@ def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) ->
 
 def check_promise(release: Release) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
+    promise, spent, conditional = release.manifest["promise"], Fraction(0), False
     with undamaged():
-        stated = guarantee_from_json(release.manifest["promise"]["spent"])
-    if not isinstance(stated, RecordPrivacy):
-        raise InvalidData(f"{MANIFEST} states a promise of notion {stated.notion!r}.")
-    spent = Fraction(0)
-    for column in release.manifest["columns"]:
-        if not column["randomised"]:
-            continue
-        name = column["name"]
-        if "alpha" not in column or "prior" not in column:
-            raise InvalidData(f"{MANIFEST} is damaged: column {name!r} lacks its alpha or prior.")
-        if not certify(release.plan[name]).satisfies(column["alpha"]):
-            raise InvalidData(
-                f"{MANIFEST} is not that of the release: it states α = {column['alpha']!r} for "
-                f"column {name!r}, which its mechanism does not satisfy."
-            )
-        with undamaged():
-            spent += rational(column["alpha"]) + rational(column["prior"]["alpha_exact"])
-    if stated != RecordPrivacy(spent).of_rows(stated.rows):
+        stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
+        for column in release.manifest["columns"]:
+            if column["randomised"]:
+                spent += spent_on(column, release.plan[column["name"]])
+                conditional |= column["prior"]["source"] == "confidential"
+    if not isinstance(stated, RecordPrivacy) or stated.alpha != spent * stated.rows:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
+    if not limit.allows(stated):
+        raise InvalidData(f"{MANIFEST} is damaged: it states {stated}, above its {limit}.")
+    if conditional != promise["conditional_on_prior"]:
+        raise InvalidData(
+            f"{MANIFEST} is damaged: what it says of confidential priors contradicts its columns."
+        )
+
+
+def spent_on(column: Mapping[str, Any], mechanism: Mechanism) -> Fraction:
+    """Return the α of a column and its prior; refuse what the mechanism does not satisfy."""
+    name = column["name"]
+    if "alpha" not in column or "prior" not in column:
+        raise InvalidData(f"column {name!r} lacks its alpha or prior.")
+    alpha, prior = rational(column["alpha"], InvalidData), column["prior"]
+    if alpha > LARGEST_TOTAL or not certify(mechanism).satisfies(float(alpha)):
+        raise InvalidData(
+            f"it states α = {short(column['alpha'])} for column {name!r}, which its mechanism "
+            "does not satisfy."
+        )
+    on_prior = stated_alpha(prior)
+    if on_prior and prior["source"] != "private":
+        raise InvalidData(f"the prior of column {name!r} is not private and spends α.")
+    shares = prior.get("probabilities")
+    if shares is not None:
+        whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
+        if len(shares) != mechanism.shape[0] or not whole:
+            raise InvalidData(f"the prior of column {name!r} is no law of its categories.")
+    return alpha + on_prior

@@ -14,7 +14,7 @@ from pramble.data.order import in_order, typed_texts
 from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.data.table import Crosstab, fill_missing
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, with_values
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
 from pramble.releasing.prepare.order import Neighbours
@@ -172,11 +172,11 @@ def undeclared(name: str, strange: Mapping[Label, int]) -> InvalidData:
             f"Column {name!r} has {rows} empty cells. State what they are to become: missing = "
             "true for a category of its own, or a label."
         )
-    shown = ", ".join(repr(label) for label in list(strange)[:5])
-    return InvalidData(
-        f"Column {name!r} must hold declared categories only; {rows} rows hold others: {shown}. "
-        "Declare them, or recode the file."
+    error = InvalidData(
+        f"Column {name!r} must hold declared categories only; {rows} rows hold others, of "
+        f"{len(strange)} values. Declare them, or recode the file."
     )
+    return with_values(error, ", ".join(repr(label) for label in list(strange)[:5]))
 
 
 def seen_labels(name: str, counts: Mapping[Label, int], *, typed: bool) -> tuple[Label, ...]:

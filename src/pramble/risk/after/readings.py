@@ -24,7 +24,7 @@ import numpy as np
 from pramble.data.labels import Label
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab
-from pramble.errors import InvalidInput, InvalidPlan
+from pramble.errors import InvalidInput, InvalidPlan, with_values
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import Operator
 from pramble.mechanisms.operators.dense import ArrayOperator
@@ -61,11 +61,11 @@ def readings_of(mechanism: Mechanism, table: Crosstab, axis: int) -> dict[str, O
     """Return how the levels of a key move among each other, for every reading of its outputs."""
     rows = places(mechanism.labels.values, table.levels[axis])
     if (rows < 0).any():
-        raise InvalidPlan(
+        error = InvalidPlan(
             f"The mechanism for column {table.columns[axis]!r} must know every value that occurs; "
-            f"it does not know {table.levels[axis][int(rows.argmin())]!r}. Design it over all of "
-            "the column's categories."
+            "it does not. Design it over all of the column's categories."
         )
+        raise with_values(error, repr(table.levels[axis][int(rows.argmin())]))
     shares = np.zeros(mechanism.shape[0])
     shares[rows] = table.array(axes=[axis]) / table.n
     level_of = np.full(mechanism.shape[0], -1, dtype=np.int64)
@@ -100,7 +100,8 @@ def shares_over(table: Crosstab, column: str, labels: Sequence[Label]) -> Floats
     rows = places(labels, table.levels[axis])
     if (rows < 0).any():
         lost = table.levels[axis][int(rows.argmin())]
-        raise InvalidInput(f"categories of {column!r} must hold {lost!r}, which the file holds.")
+        error = InvalidInput(f"categories of {column!r} must hold every value of the file.")
+        raise with_values(error, repr(lost))
     shares = np.zeros(len(labels))
     np.add.at(shares, rows, table.array(axes=[axis]) / table.n)
     return shares

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab
-from pramble.errors import InvalidData, InvalidInput
+from pramble.errors import InvalidData, InvalidInput, with_values
 from pramble.values import value
 
 Rule = Mapping[str, Any]
@@ -49,9 +49,11 @@ def resolve_rules(rules: Sequence[Rule], table: Crosstab) -> tuple[Forbidden, ..
             row = int(np.flatnonzero(table.cell_of == broken[0])[0])
             values = dict(zip(table.columns, table.labels_of(int(broken[0])), strict=True))
             found = {name: "…" if callable(said) else values[name] for name, said in rule.items()}
-            raise InvalidData(
-                f"Row {row} holds {found}, which a rule calls impossible; mend the row or the rule."
+            error = InvalidData(
+                f"Row {row} holds values of {', '.join(map(repr, rule))} that a rule calls "
+                "impossible together; mend the row or the rule."
             )
+            raise with_values(error, found)
     return resolved
 
 
