@@ -16,6 +16,7 @@ LAYERS = [
     {"releasing", "datasets"},
     {"calibration", "paper", "report"},
     {"solvers", "engine", "estimation", "risk"},
+    {"ledger"},
     {"privacy", "information", "plots"},
     {"mechanisms"},
     {"data"},

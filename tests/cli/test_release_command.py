@@ -119,4 +119,8 @@ def test_the_ledger_lists_and_exports(inside):
     assert run("ledger", "--csv").stdout.splitlines()[1].startswith("1,")
     assert "done" in run("ledger").output
     run("ledger", "--cancel", 1, code=1)
-    assert "people.parquet" not in run("ledger", "--json").stdout
+    assert {row["file"] for row in rows} == {"people.parquet"}
+    run("ledger", "--people", "people", "--budget", 2.5)
+    assert json.loads(run("ledger", "--json", "--people", "people").stdout)[0]["budget"] == 2.5
+    run("release", "people.parquet", "--out", "c", "--columns", "SEX", "--alpha", 1, code=1)
+    run("ledger", "--people", "nobody", "--budget", 2, code=1)

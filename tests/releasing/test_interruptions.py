@@ -14,9 +14,9 @@ from tests.releasing.conftest import PLAN
 
 import pramble
 from pramble.errors import InvalidInput
+from pramble.ledger.book import Ledger
 from pramble.releasing.folder import build as folder_module
 from pramble.releasing.folder.build import building, locked
-from pramble.releasing.folder.ledger import Ledger
 from pramble.releasing.release import release
 
 RUN = """

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ from pramble.engine.keystream import checked_key
 from pramble.engine.perturb import as_columns, checked_first_row
 from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidInput
+from pramble.ledger.account import open_account, open_book
+from pramble.ledger.book import Ledger
+from pramble.ledger.known import file_facts
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.plan import Plan, as_plan
+from pramble.privacy.certificate import certify
 from pramble.values import Clock, Watcher, value
 
 
@@ -37,6 +42,9 @@ def perturb_file(
     threads: int | None = None,
     overwrite: bool = False,
     reading: Reading | Mapping[str, Any] | None = None,
+    ledger: str | Path | Ledger | bool = False,
+    people: str | None = None,
+    budget: float | None = None,
     progress: Watcher | None = None,
 ) -> Written:
     r"""Randomise some columns of a file, or of every file in a folder, in constant memory.
@@ -65,6 +73,13 @@ def perturb_file(
         Replace a target file that exists. Without it that is an error.
     reading : Reading or mapping, optional
         How to read the source; what is not said is found out.
+    ledger : str, Path, Ledger or bool
+        The ledger in which what is spent on the people of the file is entered; True is the user's
+        own. A run that is repeated with its key is entered again, which counts too much rather
+        than too little.
+    people, budget : optional
+        The name of the people, and the most that all their releases may spend; as in
+        :func:`pramble.release`.
     progress : callable, optional
         Called with a `pramble.values.Progress` after every block.
 
@@ -99,20 +114,31 @@ def perturb_file(
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
     clock, settled = Clock(progress), as_reading(reading)
-    if inward.is_dir():
-        files, rows = perturb_folder(
-            inward,
-            outward,
-            columns,
-            secret=secret,
-            first_row=first_row,
-            reading=settled,
-            clock=clock,
-        )
+    book, _ = open_book(ledger=ledger, budget=budget)
+    if book is None:
+        entry: AbstractContextManager[object] = nullcontext()
     else:
         records = open_records(inward, settled)
-        rows = perturb_stream(records, outward, columns, first_row=first_row, clock=clock)
-        files = (outward,)
+        account = open_account(
+            book, file_facts(records), digest=records.digest(), people=people, budget=budget
+        )
+        spent = certify(as_plan(plan)).guarantee
+        entry = account.entered(spent, columns=list(columns), target=outward, any_target=True)
+    with entry:
+        if inward.is_dir():
+            files, rows = perturb_folder(
+                inward,
+                outward,
+                columns,
+                secret=secret,
+                first_row=first_row,
+                reading=settled,
+                clock=clock,
+            )
+        else:
+            records = open_records(inward, settled)
+            rows = perturb_stream(records, outward, columns, first_row=first_row, clock=clock)
+            files = (outward,)
     return Written(outward, files, rows, clock.seconds())
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
 from pramble.errors import InvalidPlan, PrivacyError
+from pramble.ledger.account import Account, open_account, open_book
+from pramble.ledger.book import Ledger
+from pramble.ledger.known import file_facts
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.parsing import decisions_from, read_decisions
 from pramble.releasing.decisions.toml import decisions_to_toml
-from pramble.releasing.folder.account import Account, open_account
 from pramble.releasing.folder.build import (
     building,
     check_target,
@@ -21,7 +23,6 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.ledger import Ledger
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import key_warnings, private_key, write_signature
@@ -100,10 +101,10 @@ def release(
     ledger : str, Path, Ledger or bool
         The ledger that adds up releases of the same people; True is the user's own, False none.
     people : str, optional
-        A name for the people in the file, where several files hold the same; the file's content
-        tells them otherwise.
+        A name for the people in the file, where several files hold the same. A file of the same
+        content is known; one that looks like it is asked about.
     budget : float, optional
-        The most that all releases of these people together may spend.
+        The most that all releases of these people together may spend; it is kept with them.
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
     pages : bool
@@ -148,13 +149,21 @@ def release(
     if not dry_run:
         check_target(target)
     digest = records.digest()
-    account = open_account(digest, ledger=ledger, people=people, budget=budget)
+    book, warning = open_book(ledger=ledger, budget=budget)
     job = prepare(
         records,
         decisions,
         digest=digest,
         confidential_allowed=confidential_prior_allowed,
         clock=clock.part(0.0, COUNTING),
+    )
+    account = open_account(
+        book,
+        file_facts(records, rows=job.rows),
+        digest=digest,
+        people=people or decisions.people,
+        budget=budget,
+        warning=warning,
     )
     account.check(job.spent)
     outcome = expected_outcome(job, account, started=started)

@@ -141,6 +141,8 @@ class Decisions:
     rows_per_person : int or None
         The most rows of one person; counted in the file where only ``person`` is given, and 1
         without either.
+    people : str or None
+        The name under which the ledger adds up releases of these people.
     allow : tuple of str
         Columns that are released as they are although they tell a protected one.
     risk : RiskDecision or None
@@ -158,6 +160,7 @@ class Decisions:
     shuffle: bool = False
     person: str | None = None
     rows_per_person: int | None = None
+    people: str | None = None
     allow: tuple[str, ...] = ()
     risk: RiskDecision | None = None
     reading: Reading = Reading()

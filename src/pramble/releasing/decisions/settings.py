@@ -214,5 +214,6 @@ PLAN: dict[str, Reader] = {
     "shuffle": flag,
     "person": text,
     "rows_per_person": whole,
+    "people": text,
     "allow": names,
 }

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
+from pramble.ledger.book import Ledger, default_ledger
+from pramble.ledger.known import KnownFile
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.folder.ledger import Ledger, default_ledger
 
 
 @pytest.fixture
@@ -30,6 +31,15 @@ def people(tmp_path):
     return path
 
 
+FILE = KnownFile("people.csv", "f", 100, ("sex", "age"))
+
+
+def enter(ledger, who, alpha, **options):
+    promise = RecordPrivacy(Fraction(alpha))
+    settings = {"file": FILE, "columns": ["a"], "target": "out", **options}
+    return ledger.enter(who, promise, **settings)
+
+
 def digest(path):
     return open_records(path).digest()
 
@@ -37,9 +47,7 @@ def digest(path):
 def test_totals_add_up_exactly(ledger, people):
     who = ledger.fingerprint(digest(people))
     for _ in range(10):
-        ledger.confirm(
-            ledger.enter(who, RecordPrivacy(Fraction(0.1)), columns=["sex"], target="out")
-        )
+        ledger.confirm(enter(ledger, who, 0.1))
     assert ledger.total(who).alpha == 10 * Fraction(0.1)
     assert ledger.total("somebody else").alpha == 0
     assert [entry.state for entry in ledger.entries()] == ["done"] * 10
@@ -54,7 +62,6 @@ def test_fingerprints_follow_the_content_and_the_ledger(ledger, people, tmp_path
     assert ledger.fingerprint(digest(copy)) != ledger.fingerprint(digest(people))
     other = Ledger(tmp_path / "other.sqlite")
     assert other.fingerprint(digest(people)) != ledger.fingerprint(digest(people))
-    assert ledger.fingerprint_of_name("x") != ledger.fingerprint_of_name("y")
 
 
 def test_a_folder_has_a_fingerprint(ledger, tmp_path):
@@ -67,28 +74,10 @@ def test_a_folder_has_a_fingerprint(ledger, tmp_path):
 
 
 def test_a_budget_is_never_passed_and_may_be_met(ledger):
-    ledger.enter(
-        "x",
-        RecordPrivacy(Fraction(2)),
-        columns=["a"],
-        target="out",
-        budget=RecordPrivacy(Fraction(3)),
-    )
+    enter(ledger, "x", Fraction(2), budget=RecordPrivacy(Fraction(3)))
     with pytest.raises(PrivacyError, match=r"at most 1 is left\. Nothing was released"):
-        ledger.enter(
-            "x",
-            RecordPrivacy(Fraction(3, 2)),
-            columns=["a"],
-            target="out",
-            budget=RecordPrivacy(Fraction(3)),
-        )
-    ledger.enter(
-        "x",
-        RecordPrivacy(Fraction(1)),
-        columns=["a"],
-        target="out",
-        budget=RecordPrivacy(Fraction(3)),
-    )
+        enter(ledger, "x", Fraction(3, 2), budget=RecordPrivacy(Fraction(3)))
+    enter(ledger, "x", Fraction(1), budget=RecordPrivacy(Fraction(3)))
     assert ledger.total("x").alpha == 3
 
 
@@ -98,21 +87,15 @@ def test_whatever_is_asked_the_budget_holds(tmp_path_factory, amounts, budget):
     ledger = Ledger(tmp_path_factory.mktemp("ledger") / "l.sqlite")
     for amount in amounts:
         try:
-            ledger.enter(
-                "x",
-                RecordPrivacy(Fraction(amount)),
-                columns=[],
-                target="",
-                budget=RecordPrivacy(Fraction(budget)),
-            )
+            enter(ledger, "x", amount, budget=RecordPrivacy(Fraction(budget)))
         except PrivacyError:
             continue
     assert ledger.total("x").alpha <= Fraction(budget)
 
 
 def test_only_pending_releases_can_be_cancelled(ledger):
-    first = ledger.enter("x", RecordPrivacy(Fraction(1)), columns=["a"], target="out")
-    second = ledger.enter("x", RecordPrivacy(Fraction(1)), columns=["a"], target="out")
+    first = enter(ledger, "x", Fraction(1))
+    second = enter(ledger, "x", Fraction(1))
     ledger.confirm(first)
     ledger.cancel(second.id)
     assert ledger.total("x").alpha == 1
@@ -122,9 +105,9 @@ def test_only_pending_releases_can_be_cancelled(ledger):
 
 
 def test_a_release_cancelled_while_it_ran_counts_when_it_is_complete(ledger):
-    entry = ledger.enter("x", RecordPrivacy(Fraction(1, 3)), columns=["a"], target="out")
+    entry = enter(ledger, "x", Fraction(1, 3))
     ledger.cancel(entry.id)
-    later = ledger.enter("x", RecordPrivacy(Fraction(1)), columns=["a"], target="out")
+    later = enter(ledger, "x", Fraction(1))
     ledger.confirm(entry)
     assert ledger.total("x").alpha == Fraction(4, 3)
     assert later.id != entry.id
@@ -157,14 +140,16 @@ import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.folder.ledger import Ledger
+from pramble.ledger.book import Ledger
+from pramble.ledger.known import KnownFile
 ledger = Ledger(sys.argv[1])
+file = KnownFile("f", "f", 1, ("a",))
 print("ready", flush=True)
 for _ in range(int(sys.argv[2])):
     try:
         limit = RecordPrivacy(Fraction(5))
         spent = RecordPrivacy(Fraction(1, 8))
-        ledger.confirm(ledger.enter("x", spent, columns=["a"], target="", budget=limit))
+        ledger.confirm(ledger.enter("x", spent, file=file, columns=["a"], target="", budget=limit))
     except PrivacyError:
         pass
 """
@@ -197,3 +182,26 @@ def test_killed_writers_leave_a_sound_ledger(tmp_path):
         ledger = Ledger(path)
         assert ledger.total("x").alpha == Fraction(len(ledger.entries()), 8)
     assert ledger.total("x").alpha <= 5
+
+
+def test_a_budget_stays_with_the_people(ledger):
+    enter(ledger, "x", 2, budget=RecordPrivacy(Fraction(3)))
+    with pytest.raises(PrivacyError, match="at most 1 is left"):
+        enter(ledger, "x", 2)
+    enter(ledger, "y", 2)
+    with pytest.raises(PrivacyError, match="at most 1 is left"):
+        enter(ledger, "x", 2, budget=RecordPrivacy(Fraction(9)))  # a larger one does not replace it
+    assert ledger.budget("x").alpha == 3
+    assert ledger.budget("y") is None
+    ledger.set_budget("x", RecordPrivacy(Fraction(5)))
+    enter(ledger, "x", 2)
+    assert ledger.total("x").alpha == 4
+
+
+def test_entries_come_back_as_they_were_entered(ledger):
+    first = ledger.enter(
+        "x", RecordPrivacy(Fraction(1, 3)).of_rows(4), file=FILE, columns=["a", "b"], target="out"
+    )
+    assert ledger.entries() == [first]
+    assert ledger.total("x") == RecordPrivacy(Fraction(4, 3), 4)
+    assert Ledger(ledger.path).is_new is False

@@ -18,22 +18,34 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
+from pramble.ledger.known import KnownFile
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS releases (
+CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, budget TEXT);
+CREATE TABLE IF NOT EXISTS spent (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   created TEXT NOT NULL,
+  people TEXT NOT NULL REFERENCES people (name),
+  file TEXT NOT NULL,
   fingerprint TEXT NOT NULL,
+  rows INTEGER,
+  file_columns TEXT NOT NULL,
   columns TEXT NOT NULL,
   alpha TEXT NOT NULL,
+  rows_per_person INTEGER NOT NULL,
   target TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('pending', 'done'))
 );
-CREATE INDEX IF NOT EXISTS by_people ON releases (fingerprint);
+CREATE INDEX IF NOT EXISTS by_people ON spent (people);
 """
+
+FIELDS = (
+    "id, created, people, file, fingerprint, rows, file_columns, columns, alpha, rows_per_person, "
+    "target, state"
+)
 
 
 @value
@@ -45,8 +57,10 @@ class Entry:
     id : int
     created : str
         UTC time.
-    fingerprint : str
-        Which people: equal for releases that add up.
+    people : str
+        Which people: releases of one name add up.
+    file : KnownFile
+        What was released.
     columns : tuple of str
         The randomised columns.
     spent : RecordPrivacy
@@ -59,7 +73,8 @@ class Entry:
 
     id: int
     created: str
-    fingerprint: str
+    people: str
+    file: KnownFile
     columns: tuple[str, ...]
     spent: RecordPrivacy
     target: str
@@ -70,12 +85,30 @@ class Entry:
         return {
             "id": self.id,
             "created": self.created,
-            "people": self.fingerprint[:16],
+            "people": self.people,
+            "file": self.file.name,
             "columns": list(self.columns),
             "alpha": self.spent.shown,
             "target": self.target,
             "state": self.state,
         }
+
+    def as_values(self) -> tuple[Any, ...]:
+        """Return the entry as a row of the database, in the order of ``FIELDS``."""
+        file = self.file
+        return (
+            self.id, self.created, self.people, file.name, file.fingerprint, file.rows,
+            json.dumps(file.columns), json.dumps(self.columns), str(self.spent.alpha),
+            self.spent.rows, self.target, self.state,
+        )  # fmt: skip
+
+    @classmethod
+    def from_values(cls, row: Sequence[Any]) -> "Entry":
+        """Return the entry of a row of the database."""
+        number, created, people, name, fingerprint, rows, names, columns, alpha, most, *rest = row
+        file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
+        spent = RecordPrivacy(Fraction(alpha), most)
+        return cls(number, created, people, file, tuple(json.loads(columns)), spent, *rest)
 
 
 def default_ledger() -> Path:
@@ -106,20 +139,28 @@ class Ledger:
     path : str or Path
         The file; it is made, readable by its owner only, when absent.
 
+    Attributes
+    ----------
+    is_new : bool
+        Whether the file was made just now.
+
     Examples
     --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")
-    >>> people = ledger.fingerprint_of_name("employees 2026")
-    >>> first = ledger.enter(people, RecordPrivacy(Fraction(2)), columns=["sex"], target="out")
-    >>> ledger.total(people)
+    >>> file = KnownFile("people.csv", ledger.fingerprint("…"), 1000, ("sex", "age"))
+    >>> first = ledger.enter(
+    ...     "employees", RecordPrivacy(Fraction(2)), file=file, columns=["sex"], target="out"
+    ... )
+    >>> ledger.total("employees")
     RecordPrivacy(alpha=Fraction(2, 1), rows=1)
     >>> folder.cleanup()
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.is_new = not self.path.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -155,72 +196,91 @@ class Ledger:
 
         Who has the ledger without its secret cannot test whether a given file was released.
         """
-        return self._keyed("file", digest)
-
-    def fingerprint_of_name(self, name: str) -> str:
-        """Return the fingerprint of people known by a name, whatever the file."""
-        return self._keyed("name", name)
-
-    def _keyed(self, purpose: str, text: str) -> str:
         with self._transaction() as connection:
             (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
-        return hmac.new(key, f"{purpose}\0{text}".encode(), sha256).hexdigest()
+        return hmac.new(key, digest.encode(), sha256).hexdigest()
 
-    def total(self, fingerprint: str) -> RecordPrivacy:
+    def total(self, people: str) -> RecordPrivacy:
         """Return what was spent on these people so far, pending releases included."""
         with self._transaction() as connection:
-            return self._total(connection, fingerprint)
+            return self._total(connection, people)
 
     @staticmethod
-    def _total(connection: sqlite3.Connection, fingerprint: str) -> RecordPrivacy:
+    def _total(connection: sqlite3.Connection, people: str) -> RecordPrivacy:
         rows = connection.execute(
-            "SELECT alpha FROM releases WHERE fingerprint = ?", (fingerprint,)
+            "SELECT alpha, rows_per_person FROM spent WHERE people = ?", (people,)
         )
-        return RecordPrivacy(sum((Fraction(alpha) for (alpha,) in rows), Fraction(0)))
+        parts = (RecordPrivacy(Fraction(alpha), most) for alpha, most in rows)
+        return sum(parts, RecordPrivacy(Fraction(0)))
+
+    def budget(self, people: str) -> RecordPrivacy | None:
+        """Return the most that may ever be spent on these people, if that was said."""
+        with self._transaction() as connection:
+            return self._budget(connection, people)
+
+    @staticmethod
+    def _budget(connection: sqlite3.Connection, people: str) -> RecordPrivacy | None:
+        found = connection.execute("SELECT budget FROM people WHERE name = ?", (people,)).fetchone()
+        return None if not found or found[0] is None else RecordPrivacy(Fraction(found[0]))
+
+    def set_budget(self, people: str, budget: RecordPrivacy) -> None:
+        """Store the most that may ever be spent on these people."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "budget = excluded.budget",
+                (people, str(budget.alpha)),
+            )
 
     def enter(
         self,
-        fingerprint: str,
+        people: str,
         spent: RecordPrivacy,
         *,
+        file: KnownFile,
         columns: Sequence[str],
         target: str,
         budget: RecordPrivacy | None = None,
     ) -> Entry:
-        """Enter a release as pending, unless all releases of these people would pass the budget."""
+        """Enter a release as pending, unless all of these people would pass their budget.
+
+        A budget is stored with the people unless they have a smaller one.
+        """
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as connection:
-            refuse_beyond(budget, before=self._total(connection, fingerprint), more=spent)
-            cursor = connection.execute(
-                "INSERT INTO releases (created, fingerprint, columns, alpha, target, state) "
-                "VALUES (?, ?, ?, ?, ?, 'pending')",
-                (created, fingerprint, json.dumps(list(columns)), str(spent.alpha), target),
+            limits = [one for one in (budget, self._budget(connection, people)) if one is not None]
+            limit = min(limits, key=lambda one: one.alpha, default=None)
+            refuse_beyond(limit, before=self._total(connection, people), more=spent)
+            connection.execute(
+                "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "budget = excluded.budget",
+                (people, None if limit is None else str(limit.alpha)),
             )
-            number = int(cursor.lastrowid or 0)
-        return Entry(number, created, fingerprint, tuple(columns), spent, target, "pending")
+            last = connection.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()[0] or 0
+            entry = Entry(last + 1, created, people, file, tuple(columns), spent, target, "pending")
+            self._write(connection, entry)
+        return entry
+
+    @staticmethod
+    def _write(connection: sqlite3.Connection, entry: Entry) -> None:
+        marks = ", ".join("?" * len(entry.as_values()))
+        connection.execute(
+            f"INSERT INTO spent ({FIELDS}) VALUES ({marks}) "  # noqa: S608 (constants)
+            "ON CONFLICT (id) DO UPDATE SET state = excluded.state",
+            entry.as_values(),
+        )
 
     def confirm(self, entry: Entry) -> None:
         """Mark a pending release as done; one that was cancelled meanwhile is entered again."""
-        columns = json.dumps(list(entry.columns))
+        done = Entry.from_values([*entry.as_values()[:-1], "done"])
         with self._transaction() as connection:
-            connection.execute(
-                "INSERT INTO releases (id, created, fingerprint, columns, alpha, target, state) "
-                "VALUES (?, ?, ?, ?, ?, ?, 'done') ON CONFLICT (id) DO UPDATE SET state = 'done'",
-                (
-                    entry.id,
-                    entry.created,
-                    entry.fingerprint,
-                    columns,
-                    str(entry.spent.alpha),
-                    entry.target,
-                ),
-            )
+            self._write(connection, done)
 
     def cancel(self, number: int) -> None:
         """Remove a pending release of which nothing was published; a done one stays for good."""
         with self._transaction() as connection:
             gone = connection.execute(
-                "DELETE FROM releases WHERE id = ? AND state = 'pending'", (number,)
+                "DELETE FROM spent WHERE id = ? AND state = 'pending'", (number,)
             ).rowcount
         if not gone:
             raise InvalidInput(f"The ledger has no pending release {number}.")
@@ -228,18 +288,5 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """Return every release, the oldest first."""
         with self._transaction() as connection:
-            rows = connection.execute(
-                "SELECT id, created, fingerprint, columns, alpha, target, state FROM releases "
-                "ORDER BY id"
-            ).fetchall()
-        return [
-            Entry(
-                number,
-                created,
-                people,
-                tuple(json.loads(columns)),
-                RecordPrivacy(Fraction(alpha)),
-                *rest,
-            )
-            for number, created, people, columns, alpha, *rest in rows
-        ]
+            rows = connection.execute(f"SELECT {FIELDS} FROM spent ORDER BY id").fetchall()  # noqa: S608 (constants)
+        return [Entry.from_values(row) for row in rows]

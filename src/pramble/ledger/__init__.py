@@ -1,0 +1,1 @@
+"""What was spent on whom: the ledger, and how a release is entered in it."""

@@ -1,0 +1,171 @@
+"""Entering a release in the ledger: which people, how much, up to which limit."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pramble.errors import InvalidPlan, PrambleError, PrivacyError
+from pramble.ledger.book import Ledger, default_ledger, refuse_beyond
+from pramble.ledger.known import KnownFile
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.values import value
+
+
+@value(eq=False)
+class Account:
+    """Where a release is entered: the ledger, the people, and their limit; or nowhere.
+
+    Attributes
+    ----------
+    ledger : Ledger or None
+    people : str
+        The name under which releases add up.
+    file : KnownFile or None
+    budget : RecordPrivacy or None
+        As asked for with this release; the ledger knows what was asked before.
+    warning : str
+    """
+
+    ledger: Ledger | None = None
+    people: str = ""
+    file: KnownFile | None = None
+    budget: RecordPrivacy | None = None
+    warning: str = ""
+
+    def before(self) -> RecordPrivacy:
+        """Return what was spent on these people before."""
+        nothing = RecordPrivacy(Fraction(0))
+        return nothing if self.ledger is None else self.ledger.total(self.people)
+
+    def check(self, more: RecordPrivacy) -> None:
+        """Refuse early what `entered` would refuse for certain."""
+        if self.ledger is None:
+            return
+        for limit in (self.budget, self.ledger.budget(self.people)):
+            refuse_beyond(limit, before=self.before(), more=more)
+
+    @contextmanager
+    def entered(
+        self,
+        spent: RecordPrivacy,
+        *,
+        columns: Sequence[str],
+        target: Path,
+        any_target: bool = False,
+    ) -> Iterator[Callable[[Path], None]]:
+        """Enter a release; confirm it when it is complete, cancel it on any error.
+
+        An interrupt may come after what was built got the target's name, and then it was spent: the
+        function that this gives is told which folder or file is being built, and if that one stands
+        under the name, the entry is kept; with ``any_target`` whatever stands there.
+        """
+        built: list[tuple[int, int]] = []
+        if self.ledger is None or self.file is None:
+            yield lambda folder: built.append(identity(folder))
+            return
+        entry = self.ledger.enter(
+            self.people,
+            spent,
+            file=self.file,
+            columns=columns,
+            target=str(target.resolve()),
+            budget=self.budget,
+        )
+        try:
+            yield lambda folder: built.append(identity(folder))
+        except BaseException:
+            if not (target.exists() and (any_target or identity(target) in built)):
+                self.ledger.cancel(entry.id)
+            raise
+        self.ledger.confirm(entry)
+
+
+def identity(folder: Path) -> tuple[int, int]:
+    """Return what stays the same when a folder is renamed."""
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def open_book(
+    *, ledger: str | Path | Ledger | bool, budget: float | None
+) -> tuple[Ledger | None, str]:
+    """Open a ledger, with a warning: the user's own may be out of reach, or be a new one."""
+    if budget is not None and not 0 < budget < math.inf:
+        raise InvalidPlan(f"A budget must be a positive number; found {budget!r}.")
+    if ledger is False:
+        if budget is not None:
+            raise InvalidPlan("A budget over several releases needs a ledger.")
+        return None, ""
+    if ledger is True:
+        try:
+            book = Ledger(default_ledger())
+        except PrambleError as error:
+            if budget is not None:
+                raise
+            return None, f"{error} This release is not in any ledger."
+    else:
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    made = (
+        f"A new ledger was made ({str(book.path)!r}): it knows of no earlier release. If another "
+        "ledger knows these people, use that one (--ledger)."
+    )
+    return book, made if book.is_new else ""
+
+
+def open_account(
+    book: Ledger | None,
+    facts: dict[str, Any],
+    *,
+    digest: str,
+    people: str | None = None,
+    budget: float | None = None,
+    warning: str = "",
+) -> Account:
+    """Recognise the people of a file, or ask who they are.
+
+    A file of the very same content holds the same people. One that may hold them, since it looks
+    like a file that was released, is refused until it is said whether it does. Other files
+    hold new people, named after the file.
+    """
+    if book is None:
+        return Account(warning=warning)
+    file = KnownFile(fingerprint=book.fingerprint(digest), **facts)
+    entries = book.entries()
+    same = [e.people for e in entries if e.file.fingerprint == file.fingerprint]
+    if people is not None and same and people not in same:
+        raise PrivacyError(
+            f"This very file was released before, of people called {same[-1]!r}; say --people "
+            f"{same[-1]!r}, or leave it out."
+        )
+    alike = [e for e in entries if file.may_hold_the_people_of(e.file, e.columns)]
+    if people is None and not same and alike:
+        last = alike[-1]
+        raise PrivacyError(
+            f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
+            f"{last.created[:10]} under the name {last.people!r} (α = {last.spent.shown:.6g}): it "
+            "has the same columns. Say --people (people=): the same name if they are "
+            "the same people, even in part, so that their α adds up; another name if they are not."
+        )
+    name = people or (same[-1] if same else new_name(file.name, {e.people for e in entries}))
+    limit = None if budget is None else RecordPrivacy(Fraction(budget))
+    stored = book.budget(name)
+    if limit is not None and stored is not None and not stored.allows(limit):
+        raise PrivacyError(
+            f"The budget of {name!r} is {stored.shown:.6g}, which a release does not raise. If it "
+            f"is to be raised: pramble ledger --people {name!r} --budget {limit.shown:.6g}."
+        )
+    return Account(book, name, file, limit, warning)
+
+
+def new_name(file: str, taken: set[str]) -> str:
+    """Return a name for new people, after their file.
+
+    >>> new_name("people.csv.gz", {"people"})
+    'people-2'
+    """
+    base = file.split(".", maxsplit=1)[0] or "people"
+    return next(name for i in count(1) if (name := base if i == 1 else f"{base}-{i}") not in taken)

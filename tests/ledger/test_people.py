@@ -1,0 +1,210 @@
+"""A ledger that knows people: what was released once is recognised, however the file changed."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import pramble
+from pramble.errors import PrivacyError
+from pramble.ledger.book import Ledger
+from pramble.ledger.known import KnownFile
+
+RNG = np.random.default_rng(5)
+PLAN = {"alpha": 2.0, "columns": {"sex": {"categories": ["f", "m"]}}}
+
+
+def table(n=1000):
+    return pa.table(
+        {
+            "sex": RNG.choice(["f", "m"], n),
+            "age": RNG.integers(0, 90, n),
+            "town": RNG.choice(list("abcdef"), n),
+        }
+    )
+
+
+@pytest.fixture
+def office(tmp_path):
+    """A folder in which people.parquet was released once, with α = 2 and a budget of 5."""
+    people = table()
+    pq.write_table(people, tmp_path / "people.parquet")
+    book = tmp_path / "ledger.sqlite"
+    released(tmp_path, "people.parquet", "first", budget=5.0)
+    return tmp_path, people, book
+
+
+def released(folder, source, target, **options):
+    given = folder / source if isinstance(source, str) else source
+    return pramble.release(
+        given, folder / target, plan=PLAN, ledger=folder / "ledger.sqlite", pages=False, **options
+    )
+
+
+def as_csv(people, folder):
+    pa.csv.write_csv(people, folder / "copy.csv")
+    return "copy.csv"
+
+
+def packed(people, folder):
+    as_csv(people, folder)
+    (folder / "c.csv.gz").write_bytes(gzip.compress((folder / "copy.csv").read_bytes()))
+    return "c.csv.gz"
+
+
+def recompressed(people, folder):
+    pq.write_table(people, folder / "again.parquet", compression="gzip")
+    return "again.parquet"
+
+
+def one_fewer(people, folder):
+    pq.write_table(people.slice(1), folder / "fewer.parquet")
+    return "fewer.parquet"
+
+
+def other_rows(people, folder):
+    pq.write_table(people.take(RNG.permutation(len(people))), folder / "rows.parquet")
+    return "rows.parquet"
+
+
+def other_columns(people, folder):
+    pq.write_table(people.select(["town", "sex", "age"]), folder / "columns.parquet")
+    return "columns.parquet"
+
+
+def fewer_columns(people, folder):
+    pq.write_table(people.select(["age", "sex"]), folder / "two.parquet")
+    return "two.parquet"
+
+
+def a_region(people, folder):
+    pq.write_table(people.slice(0, 50), folder / "region.parquet")
+    return "region.parquet"
+
+
+def capitals(people, folder):
+    renamed = people.rename_columns(["sex", "AGE", "TOWN"])
+    pq.write_table(renamed, folder / "capitals.parquet")
+    return "capitals.parquet"
+
+
+def a_folder(people, folder):
+    (folder / "parts").mkdir()
+    pq.write_table(people.slice(0, 600), folder / "parts" / "1.parquet")
+    pq.write_table(people.slice(600), folder / "parts" / "2.parquet")
+    (folder / "parts" / ".notes").write_text("not part of the data")
+    return "parts"
+
+
+def a_frame(people, folder):
+    return people
+
+
+CHANGES = [
+    as_csv, packed, recompressed, one_fewer, other_rows, other_columns, fewer_columns, a_region,
+    capitals, a_folder, a_frame,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_the_same_people_in_another_file_are_asked_about(office, change):
+    folder, people, book = office
+    source = change(people, folder)
+    with pytest.raises(PrivacyError, match=r"may hold the people of 'people\.parquet'.*--people"):
+        released(folder, source, "second")
+    assert not (folder / "second").exists()
+    second = released(folder, source, "second", people="people")
+    assert second.outcome.ledger_total.alpha == 4
+    with pytest.raises(PrivacyError, match="at most 1 is left"):
+        released(folder, source, "third", people="people")  # the budget came with the first release
+    assert len(Ledger(book).entries()) == 2
+
+
+def test_the_very_same_file_needs_no_word(office):
+    folder, _, _ = office
+    assert released(folder, "people.parquet", "second").outcome.ledger_total.alpha == 4
+
+
+def test_the_very_same_file_is_not_released_under_another_name(office):
+    folder, _, _ = office
+    with pytest.raises(PrivacyError, match="This very file was released before"):
+        released(folder, "people.parquet", "second", people="others")
+
+
+def test_a_release_does_not_raise_a_budget(office):
+    folder, _, book = office
+    with pytest.raises(PrivacyError, match=r"pramble ledger --people 'people' --budget 9"):
+        released(folder, "people.parquet", "second", budget=9.0)
+    released(folder, "people.parquet", "second", budget=4.5)
+    assert Ledger(book).budget("people").alpha == 4.5
+
+
+def test_other_files_hold_other_people(office):
+    folder, _, book = office
+    flats = pa.table({"rent": [1, 2] * 50, "rooms": [1, 2, 2, 1] * 25, "sex": ["f", "m"] * 50})
+    pq.write_table(flats.select(["rent", "rooms"]), folder / "people.v2.parquet")
+    plan = {"alpha": 1.0, "columns": {"rooms": {"categories": [1, 2]}}}
+    pramble.release(
+        folder / "people.v2.parquet", folder / "flats", plan=plan, ledger=book, pages=False
+    )
+    assert [entry.people for entry in Ledger(book).entries()] == ["people", "people-2"]
+
+
+def test_a_name_in_the_plan(office):
+    folder, people, book = office
+    source = as_csv(people, folder)
+    pramble.release(
+        folder / source, folder / "b", plan={**PLAN, "people": "people"}, ledger=book, pages=False
+    )
+    assert Ledger(book).total("people").alpha == 4
+
+
+def test_a_new_ledger_says_so(office, tmp_path):
+    folder, _, _ = office
+    r = pramble.release(
+        folder / "people.parquet", folder / "b", plan=PLAN, ledger=tmp_path / "new.db", pages=False
+    )
+    assert any("A new ledger was made" in warning for warning in r.outcome.warnings)
+
+
+def test_a_file_that_is_randomised_on_its_own_is_entered(office):
+    folder, _, book = office
+    sex = pramble.randomized_response(["f", "m"], 1.0)
+    done = {"ledger": book, "people": None}
+    pramble.perturb_file(folder / "people.parquet", folder / "z.parquet", {"sex": sex}, **done)
+    entry = Ledger(book).entries()[-1]
+    assert (entry.people, entry.columns, entry.state) == ("people", ("sex",), "done")
+    assert entry.spent == pramble.certify({"sex": sex}).guarantee
+    high = pramble.randomized_response(["f", "m"], 3.0)
+    with pytest.raises(PrivacyError, match="at most"):
+        pramble.perturb_file(folder / "people.parquet", folder / "y.parquet", {"sex": high}, **done)
+    assert not (folder / "y.parquet").exists()
+
+
+def test_a_failed_run_is_not_counted(office):
+    folder, _, book = office
+    sex = pramble.randomized_response(["f", "x"], 1.0)
+    with pytest.raises(pramble.errors.InvalidData):
+        pramble.perturb_file(
+            folder / "people.parquet", folder / "z.parquet", {"sex": sex}, ledger=book
+        )
+    assert len(Ledger(book).entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "alike"),
+    [
+        (1000, ("sex", "x", "y", "z"), True),
+        (1050, ("sex", "x", "y", "z"), True),
+        (2000, ("sex", "x", "y", "z"), False),
+        (None, ("sex", "x", "y", "z"), True),
+        (1000, ("age", "x", "y", "z"), False),
+        (5, ("age", "town"), True),
+    ],
+)
+def test_which_files_look_alike(rows, columns, alike):
+    known = KnownFile("a", "a", 1000, ("sex", "age", "town", "job"))
+    assert KnownFile("b", "b", rows, columns).may_hold_the_people_of(known, ["sex"]) is alike
