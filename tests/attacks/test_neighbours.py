@@ -6,7 +6,10 @@ inputs, so that every byte that still differs says something that α does not co
 
 import hashlib
 import json
+import shutil
+from importlib import import_module
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -17,14 +20,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pramble
+from pramble.engine import canonical
 from pramble.engine.columns import Column
 from pramble.releasing.write import check
+
+release_verb = import_module("pramble.releasing.release")
 
 LABELS = ["f", "m", "a label that is much longer than the others, with a comma", 'quo"ted', None]
 SEX = pramble.randomized_response(LABELS, 1.0)
 CODE = pramble.randomized_response([0, 1, 2, None], 1.0)
 PLAN = {"sex": SEX, "code": CODE}
 FORMATS = ["parquet", "csv", "tsv", "arrow"]
+BLOCK = 11
+"""Rows of a block, so that small files have several."""
 
 
 def forced(name, rows, outputs):
@@ -46,15 +54,25 @@ def same_outputs():
     patch = pytest.MonkeyPatch()
     patch.setattr(Column, "draw", draw)
     patch.setattr(check, "change_check", passes)
+    patch.setattr(check, "BATCH_ROWS", BLOCK)
+    patch.setattr(canonical, "BATCH_ROWS", BLOCK)
+    patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
     yield
     patch.undo()
 
 
-people = st.lists(
-    st.tuples(st.sampled_from(LABELS), st.sampled_from([0, 1, 2, None]), st.integers(0, 9)),
-    min_size=2,
-    max_size=40,
-)
+@st.composite
+def neighbours(draw):
+    """Two lists of people that differ in one of them: first, last, at a block's end, anywhere."""
+    person = st.tuples(st.sampled_from(LABELS), st.sampled_from([0, 1, 2, None]), st.integers(0, 9))
+    rows = draw(st.lists(person, min_size=2, max_size=4 * BLOCK))
+    places = st.one_of(
+        st.sampled_from([0, -1, BLOCK - 1, BLOCK, 2 * BLOCK - 1]), st.integers(0, 4 * BLOCK)
+    )
+    place = draw(places) % len(rows)
+    sex, code, _ = draw(person)
+    changed = (sex, code, rows[place][2])
+    return rows, [*rows[:place], changed, *rows[place + 1 :]]
 
 
 def table_of(rows, *, coded):
@@ -70,71 +88,150 @@ def table_of(rows, *, coded):
     )
 
 
-def write(table, path):
-    if path.suffix == ".csv":
-        pl.from_arrow(table).write_csv(path, quote_style="non_numeric")
-    else:
-        pq.write_table(table, path)
-    return path
+def parquet(table, path):
+    pq.write_table(table, path.with_suffix(".parquet"), row_group_size=5)
+    return path.with_suffix(".parquet")
+
+
+def csv(table, path):
+    pl.from_arrow(table).write_csv(path.with_suffix(".csv"), quote_style="non_numeric")
+    return path.with_suffix(".csv")
+
+
+def arrow(table, path):
+    pa.feather.write_feather(table, path.with_suffix(".arrow"), chunksize=6)
+    return path.with_suffix(".arrow")
+
+
+def excel(table, path):
+    table.to_pandas().to_excel(path.with_suffix(".xlsx"), index=False)
+    return path.with_suffix(".xlsx")
+
+
+FILES = {"parquet": parquet, "csv": csv, "arrow": arrow}
+DOORS = {
+    **FILES,
+    "excel": excel,
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "lazy": lambda table, _: pl.from_arrow(table).lazy(),
+    "pyarrow": lambda table, _: table,
+    "reader": lambda table, _: table.to_reader(7),
+    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+}
 
 
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("source", ["parquet", "csv"])
-@pytest.mark.parametrize("target", FORMATS)
-@settings(max_examples=12)
-@given(rows=people, place=st.integers(0, 39), value=st.sampled_from(LABELS), coded=st.booleans())
-def test_perturb_file_writes_the_same_bytes(
-    tmp_path_factory, source, target, rows, place, value, coded
-):
-    place %= len(rows)
-    other = [*rows[:place], (value, *rows[place][1:]), *rows[place + 1 :]]
-    folder = tmp_path_factory.mktemp("neighbours")
+def files_written(pair, folder, *, source, target, coded):
+    """The digests of what ``perturb_file`` writes for both."""
     found = []
-    for name, people in (("a", rows), ("b", other)):
-        path = write(table_of(people, coded=coded), folder / f"{name}.{source}")
+    for name, people in zip("ab", pair, strict=True):
+        path = FILES[source](table_of(people, coded=coded), folder / name)
         out = folder / f"{name}-out.{target}"
         pramble.perturb_file(path, out, PLAN, key=bytes(32), reading={"quoted_missing": False})
         found.append(digest(out))
-    assert found[0] == found[1]
+    return found
 
 
-@pytest.mark.parametrize("target", FORMATS)
-@settings(max_examples=8)
-@given(rows=people, place=st.integers(0, 39), value=st.sampled_from([0, 1, 2, None]))
-def test_release_writes_the_same_folder(tmp_path_factory, target, rows, place, value):
-    place %= len(rows)
-    other = [*rows[:place], (rows[place][0], value, rows[place][2]), *rows[place + 1 :]]
-    folder = tmp_path_factory.mktemp("neighbours")
+def folders_written(pair, folder, *, source, target, shuffle, coded, pages=False):
+    """Every file of both releases, the time in the manifest aside."""
+    columns = {
+        "sex": {"categories": [*LABELS[:-1]], "missing": True},
+        "code": {"categories": [0, 1, 2], "missing": True},
+    }
     found = []
-    for name, people in (("a", rows), ("b", other)):
-        columns = {
-            "sex": {"categories": [*LABELS[:-1]], "missing": True},
-            "code": {"categories": [0, 1, 2], "missing": True},
-        }
+    for name, people in zip("ab", pair, strict=True):
         r = pramble.release(
-            table_of(people, coded=True),
-            folder / name,
+            DOORS[source](table_of(people, coded=coded), folder / name),
+            folder / f"{name}-out",
             columns=columns,
             alpha=2.0,
             prior="uniform",
             output=target,
-            shuffle=False,
+            shuffle=shuffle,
+            allow=["age", "town"],
+            reading={"quoted_missing": False},
             ledger=False,
-            pages=False,
+            pages=pages,
         )
+        files = {path.name: digest(path) for path in r.folder.iterdir()}
         manifest = json.loads((r.folder / "manifest.json").read_text())
-        manifest.pop("created")
-        found.append((digest(r.folder / manifest["data"]["file"]), manifest))
-    assert found[0] == found[1]
+        page = r.folder / "summary.html"
+        files["summary.html"] = page.read_text().replace(manifest["created"], "") if pages else ""
+        found.append({**files, "manifest.json": {**manifest, "created": None}})
+    return found
+
+
+def perturbing(count):
+    """The law for ``perturb_file``, over so many pairs."""
+
+    @settings(max_examples=count)
+    @given(pair=neighbours(), source=st.sampled_from(list(FILES)), coded=st.booleans())
+    def law(target, tmp_path_factory, pair, source, coded):
+        folder = tmp_path_factory.mktemp("neighbours")
+        one, other = files_written(pair, folder, source=source, target=target, coded=coded)
+        shutil.rmtree(folder)
+        assert one == other
+
+    return law
+
+
+def releasing(count):
+    """The law for ``release``, over so many pairs."""
+
+    @settings(max_examples=count)
+    @given(
+        pair=neighbours(),
+        source=st.sampled_from(list(DOORS)),
+        shuffle=st.booleans(),
+        coded=st.booleans(),
+    )
+    def law(target, tmp_path_factory, pair, source, shuffle, coded):
+        folder = tmp_path_factory.mktemp("neighbours")
+        one, other = folders_written(
+            pair, folder, source=source, target=target, shuffle=shuffle, coded=coded
+        )
+        shutil.rmtree(folder)
+        assert one == other
+
+    return law
+
+
+FEW, MANY = 10, 2000
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_perturb_file_writes_the_same_bytes(tmp_path_factory, target):
+    perturbing(FEW)(target, tmp_path_factory)
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_release_writes_the_same_folder(tmp_path_factory, target):
+    releasing(FEW)(target, tmp_path_factory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [perturbing, releasing])
+@pytest.mark.parametrize("target", FORMATS)
+def test_many_pairs_of_neighbours(tmp_path_factory, target, law):
+    law(MANY)(target, tmp_path_factory)
+
+
+def test_the_page_of_a_release_is_the_same(tmp_path):
+    rows = [("f", 1, 2), ("m", None, 4)] * 9
+    pair = rows, [*rows[:-1], (LABELS[2], 0, 4)]
+    one, other = folders_written(
+        pair, tmp_path, source="pyarrow", target="csv", shuffle=True, coded=True, pages=True
+    )
+    assert one["summary.html"]
+    assert one == other
 
 
 def test_the_law_would_catch_a_dictionary_of_the_source(tmp_path, monkeypatch):
     """A writer that keeps the source's dictionary breaks the law."""
-    from pramble.engine import canonical
-
     monkeypatch.setattr(canonical, "sorted_dictionary", lambda values: values)
     found = []
     for name, order in (("a", [0, 1, 2]), ("b", [2, 1, 0])):

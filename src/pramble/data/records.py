@@ -73,7 +73,8 @@ class Records(ABC):
     @cached_property
     def schema(self) -> Any:
         """The Arrow schema of the batches."""
-        empty = pa.RecordBatch.from_pylist([], schema=self.raw_schema)
+        columns = [pa.nulls(0, field.type) for field in self.raw_schema]
+        empty = pa.RecordBatch.from_arrays(columns, schema=self.raw_schema)
         return self._recoded(empty).schema
 
     def refuse_missing(self, names: Iterable[str]) -> None:

@@ -156,7 +156,7 @@ def perturb_batches(
 def perturbed_schema(schema: Any, columns: Columns) -> Any:
     """Return the Arrow schema of the outcome."""
     drawn = {
-        name: column.arrow(pa.array([], type=schema.field(name).type), range(0)).type
+        name: column.arrow(pa.nulls(0, schema.field(name).type), range(0)).type
         for name, column in columns.items()
     }
     return with_types(schema, drawn)

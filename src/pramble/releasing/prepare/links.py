@@ -225,7 +225,7 @@ def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
 def combined(values: Any) -> Any:
     """Return the chunks of a column as one array without a dictionary."""
     chunks = [plain(chunk) for chunk in values.chunks]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], values.type)
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, values.type)
 
 
 def is_scalar(kind: Any) -> bool:

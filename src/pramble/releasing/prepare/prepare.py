@@ -147,7 +147,7 @@ def check_output(records: Records, decisions: Decisions) -> None:
     if not format_of(Path(decisions.data_file)).typed:
         for field in records.schema:
             if field.name not in decisions.drop:
-                as_text(pa.array([], field.type), column=field.name)
+                as_text(pa.nulls(0, field.type), column=field.name)
 
 
 def check_public(records: Records, decisions: Decisions) -> None:
