@@ -123,3 +123,23 @@ def test_types_do_not_tell_whether_anyone_is_missing(missing):
     assert pramble.perturb(frame, {"x": m}, key=KEY)["x"].dtype == np.float64
     array = frame["x"].to_numpy()
     assert pramble.perturb(array, m, key=KEY, column="x").dtype == np.float64
+
+
+def test_a_folder_with_anything_else_is_refused(tmp_path, monkeypatch):
+    """The curator's report once lay in the folder, with raw counts in the widths of its bars."""
+    from importlib import import_module
+
+    verb = import_module("pramble.releasing.release")
+    true = verb.summary_page
+
+    def page(outcome):
+        folder = next(tmp_path.glob(".out.partial-*"))
+        (folder / "report.html").write_text("raw counts")
+        return true(outcome)
+
+    monkeypatch.setattr(verb, "summary_page", page)
+    table = pa.table({"sex": ["f", "m"] * 50})
+    columns = {"sex": {"categories": ["f", "m"]}}
+    with pytest.raises(pramble.errors.PrivacyError, match=r"it also holds report\.html"):
+        pramble.release(table, tmp_path / "out", columns=columns, alpha=1.0, ledger=False)
+    assert list(tmp_path.iterdir()) == []

@@ -514,7 +514,7 @@ def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypa
     monkeypatch.setattr("pramble.engine.canonical.BATCH_ROWS", 700)
     r = release(people_file, tmp_path / "out", plan={**PLAN, "output": output})
     assert all(check.passed for check in r.outcome.checks)
-    assert len(r.outcome.checks) == 4
+    assert len(r.outcome.checks) == 5
     assert pramble.open_release(r.folder).data.num_rows == 6000
 
 

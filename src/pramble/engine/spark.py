@@ -5,14 +5,20 @@ partitioned. Without it, rows are numbered as they stand: partition after partit
 partition as Spark reads it, which is the order of the file on one machine. For that, the rows of
 each partition are counted once when ``perturb`` is called (over one column; the counts alone reach
 the driver), and each task checks that it met as many rows as were counted.
+
+How Spark splits a source may follow from its bytes, and so from true values: a longer label moves
+the end of a block. Released rows therefore go into partitions that follow from their numbers alone,
+in the order of the numbers.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.engine.frames import Columns, check_names, perturb_batches, perturbed_schema
 from pramble.errors import InvalidData
 
@@ -23,12 +29,37 @@ def perturb_spark(frame: Any, columns: Columns, *, row_number: str | None, first
     """Return a Spark frame whose every evaluation gives the same release."""
     check_names(frame.columns, columns, row_number)
     outcome = outcome_schema(frame.schema, columns)
+    spans = partition_spans(frame, next(iter(columns)), first_row=first_row)
+    rows = sum(met for _, met in spans.values())
     if row_number is not None:
-        return frame.mapInArrow(
+        drawn = frame.mapInArrow(
             partial(perturb_batches, columns=columns, row_number=row_number), schema=outcome
         )
-    spans = partition_spans(frame, next(iter(columns)), first_row=first_row)
-    return frame.mapInArrow(by_position(columns, spans), schema=outcome)
+        return evenly(drawn, row_number, first_row=0, rows=rows)
+    name = unused_name(frame.columns)
+    numbered = outcome.__class__([*outcome.fields]).add(name, "long", nullable=False)
+    drawn = frame.mapInArrow(by_position(columns, spans, name), schema=numbered)
+    return evenly(drawn, name, first_row=first_row, rows=rows).drop(name)
+
+
+def evenly(frame: Any, number: str, *, first_row: int, rows: int) -> Any:
+    """Return a frame in partitions of one size that follow from the numbers of the rows alone.
+
+    Numbers that are spread widely share partitions: block :math:`b` goes to :math:`b` modulo their
+    number.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    parts = max(-(-rows // BATCH_ROWS), 1)
+    block = F.floor((F.col(f"`{number}`").cast("long") - first_row) / BATCH_ROWS)
+    part = F.pmod(block, F.lit(parts)).cast("int")
+    return frame.repartitionById(parts, part).sortWithinPartitions(F.col(f"`{number}`"))
+
+
+def unused_name(names: Iterable[str]) -> str:
+    """Return a name for the numbers of rows that no column has."""
+    taken = {name.lower() for name in names}
+    return next(name for i in count() if (name := f"row number {i}") not in taken)
 
 
 def outcome_schema(schema: Any, columns: Columns) -> Any:
@@ -43,14 +74,20 @@ def outcome_schema(schema: Any, columns: Columns) -> Any:
 
 
 def by_position(
-    columns: Columns, spans: dict[int, tuple[int, int]]
+    columns: Columns, spans: dict[int, tuple[int, int]], name: str
 ) -> Callable[[Batches], Iterator[Any]]:
-    """Return the task for rows numbered by where they stand."""
+    """Return the task for rows numbered by where they stand; it adds their numbers as a column."""
 
     def task(batches: Batches) -> Iterator[Any]:
         partition = current_partition()
-        first, expected = spans.get(partition, (0, 0))
-        return perturb_batches(counted(batches, expected, partition), columns, first_row=first)
+        row, expected = spans.get(partition, (0, 0))
+        met = counted(batches, expected, partition)
+        for batch in perturb_batches(met, columns, first_row=row):
+            numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
+            row += batch.num_rows
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, numbers], names=[*batch.schema.names, name]
+            )
 
     return task
 
@@ -80,16 +117,16 @@ def partition_spans(frame: Any, narrow: str, *, first_row: int) -> dict[int, tup
     """Return the first row number and the number of rows of each partition that has any."""
     counts = frame.select(narrow).mapInArrow(count_partition, "partition int, count long").collect()
     spans, row = {}, first_row
-    for number, count in sorted((line["partition"], line["count"]) for line in counts):
-        spans[number] = (row, count)
-        row += count
+    for number, met in sorted((line["partition"], line["count"]) for line in counts):
+        spans[number] = (row, met)
+        row += met
     return spans
 
 
 def count_partition(batches: Batches) -> Iterator[Any]:
     """Yield one line: the partition's number and how many rows it has."""
-    count = sum(batch.num_rows for batch in batches)
-    line = [pa.array([current_partition()], pa.int32()), pa.array([count], pa.int64())]
+    met = sum(batch.num_rows for batch in batches)
+    line = [pa.array([current_partition()], pa.int32()), pa.array([met], pa.int64())]
     yield pa.RecordBatch.from_arrays(line, names=["partition", "count"])
 
 

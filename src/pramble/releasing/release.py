@@ -18,6 +18,7 @@ from pramble.releasing.decisions.parsing import decisions_from, read_decisions
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.build import (
     building,
+    check_contents,
     check_target,
     report_path,
     write_key,
@@ -25,7 +26,7 @@ from pramble.releasing.folder.build import (
 )
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
-from pramble.releasing.folder.signing import key_warnings, private_key, write_signature
+from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.write.check import compare
@@ -185,6 +186,9 @@ def release(
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)
             (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
+        held = check_contents(folder, (job.decisions.data_file, MANIFEST, SIGNATURE, SUMMARY))
+        outcome = replace(outcome, checks=(*outcome.checks, held))
+        if pages:
             write_private(report_path(target), report_page(outcome))
         if key_file is not None:
             write_key(Path(key_file), secret, release=target)

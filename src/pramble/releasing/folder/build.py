@@ -3,12 +3,13 @@
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pramble.data.atomic import sync
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.report.outcome import Check
 
 PARTIAL = "partial"
 
@@ -57,6 +58,19 @@ def building(target: Path) -> Iterator[Path]:
         raise InvalidInput(
             f"Cannot write the release {str(target)!r}: {reason}. Nothing was released."
         ) from error
+
+
+def check_contents(folder: Path, published: Collection[str]) -> Check:
+    """Refuse a folder that holds anything but plain files that may be published."""
+    found = sorted(folder.iterdir())
+    strange = [p.name for p in found if p.name not in published or p.is_symlink() or p.is_dir()]
+    if strange:
+        raise PrivacyError(
+            f"The release folder must hold only what may be published; it also holds "
+            f"{', '.join(strange)}. Nothing was released."
+        )
+    names = ", ".join(path.name for path in found)
+    return Check("folder", passed=True, detail=f"It holds what may be published alone: {names}.")
 
 
 def locked(folder: Path) -> int | None:
