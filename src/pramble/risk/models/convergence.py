@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pramble.risk.models.accuracy import Intervals
 from pramble.values import Floats, value
 
 AGREEMENT = 1.1
@@ -29,6 +30,11 @@ class Chains:
     r_hat: float
     effective_size: float
     draws: Floats
+
+    @property
+    def intervals(self) -> Intervals:
+        """Both intervals."""
+        return Intervals(self.tau1_interval, self.tau2_interval)
 
     @property
     def verdict(self) -> str:
