@@ -198,6 +198,7 @@ class Assessment:
             figures |= {
                 "r_hat": self.chains.r_hat,
                 "effective_size": self.chains.effective_size,
+                "converged": self.chains.converged,
             }
         for name in ("individual", "household"):
             if name in self.records.dtype.names:
