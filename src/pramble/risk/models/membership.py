@@ -60,11 +60,11 @@ class Membership(RiskModel):
     profiles: int = 20
     chains: int = 4
     burn_in: int = 500
-    draws: int = 200
-    thin: int = 5
+    draws: int = 150
+    thin: int = 20
     memberships: int = 1000
-    r_hat: float = 1.02
-    effective_size: float = 400.0
+    r_hat: float = 1.03
+    effective_size: float = 200.0
     rounds: int = 100
     time_limit: float = 300.0
     name: ClassVar[str] = "membership"

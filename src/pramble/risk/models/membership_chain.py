@@ -95,12 +95,12 @@ class Chain:
         return np.asarray(gammas / gammas.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def _move_priors(self) -> None:
-        """Take Metropolis steps on the logarithms of the pseudo-counts, level probabilities out."""
-        for step in STEPS:
-            moved = self.priors * np.exp(step * self.rng.standard_normal(len(self.priors)))
-            change = self._log_density(moved) - self._log_density(self.priors)
-            taken = np.log1p(-self.rng.random(len(moved))) < change + np.log(moved / self.priors)
-            self.priors = np.where(taken, moved, self.priors)
+        """Take a Metropolis step on the logarithms of the pseudo-counts, levels integrated out."""
+        steps = self.rng.choice(STEPS) * self.rng.standard_normal(len(self.priors))
+        moved = self.priors * np.exp(steps)
+        change = self._log_density(moved) - self._log_density(self.priors) + steps
+        taken = np.log1p(-self.rng.random(len(moved))) < change
+        self.priors = np.where(taken, moved, self.priors)
 
     def _log_density(self, priors: Floats) -> Floats:
         from scipy.special import gammaln
