@@ -38,7 +38,7 @@ def truth(counts, sample):
 
 
 def compare(population, keys, fraction, model, seeds):
-    """Means over some samples: true τ1 and τ2, estimated over true, intervals that hold, seconds."""
+    """Means over samples: true τ1 and τ2, estimated over true, intervals that hold, seconds."""
     chosen_model = list(combinations(keys, 2)) if model == PLAIN else model
     whole = cross_classify(population, keys).table
     rows = []
@@ -69,7 +69,8 @@ def main() -> None:
         print("needs the census files in ../shared/data")
         return
     print(
-        "population  keys   sample  model         true τ1  true τ2  τ̂1/τ1  τ̂2/τ2  in 1  in 2  seconds"
+        "population  keys   sample  model         true τ1  true τ2  τ̂1/τ1  τ̂2/τ2  in 1  in 2  "
+        "seconds"
     )
     for place, name in POPULATIONS.items():
         population = pq.read_table(DATA / f"{name}.parquet", columns=list(TEN))

@@ -105,7 +105,7 @@ def normal_scores(values: Floats) -> Floats:
     """Return the normal quantiles of the values' ranks, ties sharing theirs.
 
     >>> normal_scores(np.array([3.0, 1.0, 2.0])).round(2)
-    array([ 0.82, -0.82,  0.  ])
+    array([ 0.87, -0.87,  0.  ])
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
