@@ -1,5 +1,7 @@
 """Census files as populations: estimated against true risk."""
 
+from itertools import combinations
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -43,7 +45,30 @@ def test_ten_keys_over_one_and_a_half_million_cells(new_york):
     assert a.cells == 1_603_800
     assert len(a.fit.cells) < 200_000
     assert len(a.margins) == 45
-    assert (a.tau1, a.tau2) == pytest.approx((357.978, 695.627), rel=1e-4)
+    assert (a.tau1, a.tau2) == pytest.approx((285.97, 624.66), rel=1e-3)
+    plain = pramble.assess(
+        new_york.take(chosen), TEN, population_size=len(new_york), model=list(combinations(TEN, 2))
+    )
+    assert (plain.tau1, plain.tau2) == pytest.approx((357.978, 695.627), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "keys", [TEN[2:8], TEN[2:], pytest.param(TEN, marks=pytest.mark.slow)], ids=len
+)
+@pytest.mark.parametrize("fraction", [0.01, 0.05])
+def test_intervals_hold_the_true_risk_of_census_samples(new_york, keys, fraction):
+    whole = cross_classify(new_york, keys).table
+    held, estimated, true = 0, 0.0, 0.0
+    for seed in range(5):
+        chosen = np.flatnonzero(np.random.default_rng(seed).random(whole.n) < fraction)
+        a = pramble.assess(new_york.take(chosen), keys, population_size=whole.n)
+        F = whole.counts[whole.cell_of[chosen]][a.records["class_size"] == 1]
+        held += a.intervals.tau1[0] <= (F == 1).sum() <= a.intervals.tau1[1]
+        held += a.intervals.tau2[0] <= (1 / F).sum() <= a.intervals.tau2[1]
+        estimated, true = estimated + a.tau1, true + (F == 1).sum()
+    assert held >= 9
+    if fraction == 0.05:
+        assert estimated == pytest.approx(true, rel=0.15)
 
 
 @pytest.mark.slow

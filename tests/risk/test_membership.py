@@ -1,6 +1,7 @@
 """The membership sampler: its law by brute force, its answers on populations with known truth."""
 
 import math
+import time
 from itertools import product
 
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 import pramble
 from pramble.errors import InvalidInput
 from pramble.risk.cells import cross_classify
-from pramble.risk.models.convergence import effective_size, split_r_hat
-from pramble.risk.models.membership import Chain, Membership, binomial_risks
+from pramble.risk.models.convergence import effective_size, rank_r_hat, split_r_hat
+from pramble.risk.models.membership import Membership
+from pramble.risk.models.membership_chain import Chain
+from pramble.risk.models.membership_rounds import binomial_risks
 from pramble.risk.models.mixture import cell_probabilities
 from pramble.risk.models.structural_zeros import resolve_rules
 
-SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400)
+SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400, rounds=1)
 
 
 def exact_probability(cell, alpha, levels):
@@ -43,6 +46,20 @@ def test_cell_probabilities_are_those_of_the_model():
     exact = [exact_probability(cell, chain.alpha, chain.levels) for cell in cells.tolist()]
     assert sum(exact) == pytest.approx(1.0)
     np.testing.assert_allclose(sampled, exact, rtol=0.02)
+    np.testing.assert_allclose(chain.probabilities(cells), exact, rtol=1e-12)
+
+
+def test_estimated_cell_probabilities_are_unbiased(monkeypatch):
+    """Beyond eight columns probabilities are estimated; here they are made to be."""
+    monkeypatch.setattr("pramble.risk.models.membership_chain.MOST_EXACT", 0)
+    chain = fixed_chain(np.random.default_rng(1))
+    chain.alpha = np.array([0.03, 0.4, 0.01])
+    cells = np.array(list(product(range(2), range(3), range(2))), dtype=np.int32)
+    exact = [exact_probability(cell, chain.alpha, chain.levels) for cell in cells.tolist()]
+    estimates = np.array([chain.probabilities(cells) for _ in range(2000)])
+    error = estimates.std(axis=0) / math.sqrt(len(estimates))
+    assert (np.abs(estimates.mean(axis=0) - exact) < 4.5 * error + 1e-12).all()
+    assert (estimates.std(axis=0) < 0.7 * np.array(exact)).all()
 
 
 def test_simulated_records_follow_the_model():
@@ -60,9 +77,10 @@ def test_simulated_records_follow_the_model():
         assert abs(seen - exact) < 4.5 * math.sqrt(exact / n)
 
 
-def test_reassigned_profiles_follow_their_exact_conditional_law():
+@pytest.mark.parametrize("grouped", [False, True])
+def test_reassigned_profiles_follow_their_exact_conditional_law(grouped):
     """One record, fixed parameters: the chain's profiles against the enumerated posterior."""
-    from pramble.risk.models.membership_kernels import reassign
+    from pramble.risk.models.membership_kernels import reassign, regroup
 
     rng = np.random.default_rng(3)
     chain = fixed_chain(rng)
@@ -75,18 +93,34 @@ def test_reassigned_profiles_follow_their_exact_conditional_law():
         likelihood = math.prod(chain.levels[j, x, z[j]] for j, x in enumerate(cell))
         weights[z] = math.exp(urn) * likelihood
     total = sum(weights.values())
-    copies = 40_000
+    copies, many = 40_000, 1e12
     codes = np.tile(np.array(cell, dtype=np.int32), (copies, 1))
-    z = rng.integers(0, 3, codes.shape).astype(np.int16)
+    z = np.full(codes.shape, -1, dtype=np.int16)
+    tally = many * chain.levels, np.full(3, 1e-9), np.full((3, 3), 1 / many)
+    regroup(codes, z, chain.alpha, rng.random(codes.shape), tally)
+    assert (z == z[:, :1]).all()
     for _ in range(30):
-        uses, spread = np.zeros(chain.levels.shape), np.zeros((3, 4))
-        reassign(codes, z, chain.alpha, chain.levels, rng.random(codes.shape), uses, spread)
+        spread = np.zeros((3, 4))
+        reassign(codes, z, chain.alpha, rng.random(codes.shape), tally, spread)
+        if grouped:
+            regroup(codes, z, chain.alpha, rng.random(codes.shape), tally)
     assert spread.sum() == 3 * copies
     assert (spread * np.arange(4)).sum() == 3 * copies
     for assignment, weight in weights.items():
         expected = weight / total
         seen = (z == assignment).all(axis=1).mean()
         assert abs(seen - expected) < 5 * math.sqrt(expected / copies) + 1e-4
+
+
+def test_a_chain_keeps_count_of_what_its_profiles_gave():
+    chain = fixed_chain(np.random.default_rng(4))
+    for _ in range(5):
+        chain.sweep()
+    expected = np.zeros(chain.uses.shape)
+    for j in range(3):
+        np.add.at(expected[j], (chain.codes[:, j], chain.z[:, j]), 1)
+    np.testing.assert_array_equal(chain.uses, expected)
+    np.testing.assert_allclose(chain.levels.sum(axis=1), 1.0)
 
 
 def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
@@ -178,6 +212,59 @@ def test_intervals_hold_the_truth_of_populations_that_follow_the_model():
     assert misled >= 6
 
 
+def sharp_population(rng, n, *, profiles=4, shape=(6, 8, 5, 7)):
+    """Everyone belongs to one profile, and each profile has few of the levels."""
+    member = rng.choice(profiles, n, p=rng.dirichlet(np.full(profiles, 2.0)))
+    laws = [rng.dirichlet(np.full(size, 0.1), profiles).cumsum(axis=1) for size in shape]
+    return [(law[member] > rng.random(n)[:, None]).argmax(axis=1) for law in laws]
+
+
+def test_sharp_profiles_are_neither_smoothed_away_nor_stuck():
+    """A flat law of levels says 0.66 of the truth here, and its chains have R-hat up to 1.4."""
+    model = Membership(profiles=8, chains=2, burn_in=300, thin=3, r_hat=1.05, effective_size=100)
+    shape, truths, told, held = (6, 8, 5, 7), 0.0, 0.0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(1000 + seed)
+        columns = sharp_population(rng, 8000)
+        cells = np.ravel_multi_index(columns, shape)
+        chosen = rng.random(8000) < 0.1
+        F, f = (np.bincount(some, minlength=1680) for some in (cells, cells[chosen]))
+        sample = dict(zip("abcd", (column[chosen] for column in columns), strict=True))
+        a = pramble.assess(
+            sample, list("abcd"), population_size=8000, model=model, rng=np.random.default_rng(seed)
+        )
+        truth = (1 / F[f == 1]).sum()
+        assert a.chains.converged
+        truths, told = truths + truth, told + a.tau2
+        held += a.intervals.tau2[0] <= truth <= a.intervals.tau2[1]
+    assert told == pytest.approx(truths, rel=0.15)
+    assert held >= 3
+
+
+def test_chains_that_do_not_agree_say_so():
+    sample, _, _ = sample_with_truth(np.random.default_rng(4))
+    hasty = Membership(profiles=3, chains=2, burn_in=1, draws=10, thin=1, rounds=2)
+    a = pramble.assess(
+        sample, list("abcd"), population_size=8000, model=hasty, rng=np.random.default_rng(1)
+    )
+    assert not a.chains.converged
+    assert a.chains.sweeps == 20
+    assert f"{a.chains.effective_size:.0f} effective draws after 20 sweeps" in a.reason
+    assert "NOT converged (at most 1.03 and at least 200 were asked for)" in a.reason
+    assert a.summary()["converged"] is False
+    assert a.summary()["tau2_interval"] == list(a.intervals.tau2)
+
+
+def test_chains_end_in_time():
+    sample, _, _ = sample_with_truth(np.random.default_rng(4))
+    model = Membership(burn_in=10**6, time_limit=0.4, r_hat=1.0, effective_size=1e9)
+    start = time.monotonic()
+    a = pramble.assess(sample, list("abcd"), population_size=8000, model=model)
+    assert a.chains.draws.shape[1] >= 10
+    assert not a.chains.converged
+    assert time.monotonic() - start < 30
+
+
 def test_what_a_sampled_assessment_holds():
     sample, _, _ = sample_with_truth(np.random.default_rng(4))
     heard = []
@@ -242,7 +329,7 @@ def test_structural_zeros_take_no_probability():
 def test_draws_depend_only_on_the_generator():
     rng = np.random.default_rng(10)
     sample = dict(zip("abcd", mixed_population(rng, 150), strict=True))
-    quick = Membership(profiles=2, chains=2, burn_in=5, draws=10, thin=1, memberships=20)
+    quick = Membership(profiles=2, chains=2, burn_in=5, draws=10, thin=1, memberships=20, rounds=1)
     one, two, three = (
         pramble.assess(
             sample, list("abcd"), population_size=999, model=quick, rng=np.random.default_rng(seed)
@@ -267,6 +354,9 @@ def test_r_hat_and_effective_size_know_good_chains_from_bad():
     assert split_r_hat(apart) > 1.3
     drifting = good + np.linspace(0, 4, 1000)
     assert split_r_hat(drifting) > 1.3
+    wider = good * np.array([[1.0], [1.0], [1.0], [4.0]])
+    assert split_r_hat(wider) < 1.02 < 1.1 < rank_r_hat(wider)
+    assert rank_r_hat(good) < 1.01
     slow = np.zeros((4, 1000))
     for t in range(1, 1000):
         slow[:, t] = 0.9 * slow[:, t - 1] + rng.normal(size=4)

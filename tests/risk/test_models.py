@@ -9,7 +9,9 @@ from pramble.risk.models.margins import Margins
 from pramble.risk.models.registry import MODELS, as_model, list_models
 
 PEOPLE = {"age": [20, 20, 40, 60, 60, 30], "sex": ["f", "f", "m", "f", "m", "m"]}
-QUICK = pramble.Membership(profiles=2, chains=2, burn_in=5, draws=10, thin=1, memberships=20)
+QUICK = pramble.Membership(
+    profiles=2, chains=2, burn_in=5, draws=10, thin=1, memberships=20, rounds=1
+)
 
 
 def test_every_model_is_listed_everywhere():

@@ -99,9 +99,11 @@ def figures_table(a: Assessment) -> Table:
     if a.fit is not None or a.sample_uniques == 0:
         table.add_row("unique in the population too (τ1)", f"{a.tau1:.4g}")
         table.add_row("right matches of sample uniques (τ2)", f"{a.tau2:.4g}")
+    if a.intervals is not None:
+        table.add_row("95 % interval of τ1", _interval(a.intervals.tau1))
+        table.add_row("95 % interval of τ2", _interval(a.intervals.tau2))
     if a.chains is not None:
-        table.add_row("95 % interval of τ1", _interval(a.chains.tau1_interval))
-        table.add_row("95 % interval of τ2", _interval(a.chains.tau2_interval))
+        table.add_row("chains", a.chains.verdict)
     if a.criteria is not None:
         z1, z2 = a.criteria.standardised
         table.add_row("fit: B1/√v1, B2/√v2", f"{z1:.2f}, {z2:.2f}")

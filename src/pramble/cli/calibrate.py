@@ -59,7 +59,7 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the largest α whose risk, or the smallest whose error, is at most a target.
+    """Find the α up to which risk, or from which on error, is at most a target.
 
     Examples
     --------

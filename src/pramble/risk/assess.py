@@ -11,7 +11,7 @@ from pramble.errors import InvalidInput
 from pramble.risk.assessment import Assessment
 from pramble.risk.cells import CrossClassification, Missing, cross_classify, wildcard_sums
 from pramble.risk.individual import household_risk, individual_risk
-from pramble.risk.measures import match_risk, uniqueness_risk
+from pramble.risk.models.accuracy import Intervals
 from pramble.risk.models.base import FittedModel, RiskModel, Sample
 from pramble.risk.models.margins import Margins
 from pramble.risk.models.registry import Model, as_model, list_models
@@ -131,6 +131,7 @@ def assess(
         classes,
         fraction,
         fitted.means,
+        fitted_intervals(classes, fitted, fraction),
     )
 
 
@@ -174,11 +175,20 @@ def class_risks(
     counts = classes.table.counts
     if fitted.means is None:
         return np.full(len(counts), np.nan), np.full(len(counts), np.nan)
-    rest = fitted.means.means(classes.table.cells) * (1 / fraction - 1)
-    r1, r2 = uniqueness_risk(rest, counts), match_risk(rest, counts)
+    whole = np.ones(len(counts))
+    r1, r2 = fitted.means.risks(classes.table.cells, counts, fraction=fraction, stay=whole)
     if fitted.unique_risks is not None:
         r1[counts == 1], r2[counts == 1] = fitted.unique_risks
     return r1, r2
+
+
+def fitted_intervals(
+    classes: CrossClassification, fitted: FittedModel, fraction: Floats
+) -> Intervals | None:
+    """Return intervals of τ1 and τ2: those of the chains, or of the fitted means."""
+    if fitted.chains is not None:
+        return fitted.chains.intervals
+    return None if fitted.means is None else fitted.means.intervals(classes.table, fraction)
 
 
 def record_risks(classes: CrossClassification, by_class: dict[str, Any]) -> dict[str, Any]:

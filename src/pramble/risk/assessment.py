@@ -13,6 +13,7 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.risk.after.compare import PlanComparison, compare_plans
 from pramble.risk.after.perturbed import RiskAfter, risk_after
 from pramble.risk.cells import CrossClassification
+from pramble.risk.models.accuracy import Intervals
 from pramble.risk.models.base import CellMeans
 from pramble.risk.models.convergence import Chains
 from pramble.risk.models.criteria import FitCriteria
@@ -45,6 +46,9 @@ class Assessment:
         The sampling fraction of each class.
     fit : CellMeans or None
         The fitted model.
+    intervals : Intervals or None
+        95 % intervals ``tau1`` and ``tau2`` of the numbers that those estimate, where the model
+        gives them: two-way (unless the keys have very many levels) and membership.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class Assessment:
     classes: CrossClassification = field(repr=False)
     fraction: Floats = field(repr=False)
     fit: CellMeans | None = field(repr=False)
+    intervals: Intervals | None = None
 
     @property
     def table(self) -> Crosstab:
@@ -186,12 +191,14 @@ class Assessment:
         if self.criteria is not None:
             z1, z2 = self.criteria.standardised
             figures |= {"B1": self.criteria.B1, "B2": self.criteria.B2, "z1": z1, "z2": z2}
+        if self.intervals is not None:
+            figures["tau1_interval"] = list(self.intervals.tau1)
+            figures["tau2_interval"] = list(self.intervals.tau2)
         if self.chains is not None:
             figures |= {
-                "tau1_interval": list(self.chains.tau1_interval),
-                "tau2_interval": list(self.chains.tau2_interval),
                 "r_hat": self.chains.r_hat,
                 "effective_size": self.chains.effective_size,
+                "converged": self.chains.converged,
             }
         for name in ("individual", "household"):
             if name in self.records.dtype.names:

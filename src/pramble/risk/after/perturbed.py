@@ -15,7 +15,6 @@ from pramble.data.table import Crosstab
 from pramble.mechanisms.base import Mechanism
 from pramble.risk.after.alone import expected_alone
 from pramble.risk.after.readings import KEPT, key_readings
-from pramble.risk.measures import match_risk, mean_exponential, uniqueness_risk
 from pramble.risk.models.base import CellMeans, Operators
 from pramble.risk.records import by_record, record_array
 from pramble.values import Floats, value
@@ -93,17 +92,14 @@ def risk_of_reading(
     means = fit.means(table.cells)
     released = fit.released_means(table.cells, operators)
     posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
-    rest = means * (1 / fraction - stay)
     alone = expected_alone(table, operators, stay=stay)
-    unsampled = means * (1 / fraction - 1)
-    per_class = {
-        "r1": posterior * np.exp(-rest),
-        "r2": posterior * mean_exponential(rest),
-        "posterior": posterior,
-    }
+    one = np.ones(len(stay))
+    r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=stay)
+    before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
+    per_class = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
     return RiskAfter(
-        float(alone @ uniqueness_risk(unsampled, table.counts)),
-        float(alone @ match_risk(unsampled, table.counts)),
+        float(alone @ before1),
+        float(alone @ before2),
         record_array(by_record(table, per_class)),
         reading,
     )

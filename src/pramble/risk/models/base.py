@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from pramble.data.table import Crosstab
 from pramble.mechanisms.operators.base import Operator
+from pramble.risk.measures import match_risk, uniqueness_risk
+from pramble.risk.models.accuracy import Intervals
 from pramble.risk.models.convergence import Chains
 from pramble.risk.models.criteria import FitCriteria
+from pramble.risk.models.spread import mixed_risks
 from pramble.risk.models.structural_zeros import Forbidden
-from pramble.values import Clock, Floats, value
+from pramble.values import Clock, Floats, Integers, value
 
 Codes = NDArray[np.integer]
 """(K, d): the codes of cells, one column per key."""
@@ -38,8 +41,30 @@ class CellMeans(ABC):
     def released_means(self, cells: Codes, operators: Operators) -> Floats:
         r"""Return the mean released counts :math:`\tilde\mu_j = \sum_k \mu_k M_{kj}`."""
 
+    def risks(
+        self, cells: Codes, sizes: Integers, *, fraction: Floats, stay: Floats
+    ) -> tuple[Floats, Floats]:
+        r"""Return r1 and r2 of classes of some cells, whose members are known with chance ``stay``.
+
+        :math:`\lambda = \mu/\pi` people of a cell are sampled with chance π and then seen as what
+        they are with chance M, ``stay``, so :math:`\lambda(1-\pi M)` are not seen.
+        """
+        means = self.means(cells)
+        rest, shapes = means * (1 / fraction - stay), self.shapes(means)
+        if shapes is None:
+            return uniqueness_risk(rest, sizes), match_risk(rest, sizes)
+        return mixed_risks(rest, sizes, sampled=means * stay, shapes=shapes)
+
+    def shapes(self, means: Floats) -> Floats | None:  # noqa: ARG002
+        """Return how closely cells keep to such means: shapes of gamma laws; None: exactly."""
+        return None
+
     def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:  # noqa: ARG002
         """Return the criteria of fit; None where there are none, or too many cells to scan."""
+        return None
+
+    def intervals(self, table: Crosstab, fraction: Floats) -> Intervals | None:  # noqa: ARG002
+        """Return intervals of τ1 and τ2, with the sampling fraction of each class; None if none."""
         return None
 
 

@@ -2,10 +2,8 @@
 
 import numpy as np
 
+from pramble.risk.models.accuracy import Intervals
 from pramble.values import Floats, value
-
-AGREEMENT = 1.1
-"""Chains whose R-hat is below this agree."""
 
 
 @value(eq=False)
@@ -17,11 +15,15 @@ class Chains:
     tau1_interval, tau2_interval : tuple of float
         Central 95 % credible intervals of the population's own τ1 and τ2.
     r_hat : float
-        The larger split R-hat of τ1 and τ2; near 1 when the chains agree.
+        The larger rank-normalised split R-hat of τ1 and τ2; near 1 when the chains agree.
     effective_size : float
         The smaller effective number of draws.
     draws : (chains, draws, 2) array
         τ1 and τ2, draw by draw.
+    sweeps : int
+        Sweeps of each chain, without those thrown away first.
+    r_hat_at_most, effective_at_least : float
+        What was asked for.
     """
 
     tau1_interval: tuple[float, float]
@@ -29,15 +31,45 @@ class Chains:
     r_hat: float
     effective_size: float
     draws: Floats
+    sweeps: int
+    r_hat_at_most: float
+    effective_at_least: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether both diagnostics are as asked for."""
+        mixed = self.r_hat <= self.r_hat_at_most
+        return mixed and self.effective_size >= self.effective_at_least
+
+    @property
+    def intervals(self) -> Intervals:
+        """Both intervals."""
+        return Intervals(self.tau1_interval, self.tau2_interval)
 
     @property
     def verdict(self) -> str:
         """Whether the chains agree, in words."""
-        word = "agree" if self.r_hat < AGREEMENT else "disagree: run longer"
-        return f"R-hat {self.r_hat:.3f}, the chains {word}"
+        found = (
+            f"R-hat {self.r_hat:.3f} and {self.effective_size:.0f} effective draws after "
+            f"{self.sweeps:,} sweeps of each chain"
+        )
+        if self.converged:
+            return f"{found}: the chains agree"
+        return (
+            f"{found}: NOT converged (at most {self.r_hat_at_most:g} and at least "
+            f"{self.effective_at_least:g} were asked for); do not rely on the intervals, allow "
+            "more time or rounds"
+        )
 
 
-def chains_of(expected: Floats, predicted: Floats) -> Chains:
+def chains_of(
+    expected: Floats,
+    predicted: Floats,
+    *,
+    sweeps: int,
+    r_hat_at_most: float,
+    effective_at_least: float,
+) -> Chains:
     """Return how chains mixed, from τ1 and τ2 of every draw: two (chains, draws, 2) arrays.
 
     ``expected`` holds them given the parameters, ``predicted`` those of a population drawn.
@@ -47,10 +79,39 @@ def chains_of(expected: Floats, predicted: Floats) -> Chains:
     return Chains(
         (low[0], high[0]),
         (low[1], high[1]),
-        max(map(split_r_hat, traces)),
+        max(map(rank_r_hat, traces)),
         min(map(effective_size, traces)),
         expected,
+        sweeps,
+        r_hat_at_most,
+        effective_at_least,
     )
+
+
+def rank_r_hat(chains: Floats) -> float:
+    """Return the larger split R-hat of normal scores, of the draws and of how far out they are.
+
+    Vehtari and others (2021): the second finds chains that differ in scale.
+
+    >>> wide = np.random.default_rng(1).normal(size=(2, 500)) * np.array([[1.0], [5.0]])
+    >>> split_r_hat(wide) < 1.01 < 1.1 < rank_r_hat(wide)
+    True
+    """
+    folded = np.abs(chains - np.median(chains))
+    return max(split_r_hat(normal_scores(chains)), split_r_hat(normal_scores(folded)))
+
+
+def normal_scores(values: Floats) -> Floats:
+    """Return the normal quantiles of the values' ranks, ties sharing theirs.
+
+    >>> normal_scores(np.array([3.0, 1.0, 2.0])).round(2)
+    array([ 0.87, -0.87,  0.  ])
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values).reshape(values.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)), dtype=np.float64)
 
 
 def split_r_hat(chains: Floats) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +10,16 @@ from pramble.data.table import Crosstab, group
 from pramble.errors import InvalidInput, NotConverged
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.axes import apply_axes
+from pramble.risk.models.accuracy import (
+    MOST_PARAMETERS,
+    Intervals,
+    Uniques,
+    covariance_of,
+    intervals,
+)
 from pramble.risk.models.base import CellMeans, Codes, Margin, Operators
 from pramble.risk.models.criteria import FitCriteria, fit_criteria
+from pramble.risk.models.spread import Spread
 from pramble.risk.models.support import locate
 from pramble.values import Clock, Floats, value
 
@@ -21,7 +30,10 @@ SWEEPS = 2000
 
 @value(eq=False)
 class ListedMeans(CellMeans):
-    """Means of some cells, from so many sweeps, with margins off so far; all others have mean 0."""
+    """Means of some cells, from so many sweeps, with margins off so far; all others have mean 0.
+
+    With a ``spread`` that is needed, cells vary around them.
+    """
 
     shape: tuple[int, ...]
     cells: Codes
@@ -29,6 +41,7 @@ class ListedMeans(CellMeans):
     generators: tuple[Margin, ...]
     sweeps: int
     deviation: float
+    spread: Spread | None = None
 
     @property
     def margins(self) -> tuple[Margin, ...]:
@@ -65,11 +78,38 @@ class ListedMeans(CellMeans):
         array = apply_axes([operators[axis] for axis in moving], array)
         return np.asarray(array[(wanted, *cells[:, moving].T)], dtype=np.float64)
 
+    def shapes(self, means: Floats) -> Floats | None:
+        """Return the shapes of the spread, if it is needed."""
+        return self.spread.shapes(means) if self.spread is not None and self.spread.needed else None
+
     def criteria(self, table: Crosstab, fraction: float) -> FitCriteria:
         """Return the criteria of fit, over the cells with a positive mean."""
+        return fit_criteria(self.observed(table), self.values, fraction)
+
+    def intervals(self, table: Crosstab, fraction: Floats) -> Intervals | None:
+        """Return intervals of τ1 and τ2, where a spread was fitted and margins are not too many."""
+        sizes = [math.prod(self.shape[axis] for axis in margin) for margin in self.generators]
+        if self.spread is None or sum(sizes) > MOST_PARAMETERS:
+            return None
+        alone = np.flatnonzero(table.counts == 1)
+        chosen = locate(self.cells, table.cells[alone], self.shape)
+        starts = np.cumsum([0, *sizes[:-1]])[:, None]
+        places = margin_places(self.cells, self.generators, self.shape) + starts
+        covariance = covariance_of(places, self.values, size=sum(sizes))
+        uniques = Uniques(
+            self.values[chosen],
+            fraction[alone],
+            np.ascontiguousarray(places[:, chosen]),
+            covariance,
+            self.spread,
+        )
+        return intervals(uniques)
+
+    def observed(self, table: Crosstab) -> Floats:
+        """Return the sample count of each cell."""
         counts = np.zeros(len(self.cells))
         counts[locate(self.cells, table.cells, table.shape)] = table.counts
-        return fit_criteria(counts, self.values, fraction)
+        return counts
 
 
 def proportional_fit(
@@ -97,12 +137,7 @@ def proportional_fit(
     from pramble.risk.models.listed_kernels import sweep
 
     totals = [table.array(axes=margin) for margin in margins]
-    index = np.stack(
-        [
-            np.ravel_multi_index(cells[:, list(margin)].T, total.shape).astype(np.int32)
-            for margin, total in zip(margins, totals, strict=True)
-        ]
-    )
+    index = margin_places(cells, margins, table.shape)
     targets = np.concatenate([total.ravel() for total in totals])
     starts = np.cumsum([0, *(total.size for total in totals)])
     means = np.ones(len(cells)) if start is None else start.copy()
@@ -119,6 +154,18 @@ def proportional_fit(
             f"sweeps it is off by {deviation:.3g}. Drop an interaction, or merge rare levels."
         )
     return ListedMeans(table.shape, cells, means, tuple(margins), done, deviation)
+
+
+def margin_places(cells: Codes, margins: Sequence[Margin], shape: Sequence[int]) -> Any:
+    """Return the place of every cell in each margin: a (margins, cells) array."""
+    return np.stack(
+        [
+            np.ravel_multi_index(cells[:, list(margin)].T, [shape[axis] for axis in margin]).astype(
+                np.int32
+            )
+            for margin in margins
+        ]
+    )
 
 
 def share_done(first: float, now: float, goal: float) -> float:

@@ -46,7 +46,7 @@ def as_model(given: Model) -> RiskModel:
 def list_models(separator: str = "; ") -> str:
     """Return the models with what they are, for help pages.
 
-    >>> list_models().split(";")[1]
-    ' two-way: all two-way interactions'
+    >>> list_models().split(";")[0]
+    'independence: main effects, in closed form, for any number of cells'
     """
     return separator.join(f"{name}: {kind.summary}" for name, kind in MODELS.items())
