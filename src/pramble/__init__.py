@@ -52,6 +52,8 @@ from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.models.membership import Membership
 from pramble.solvers.design import design
+from pramble.solvers.record.design_record import design_record
+from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
 from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
 from pramble.values import Progress
@@ -83,6 +85,7 @@ __all__ = [
     "PrivacyError",
     "Progress",
     "Reading",
+    "RecordDesign",
     "Regression",
     "Release",
     "WriteFailed",
@@ -94,6 +97,7 @@ __all__ = [
     "conditional_entropy",
     "datasets",
     "design",
+    "design_record",
     "entropy",
     "estimate",
     "estimate_regression",

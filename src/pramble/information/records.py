@@ -1,0 +1,154 @@
+r"""Laws of records: the probabilities of their cells, and of every table of some columns.
+
+A law gives the margin of any set of columns. It is an array over all cells, or tables of some
+columns, which are joined where a larger one is asked for: of all laws with the given margins the
+one of largest entropy, by iterative proportional fitting.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pramble.errors import InvalidPrior
+from pramble.limits import MOST_CELLS
+from pramble.values import Floats, value
+
+SWEEPS, CLOSE = 200, 1e-10
+
+Table = tuple[str, ...]
+"""The columns of a table."""
+
+
+class Law(ABC):
+    """A law of records over columns with known numbers of categories."""
+
+    sizes: Mapping[str, int]
+
+    @abstractmethod
+    def margin(self, columns: Sequence[str]) -> Floats:
+        """Return the probabilities of the cells of some columns, an axis for each."""
+
+    def shape(self, columns: Sequence[str]) -> tuple[int, ...]:
+        """Return the numbers of categories of some columns."""
+        return tuple(self.sizes[name] for name in columns)
+
+
+@value(eq=False)
+class UniformLaw(Law):
+    """Every record is as likely as any other.
+
+    >>> UniformLaw({"sex": 2, "age": 4}).margin(["age"])
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    sizes: Mapping[str, int]
+
+    def margin(self, columns: Sequence[str]) -> Floats:
+        """Return equal probabilities."""
+        shape = self.shape(columns)
+        return np.full(shape, 1 / math.prod(shape))
+
+
+@value(eq=False)
+class ArrayLaw(Law):
+    """Probabilities of all cells."""
+
+    sizes: Mapping[str, int]
+    cells: Floats
+
+    def margin(self, columns: Sequence[str]) -> Floats:
+        """Return the sums over the other columns."""
+        return margin_of(self.cells, tuple(self.sizes), columns)
+
+
+@value(eq=False)
+class TableLaw(Law):
+    """Probabilities of some tables."""
+
+    sizes: Mapping[str, int]
+    tables: Mapping[Table, Floats]
+
+    def margin(self, columns: Sequence[str]) -> Floats:
+        """Return a margin of a given table, or the law of largest entropy that has them all."""
+        wanted = set(columns)
+        for names, table in self.tables.items():
+            if wanted <= set(names):
+                return margin_of(table, names, columns)
+        shape = self.shape(columns)
+        if math.prod(shape) > MOST_CELLS:
+            raise InvalidPrior(f"The columns {', '.join(columns)} have too many cells to join.")
+        parts = [
+            (shared, margin_of(table, names, shared))
+            for names, table in self.tables.items()
+            if (shared := tuple(name for name in columns if name in names))
+        ]
+        return joined(shape, columns, parts)
+
+
+def joined(
+    shape: tuple[int, ...], columns: Sequence[str], parts: Sequence[tuple[Table, Floats]]
+) -> Floats:
+    """Return the law of largest entropy with some margins.
+
+    >>> half = np.array([0.5, 0.5])
+    >>> joined((2, 2), ["a", "b"], [(("a",), half), (("b",), half)])
+    array([[0.25, 0.25],
+           [0.25, 0.25]])
+    """
+    cells = np.full(shape, 1 / math.prod(shape))
+    for _ in range(SWEEPS):
+        worst = 0.0
+        for names, wanted in parts:
+            found = margin_of(cells, columns, names)
+            worst = max(worst, float(np.abs(found - wanted).max()))
+            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+            axes = [columns.index(name) for name in names]
+            cells = cells * np.expand_dims(ratio, [i for i in range(len(shape)) if i not in axes])
+        if worst < CLOSE:
+            break
+    return np.asarray(cells / cells.sum())
+
+
+def margin_of(cells: Floats, names: Sequence[str], columns: Sequence[str]) -> Floats:
+    """Return the sums of an array over all columns but some, in their order."""
+    others = tuple(i for i, name in enumerate(names) if name not in columns)
+    left = [name for name in names if name in columns]
+    summed = cells.sum(axis=others)
+    return np.asarray(np.transpose(summed, [left.index(name) for name in columns]))
+
+
+def as_law(prior: Any, sizes: Mapping[str, int]) -> Law:
+    """Return the law of records from an array, from tables, or uniform from None."""
+    if prior is None:
+        return UniformLaw(sizes)
+    if isinstance(prior, Mapping):
+        tables = {}
+        for key, table in prior.items():
+            names = (key,) if isinstance(key, str) else tuple(key)
+            unknown = [name for name in names if name not in sizes]
+            if unknown:
+                raise InvalidPrior(f"The prior has a table of {unknown[0]!r}, which is no column.")
+            shape = tuple(sizes[name] for name in names)
+            tables[names] = as_probabilities(table, shape, what=f"The table {', '.join(names)}")
+        missing = [name for name in sizes if not any(name in names for names in tables)]
+        tables |= {(name,): np.full(sizes[name], 1 / sizes[name]) for name in missing}
+        return TableLaw(sizes, tables)
+    return ArrayLaw(sizes, as_probabilities(prior, tuple(sizes.values()), what="The prior"))
+
+
+def as_probabilities(values: Any, shape: tuple[int, ...], *, what: str) -> Floats:
+    """Return probabilities of a shape; refuse others."""
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape != shape:
+        raise InvalidPrior(f"{what} must have the shape {shape}; found {found.shape}.")
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise InvalidPrior(f"{what} must hold finite, non-negative numbers.")
+    if not math.isclose(float(found.sum()), 1, abs_tol=1e-9):
+        raise InvalidPrior(
+            f"{what} must sum to 1; it sums to {float(found.sum()):.9g}. Divide counts by their "
+            "total."
+        )
+    return found

@@ -1,0 +1,165 @@
+"""What :func:`~pramble.design_record` was asked, checked once."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.data.labels import Labels, as_labels
+from pramble.errors import InvalidInput, InvalidPrior
+from pramble.information.records import Law, Table
+from pramble.values import Floats, Integers, value
+
+OBJECTIVES = ("estimation", "information")
+
+
+@value(eq=False)
+class Block:
+    """Columns that may travel together, and their possible cells.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    cells : (S, k) array
+        Codes of the possible cells, in lexicographic order.
+    law : (S,) array
+        Their probabilities.
+    labels : Labels
+        Their labels: those of the column, or tuples.
+    """
+
+    columns: Table
+    cells: Integers
+    law: Floats
+    labels: Labels
+
+    @property
+    def size(self) -> int:
+        """Number of possible cells."""
+        return len(self.cells)
+
+    def onto(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
+        """Return the possible cells of some of its columns, and which of them each cell is in."""
+        places = [self.columns.index(name) for name in columns]
+        found, inverse = np.unique(self.cells[:, places], axis=0, return_inverse=True)
+        return np.asarray(found), np.asarray(inverse).reshape(-1)
+
+
+@value(eq=False)
+class RecordProblem:
+    """Columns, a law of records, what is possible, and the tables that are wanted."""
+
+    labels: Mapping[str, Labels]
+    alpha: float
+    law: Law
+    possible: NDArray[np.bool_] | None
+    tables: tuple[Table, ...]
+    objective: str
+    whole: bool
+    time_limit: float
+
+    @cached_property
+    def columns(self) -> Table:
+        """Every column, in order."""
+        return tuple(self.labels)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of cells of a record, impossible ones included."""
+        return math.prod(len(labels) for labels in self.labels.values())
+
+    def block(self, columns: Sequence[str]) -> Block:
+        """Return the possible cells of some columns with their law."""
+        names = tuple(columns)
+        law = self.law.margin(names)
+        possible = np.ones(law.shape, dtype=np.bool_)
+        if self.possible is not None:
+            others = tuple(i for i, name in enumerate(self.columns) if name not in names)
+            left = [name for name in self.columns if name in names]
+            possible = np.transpose(
+                self.possible.any(axis=others), [left.index(name) for name in names]
+            )
+        cells = np.argwhere(possible)
+        found = law[possible]
+        lists = [self.labels[name].values for name in names]
+        if len(names) == 1:
+            labels = Labels(tuple(lists[0][code] for (code,) in cells.tolist()))
+        else:
+            labels = Labels(
+                tuple(
+                    tuple(one[code] for one, code in zip(lists, cell, strict=True))
+                    for cell in cells.tolist()
+                )
+            )
+        return Block(names, cells, found / found.sum(), labels)
+
+
+def as_columns(columns: Mapping[str, Any]) -> dict[str, Labels]:
+    """Return the labels of each column, from lists or numbers of categories."""
+    if not isinstance(columns, Mapping) or not columns:
+        raise InvalidInput("Columns are a mapping from names to labels or numbers of categories.")
+    found = {}
+    for name, labels in columns.items():
+        found[str(name)] = as_labels(labels)
+        if len(found[str(name)].values) < 2:
+            raise InvalidInput(f"Column {name!r} must have at least two categories.")
+    return found
+
+
+def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
+    """Return the wanted tables: all of so many columns, every set of columns, or as listed.
+
+    >>> as_tables(2, ["a", "b", "c"])
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    """
+    if tables == "all":
+        sizes: Iterable[int] = range(1, len(columns) + 1)
+        return tuple(table for size in sizes for table in combinations(columns, size))
+    if isinstance(tables, int) and not isinstance(tables, bool):
+        if not 1 <= tables <= len(columns):
+            raise InvalidInput(
+                f"Tables of {tables} columns need as many; there are {len(columns)} columns."
+            )
+        return tuple(combinations(columns, tables))
+    if isinstance(tables, str) or not isinstance(tables, Iterable):
+        raise InvalidInput('tables is 1, 2, 3, "all", or a list of tuples of columns.')
+    found = []
+    for table in tables:
+        names = (table,) if isinstance(table, str) else tuple(table)
+        unknown = [name for name in names if name not in columns]
+        if unknown or not names or len(set(names)) != len(names):
+            what = f"{unknown[0]!r} is no column" if unknown else "it must name columns once"
+            raise InvalidInput(f"A wanted table names different columns: {what}.")
+        found.append(tuple(name for name in columns if name in names))
+    if not found or len(set(found)) != len(found):
+        raise InvalidInput("tables must name one or more different tables.")
+    return tuple(found)
+
+
+def as_possible(possible: Any, law: Law) -> NDArray[np.bool_] | None:
+    """Return which cells are possible; refuse a law of impossible ones."""
+    if possible is None:
+        return None
+    shape = tuple(law.sizes.values())
+    found = np.asarray(possible)
+    if found.shape != shape or found.dtype != np.bool_:
+        raise InvalidInput(f"possible must be a boolean array of the shape {shape}.")
+    axes = [
+        found.any(axis=tuple(j for j in range(found.ndim) if j != i)) for i in range(found.ndim)
+    ]
+    if not all(axis.all() for axis in axes):
+        raise InvalidInput("Every category must be possible in some cell.")
+    if law.margin(tuple(law.sizes))[~found].any() and not is_uniform(law):
+        raise InvalidPrior("The prior gives probability to impossible cells.")
+    return found
+
+
+def is_uniform(law: Law) -> bool:
+    """Whether a law was not stated, and is uniform over what is possible."""
+    from pramble.information.records import UniformLaw
+
+    return isinstance(law, UniformLaw)

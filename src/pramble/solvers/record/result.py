@@ -1,0 +1,55 @@
+"""What a design of a record is: a plan, what it costs, and how we know."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from pramble.information.records import Table
+from pramble.mechanisms.plan import Plan
+from pramble.privacy.certificate import Certificate, certify
+from pramble.values import value
+
+
+@value(eq=False, repr=False)
+class RecordDesign:
+    r"""The answer of :func:`~pramble.design_record`.
+
+    Attributes
+    ----------
+    plan : Plan
+        What is done to a record.
+    alpha : float
+        What was asked for, of the whole record.
+    objective : str
+    value : float
+        Estimation: the sum over the wanted tables of n times the summed asymptotic variance of
+        their cells, sampling included. Information: nats about the whole record.
+    bound : float
+        A proven bound on the value of any plan, or any other mechanism on the record.
+    costs : mapping from table to float
+        The part of the value of each wanted table.
+    notes : tuple of str
+    """
+
+    plan: Plan
+    alpha: float
+    objective: str
+    value: float
+    bound: float
+    costs: Mapping[Table, float]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """How far value and bound are apart, as a share of the value."""
+        return abs(self.bound - self.value) / abs(self.value) if self.value else 0.0
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The certificate of the plan, of the whole record."""
+        return certify(self.plan)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RecordDesign: {self.objective} {self.value:.6g}, bound {self.bound:.6g}, "
+            f"{len(self.plan.branches)} branches over {', '.join(self.plan.columns)}>"
+        )

@@ -1,0 +1,71 @@
+r"""How often each branch is drawn: a convex programme.
+
+.. math:: \min_{w \in \Delta} \operatorname{tr}\Big(G \big(\textstyle\sum_b w_b R_b\big)^{-1}\Big)
+
+for informations :math:`R_b` and a workload G, both positive semidefinite. With
+:math:`K = R^{-1} G R^{-1}` and :math:`g_b = \operatorname{tr}(K R_b)/\operatorname{tr}(K R)` the
+multiplicative rule :math:`w_b \leftarrow w_b \sqrt{g_b}` lowers the value at each step, and
+:math:`\max_b g_b - 1` bounds what is left.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from pramble.values import Floats
+
+STEPS, GAP = 3000, 1e-5
+LEAST = 1e-4
+"""Shares below this are not worth a branch."""
+
+UNITS = 1 << 20
+"""Shares are whole numbers of this many parts, so that they are drawn exactly."""
+
+RIDGE = 1e-11
+
+
+def best_shares(informations: Sequence[Floats], workload: Floats) -> Floats:
+    """Return the best shares of branches with these informations."""
+    stack = np.stack(informations)
+    flat = stack.reshape(len(stack), -1)
+    size = stack.shape[1]
+
+    def gains(shares: Floats) -> Floats:
+        whole = (shares @ flat).reshape(size, size)
+        whole[np.diag_indices(size)] += RIDGE * np.trace(whole) / size
+        inverse = np.linalg.inv(whole)
+        K = inverse @ workload @ inverse
+        return np.asarray(flat @ K.ravel())
+
+    return multiplied(gains, len(stack))
+
+
+def multiplied(gains: Callable[[Floats], Floats], count: int) -> Floats:
+    """Return shares by the multiplicative rule."""
+    shares = np.full(count, 1 / count)
+    for _ in range(STEPS):
+        found = gains(shares)
+        mean = float(shares @ found)
+        if found.max() / mean - 1 < GAP:
+            break
+        shares = shares * np.sqrt(np.maximum(found, 0) / mean)
+        shares = np.where(shares < 1e-9, 0, shares)
+        shares = shares / shares.sum()
+    return shares
+
+
+def exact_shares(shares: Floats) -> list[Fraction]:
+    """Return shares as exact parts that sum to one; those that are too small are zero.
+
+    >>> exact_shares(np.array([0.5, 0.49999, 1e-5]))
+    [Fraction(524293, 1048576), Fraction(524283, 1048576), Fraction(0, 1)]
+    """
+    kept = np.where(shares < LEAST, 0.0, shares)
+    kept = kept / kept.sum() * UNITS
+    units = [math.floor(part) for part in kept]
+    order = np.argsort(np.array(units) - kept, kind="stable")
+    for place in order[: UNITS - sum(units)].tolist():
+        units[place] += 1
+    return [Fraction(unit, UNITS) for unit in units]
