@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,14 @@ from pramble.solvers.design import design
 from pramble.solvers.general.circulants import best_turns
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.record.problem import Block, RecordProblem
+from pramble.solvers.result import Design
 from pramble.values import Floats
 
 MOST_DESIGNED, MOST_TURNED, MOST_CARRIED = 120, 420, 18
+
+
+WORTH = 0.99
+"""A table is carried by more columns only where that lowers its cost to this share."""
 
 
 def parts_of(columns: Sequence[str], tables: Sequence[Table]) -> list[Table]:
@@ -88,7 +94,9 @@ def matrices(
                 categories=block.labels.values,
                 workload=workload,
                 tolerance=1e-3,
-                time_limit=min(left, 4.0),
+                time_limit=min(
+                    left, problem.time_limit / (6 if block.columns in problem.tables else 20)
+                ),
             ).mechanism
         except PrambleError:
             return
@@ -104,20 +112,27 @@ def carried_tables(problem: RecordProblem, deadline: float) -> Iterator[Mapping[
         own = problem.block(table)
         if not 3 <= own.size <= MOST_CARRIED or len(table) == len(problem.columns):
             continue
+        plain = design_table(problem, own, "same", time.monotonic() + 4.0)
         for block in carriers(problem, table):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if deadline < time.monotonic():
                 return
-            best = design(
-                inner(own.law),
-                problem.alpha,
-                family="general",
-                objective="estimation",
-                outputs=block.size,
-                tolerance=1e-3,
-                time_limit=min(left, 4.0),
-            )
-            yield carried(block, table, best.mechanism)
+            best = design_table(problem, own, block.size, deadline)
+            if best.value < WORTH * plain.value:
+                yield carried(block, table, best.mechanism)
+
+
+def design_table(problem: RecordProblem, block: Block, outputs: Any, deadline: float) -> Design:
+    """Return the best matrix for the cells of one table alone."""
+    return design(
+        inner(block.law),
+        problem.alpha,
+        family="general",
+        objective="estimation",
+        categories=block.labels.values,
+        outputs=outputs,
+        tolerance=1e-3,
+        time_limit=max(min(deadline - time.monotonic(), 4.0), 0.1),
+    )
 
 
 def carriers(problem: RecordProblem, table: Table) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from pramble.information.records import Table
 from pramble.information.tables import fisher, inner
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.shares import LEAST, RIDGE, best_shares
+from pramble.solvers.record.shares import LEAST, best_shares, inverse_for
 from pramble.values import Floats, value
 
 MOST_CELLS = 700
@@ -70,8 +70,7 @@ class Cells:
         whole = np.asarray(
             sum(w * option.information for w, option in zip(shares, options, strict=True))
         )
-        whole[np.diag_indices_from(whole)] += RIDGE * np.trace(whole) / len(whole)
-        return np.asarray(np.linalg.inv(whole))
+        return inverse_for(whole, self.workload)
 
     def costs(self, options: Sequence[Option], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each wanted table."""

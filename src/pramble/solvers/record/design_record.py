@@ -151,6 +151,7 @@ def dense_bound(problem: RecordProblem, cells: dense.Cells) -> float:
 
 def branches_of(problem: RecordProblem, deadline: float) -> Iterator[Mapping[Table, Mechanism]]:
     """Yield branches: single columns side by side, and blocks of every size at the full α."""
+    yield from carried_tables(problem, deadline)
     for columns in sorted(
         subsets(problem.columns, len(problem.columns)),
         key=lambda one: (one not in problem.tables, one != problem.columns, len(one)),
@@ -158,7 +159,6 @@ def branches_of(problem: RecordProblem, deadline: float) -> Iterator[Mapping[Tab
         yield {columns: best_matrix(problem, columns, problem.alpha, deadline=deadline)}
     if len(problem.columns) > 1:
         yield side_by_side(problem, [(name,) for name in problem.columns], deadline)
-    yield from carried_tables(problem, deadline)
 
 
 def side_by_side(

@@ -23,7 +23,7 @@ LEAST = 1e-4
 UNITS = 1 << 20
 """Shares are whole numbers of this many parts, so that they are drawn exactly."""
 
-RIDGE = 1e-11
+TOLD = 1e-8
 
 
 def best_shares(informations: Sequence[Floats], workload: Floats) -> Floats:
@@ -33,13 +33,25 @@ def best_shares(informations: Sequence[Floats], workload: Floats) -> Floats:
     size = stack.shape[1]
 
     def gains(shares: Floats) -> Floats:
-        whole = (shares @ flat).reshape(size, size)
-        whole[np.diag_indices(size)] += RIDGE * np.trace(whole) / size
-        inverse = np.linalg.inv(whole)
+        inverse = inverse_for((shares @ flat).reshape(size, size), workload)
         K = inverse @ workload @ inverse
         return np.asarray(flat @ K.ravel())
 
     return multiplied(gains, len(stack))
+
+
+def inverse_for(information: Floats, workload: Floats) -> Floats:
+    """Return the inverse of an information where the workload needs it.
+
+    Directions that are not told and not asked for are left out; one that is asked for and not told
+    gets a variance beyond all others.
+    """
+    values, vectors = np.linalg.eigh(information)
+    asked = ((workload @ vectors) * vectors).sum(axis=0)
+    told = values > TOLD * values[-1]
+    needed = asked > TOLD * asked.max()
+    inverse = np.where(told | needed, 1 / np.maximum(values, TOLD**2 * values[-1]), 0.0)
+    return np.asarray((vectors * inverse) @ vectors.T)
 
 
 def multiplied(gains: Callable[[Floats], Floats], count: int) -> Floats:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.optimize import linprog
 
 from pramble.mechanisms.operators.dense import best_estimator
 from pramble.values import Floats, Integers
@@ -27,8 +28,35 @@ def fewer_outputs(matrix: Floats, prior: Floats, queries: Floats, *, most: int) 
     """Return the best matrix of at most so many columns that merging gives."""
     if matrix.shape[1] <= most:
         return matrix
+    matrix = without_loss(matrix, prior)
+    if matrix.shape[1] <= most:
+        return matrix
     fewer = [one for one in merged(matrix, prior, queries) if one.shape[1] <= most]
     return min(fewer, key=lambda one: float_variance(one, prior, queries))
+
+
+def without_loss(matrix: Floats, prior: Floats) -> Floats:
+    r"""Return at most :math:`S(S+1)/2` multiples of the columns that tell as much.
+
+    The information :math:`\sum_z \theta_z s_z s_z^\top / (p \cdot s_z)` is held, and with it the
+    sums of rows, since it maps p to them; a vertex of what is left has so few columns
+    (Carathéodory).
+    """
+    S, _ = matrix.shape
+    upper = np.triu_indices(S)
+    root = np.sqrt(prior)
+    scaled = matrix * root[:, None] / np.sqrt(prior @ matrix)
+    told = scaled[upper[0]] * scaled[upper[1]]
+    if matrix.shape[1] <= len(told):
+        return matrix
+    found = linprog(
+        prior @ matrix, A_eq=told, b_eq=told.sum(axis=1), bounds=(0, None), method="highs-ds"
+    )
+    if found.x is None:
+        return matrix
+    kept = found.x > 1e-12
+    columns = matrix[:, kept] * found.x[kept]
+    return np.asarray(columns / columns.sum(axis=1, keepdims=True))
 
 
 def merged(matrix: Floats, prior: Floats, queries: Floats) -> Iterator[Floats]:
