@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.engine import canonical
-from pramble.engine.columns import Column
+from pramble.engine.block import Block
 from pramble.releasing.write import check
 
 release_verb = import_module("pramble.releasing.release")
@@ -46,13 +46,13 @@ def same_outputs():
     """Draw the same outputs whatever the inputs are; the check of change rates is beside this."""
 
     def draw(self, codes, rows):
-        return forced(self.name, rows, self.mechanism.shape[1]).astype(codes.dtype)
+        return forced(self.names[0], rows, self.mechanism.shape[1]).astype(codes.dtype)
 
     def passes(name, *_):
         return check.Check(f"rate of change in {name}", passed=True, detail="")
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(Column, "draw", draw)
+    patch.setattr(Block, "draw", draw)
     patch.setattr(check, "change_check", passes)
     patch.setattr(check, "BATCH_ROWS", BLOCK)
     patch.setattr(canonical, "BATCH_ROWS", BLOCK)

@@ -80,7 +80,7 @@ def test_partitions_and_files_do_not_tell_true_values(spark, tmp_path, monkeypat
     """A text source is split by bytes: longer labels moved the ends of partitions."""
     monkeypatch.setattr("pramble.engine.spark.BATCH_ROWS", 700)
     monkeypatch.setattr(
-        "pramble.engine.columns.Column.draw", lambda self, codes, rows: np.zeros_like(codes)
+        "pramble.engine.block.Block.draw", lambda self, codes, rows: np.zeros_like(codes)
     )
     long = "m" * 300
     plan = {"sex": pramble.randomized_response(["f", long], 1.0)}
@@ -130,6 +130,7 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 def test_undeclared_values_and_moved_rows_are_named(spark):
     from pyspark.errors import PythonException
 
+    from pramble.engine.perturb import as_record
     from pramble.engine.spark import by_position
 
     bad = spark.createDataFrame(FRAME.assign(sex=["x", *FRAME["sex"][1:]]))
@@ -139,6 +140,6 @@ def test_undeclared_values_and_moved_rows_are_named(spark):
         pramble.perturb(bad, {"nowhere": PLAN["sex"]})
     batches = spark.createDataFrame(FRAME).toArrow().to_batches()
     for counted in (N - 1, N + 1):
-        task = by_position({}, {0: (0, counted)}, "number")
+        task = by_position(as_record(KEY, PLAN, threads=1), {0: (0, counted)}, "number")
         with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
             list(task(batches))

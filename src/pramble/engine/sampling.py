@@ -48,9 +48,9 @@ def worth_compiling(rows: int) -> bool:
     return _drawn[0] > COMPILED_ABOVE or "pramble.engine.kernels" in sys.modules
 
 
-def code_type(mechanism: Mechanism) -> Any:
-    """Return the dtype in which codes of categories and outputs are held."""
-    return np.uint8 if max(mechanism.shape) <= 256 else np.int32
+def code_type(*sizes: int) -> Any:
+    """Return the dtype in which codes of so many categories and outputs are held."""
+    return np.uint8 if max(sizes) <= 256 else np.int32
 
 
 class Sampler(ABC):
@@ -268,6 +268,6 @@ def _(mechanism: Arcs) -> Sampler:
 def _(mechanism: Product) -> Sampler:
     return ProductSampler(
         tuple(sampler(factor) for factor in mechanism.factors),
-        tuple(code_type(factor) for factor in mechanism.factors),
+        tuple(code_type(*factor.shape) for factor in mechanism.factors),
         tuple(factor.shape for factor in mechanism.factors),
     )
