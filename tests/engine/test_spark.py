@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.engine import plans
 
 import pramble
 
@@ -107,6 +108,18 @@ def test_a_column_of_numbers_makes_partitions_irrelevant(spark):
     out = pramble.perturb(shuffled, PLAN, key=KEY, row_number="id").toPandas()
     assert shuffled.toPandas()["id"].tolist() != FRAME["id"].tolist()
     assert out.equals(RELEASED)  # in the order of the numbers, however the rows came
+
+
+@pytest.mark.parametrize("row_number", [None, "id"])
+def test_plans_of_branches_and_blocks_give_the_release_of_one_machine(spark, row_number):
+    table = plans.TABLE.set_column(3, "area", plans.TABLE["area"].cast("string"))
+    frame = spark.createDataFrame(table)
+    if row_number is not None:
+        frame = frame.repartition(5, "kept")
+    out = pramble.perturb(frame, plans.PLAN, key=KEY, row_number=row_number)
+    assert out.schema == frame.schema
+    whole = pramble.perturb(table, plans.PLAN, key=KEY)
+    assert plans.columns_of(plans.PLAN, out.toArrow()) == plans.columns_of(plans.PLAN, whole)
 
 
 def test_columns_left_alone_keep_any_type(spark):

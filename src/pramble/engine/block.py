@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pramble.data.encode import SHOWN, Codes
-from pramble.data.labels import Label, Labels, label_key
+from pramble.data.labels import Labels, label_key
 from pramble.data.rows import Rows, picked
 from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream
@@ -36,6 +36,14 @@ class Block:
     mechanism: Mechanism
     stream: KeyStream
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        combinations = math.prod(self.sizes)
+        if combinations > MOST_COMBINATIONS:
+            raise InvalidPlan(
+                f"A block may have {MOST_COMBINATIONS:.1e} combinations of labels, possible or not;"
+                f" that of {', '.join(self.names)} has {combinations:.1e}. Split it."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,13 +71,8 @@ class Block:
         labels = [column.labels for column in self.columns]
         if len(labels) == 1 and same(labels[0], self.mechanism.labels):
             return None
-        if math.prod(self.sizes) > MOST_COMBINATIONS:
-            raise InvalidPlan(
-                f"A block may have {MOST_COMBINATIONS:.1e} combinations of labels, possible or not;"
-                f" that of {', '.join(self.names)} has {math.prod(self.sizes):.1e}. Split it."
-            )
-        codes = cell_codes(self.mechanism.labels, labels)
-        return Lookup.of(np.ravel_multi_index(tuple(codes), self.sizes), math.prod(self.sizes))
+        numbers = combined(cell_codes(self.mechanism.labels, labels), self.sizes)
+        return Lookup.of(numbers, math.prod(self.sizes))
 
     @cached_property
     def outputs(self) -> Codes | None:
@@ -137,7 +140,7 @@ def same(one: Labels, two: Labels) -> bool:
     return one is two or one == two
 
 
-def combined(parts: Sequence[Codes], sizes: Sequence[int]) -> Integers:
+def combined(parts: Sequence[Codes] | Codes, sizes: Sequence[int]) -> Integers:
     """Return the number of each combination of codes, the last column running fastest."""
     number = parts[0].astype(np.int64)
     for part, size in zip(parts[1:], sizes[1:], strict=True):
@@ -148,12 +151,10 @@ def combined(parts: Sequence[Codes], sizes: Sequence[int]) -> Integers:
 
 def cell_codes(cells: Labels, columns: Sequence[Labels]) -> Codes:
     """Return the code of every cell's label in each column, (k, S)."""
-    listed: Sequence[Sequence[Label]] = list(zip(*cells.values, strict=True))
-    if len(columns) == 1:
-        listed = [cells.values]
     codes = np.empty((len(columns), len(cells)), dtype=np.int32)
-    for own, labels, row in zip(listed, columns, codes, strict=True):
+    for position, (labels, row) in enumerate(zip(columns, codes, strict=True)):
         places = {label_key(label): code for code, label in enumerate(labels.values)}
+        own = cells.values if len(columns) == 1 else (cell[position] for cell in cells.values)
         row[:] = [places[label_key(label)] for label in own]
     return codes
 

@@ -60,8 +60,8 @@ def perturb_file(
     target : path
         A Parquet, CSV, TSV or Arrow file; a folder if the source is one.
     plan : Plan, or mapping from columns to Mechanism
-        As in :func:`pramble.perturb`; a column that the record's branch leaves out is null. In a CSV file, where all is text, a category is met by its text: 1 by ``1``, null by an
-        empty field.
+        As in :func:`pramble.perturb`; a column that a record's branch leaves out is null. In a CSV
+        file, where all is text, a category is met by its text: 1 by ``1``, null by an empty field.
     key : bytes, optional
         32 secret bytes; None draws fresh ones. A run that was interrupted is repeated with its key,
         and gives the same release; for a folder, files already complete are not done again.

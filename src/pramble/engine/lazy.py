@@ -1,6 +1,5 @@
 """Lazy polars frames: the key is fixed now, the drawing happens at each collect."""
 
-
 import numpy as np
 import polars as pl
 

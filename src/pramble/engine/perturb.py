@@ -33,9 +33,11 @@ def perturb(
 
     .. math:: P(Z_i = z \mid X_i = x) = w_{xz} / 2^{53},
 
-    independently over rows and columns. The draw is a function of ``key``, the plan, the column's
-    name and the row's number only, so that any chunk size, engine, number of threads or repetition
-    gives the same release.
+    independently over rows and blocks of columns; the cells of a block of several columns are drawn
+    together. Under a plan of several branches a public coin first picks the branch of each row with
+    the branch's share as probability, and the columns that this branch leaves out are null. The
+    draw is a function of ``key``, the plan, the column's name and the row's number only, so that
+    any chunk size, engine, number of threads or repetition gives the same release.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def perturb(
         RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
         and mappings from names to columns. Every value of a randomised column must be a
         declared category, by value and type.
-    plan : Mechanism, Plan, or mapping from column to Mechanism
+    plan : Mechanism, Plan, or mapping from columns to Mechanism
         One mechanism for a single column; a plan for a frame.
     key : bytes, optional
         32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
@@ -63,12 +65,14 @@ def perturb(
     Returns
     -------
     The randomised data in the type, order, index and dtype of the input. A categorical has the
-    mechanism's outputs as categories.
+    mechanism's outputs as categories. A column that some branch leaves out has a dtype that holds
+    nulls, whether or not there are any.
 
     Raises
     ------
     InvalidData
-        If a value is no declared category, or null where null is none.
+        If a value is no declared category, or null where null is none, or if the values of a row
+        are a combination that its block does not have.
     InvalidPlan
         If the plan does not fit the data's columns.
 

@@ -20,7 +20,8 @@ def perturb_stream(
 ) -> int:
     """Randomise records into one file and return how many there are."""
     check_names(records.names, record.columns, None)
-    work = Canonical(records, replace(record, from_text=not records.typed))
+    own = record if records.typed else replace(record, from_text=True)
+    work = Canonical(records, own)
     share, row = [0.0], first_row
     batches = work.source(watch=lambda _, done: share.append(done))
     with (
