@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from pramble.data.encode import SHOWN, Codes
-from pramble.data.labels import Labels, label_key
+from pramble.data.labels import Labels, label_keys
 from pramble.data.rows import Rows, picked
 from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Sampler, code_type, sampler
+from pramble.engine.sampling import Sampler, code_type, sampler, slim_sampler
 from pramble.engine.threads import draw_rows
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
@@ -53,7 +53,8 @@ class Block:
     @cached_property
     def sampler(self) -> Sampler:
         """The mechanism's sampler."""
-        return sampler(self.mechanism)
+        made = sampler if len(self.columns) == 1 else slim_sampler
+        return made(self.mechanism)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -153,9 +154,9 @@ def cell_codes(cells: Labels, columns: Sequence[Labels]) -> Codes:
     """Return the code of every cell's label in each column, (k, S)."""
     codes = np.empty((len(columns), len(cells)), dtype=np.int32)
     for position, (labels, row) in enumerate(zip(columns, codes, strict=True)):
-        places = {label_key(label): code for code, label in enumerate(labels.values)}
         own = cells.values if len(columns) == 1 else (cell[position] for cell in cells.values)
-        row[:] = [places[label_key(label)] for label in own]
+        places = {key: code for code, key in enumerate(label_keys(labels.values))}
+        row[:] = [places[key] for key in label_keys(own)]
     return codes
 
 

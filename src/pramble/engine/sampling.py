@@ -248,8 +248,15 @@ def sampler(mechanism: Mechanism) -> Sampler:
 @sampler.register
 def _(mechanism: UniformRows) -> Sampler:
     if len(mechanism.off) > CLOSED_FORM_ABOVE:
-        return UniformSampler(mechanism.off, FULL)
+        return slim_sampler(mechanism)
     return AliasSampler.of(mechanism.weights)
+
+
+def slim_sampler(mechanism: Mechanism) -> Sampler:
+    """Return a sampler without a table, if there is one: a plan may have thousands of blocks."""
+    if isinstance(mechanism, UniformRows):
+        return UniformSampler(mechanism.off, FULL)
+    return sampler(mechanism)
 
 
 @sampler.register

@@ -1,9 +1,8 @@
 """The labels of each column of a plan, over all blocks and branches that hold it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from pramble.data.labels import Label, Labels, label_key
+from pramble.data.labels import Label, Labels, label_keys
 from pramble.errors import InvalidPlan
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.product import Product
@@ -57,17 +56,18 @@ def labels_at(mechanism: Mechanism, position: int, *, columns: int) -> ColumnLab
     if isinstance(mechanism, Product):
         factor = mechanism.factors[position]
         return ColumnLabels(factor.labels, factor.output_labels)
-    categories, outputs = (
-        distinct(label[position] for label in labels.values)
-        for labels in (mechanism.labels, mechanism.output_labels)
+    categories = distinct(label[position] for label in mechanism.labels.values)
+    if mechanism.output_labels is mechanism.labels:
+        return ColumnLabels(categories, categories)
+    return ColumnLabels(
+        categories, distinct(label[position] for label in mechanism.output_labels.values)
     )
-    return ColumnLabels(categories, outputs)
 
 
 def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
     """Return the labels of a column that two blocks hold; refuse categories that differ."""
     if one.labels is not two.labels and one.labels != two.labels:
-        differing = set(map(label_key, one.labels.values)) ^ set(map(label_key, two.labels.values))
+        differing = set(label_keys(one.labels.values)) ^ set(label_keys(two.labels.values))
         if differing:
             raise InvalidPlan(
                 f"Column {name!r} must have the same categories in every branch; "
@@ -92,7 +92,6 @@ def refuse_empty(name: str, one: ColumnLabels) -> None:
 
 def distinct(labels: Iterable[Label]) -> Labels:
     """Return the labels that differ, in the order of their first appearance."""
-    first: dict[tuple[Any, ...], Label] = {}
-    for label in labels:
-        first.setdefault(label_key(label), label)
-    return Labels(tuple(first.values()))
+    listed = list(labels)
+    first = dict(zip(reversed(label_keys(listed)), reversed(range(len(listed))), strict=True))
+    return Labels(tuple(listed[place] for place in sorted(first.values())))
