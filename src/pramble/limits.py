@@ -30,6 +30,9 @@ MOST_CATEGORIES_SEEN = 10_000
 MOST_CELLS = 50_000_000
 """Cells of a table that is held as one array."""
 
+MOST_COMBINATIONS = 2**62
+"""Combinations of the labels of the columns of a block, possible or not."""
+
 MOST_PAIRS = 20_000_000_000
 """Pairs of classes that are compared for the risk left by several randomised keys."""
 

@@ -7,6 +7,7 @@ inputs, so that every byte that still differs says something that α does not co
 import hashlib
 import json
 import shutil
+from fractions import Fraction
 from importlib import import_module
 
 import duckdb
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.engine import canonical
-from pramble.engine.columns import Column
+from pramble.engine.block import Block
 from pramble.releasing.write import check
 
 release_verb = import_module("pramble.releasing.release")
@@ -30,6 +31,20 @@ LABELS = ["f", "m", "a label that is much longer than the others, with a comma",
 SEX = pramble.randomized_response(LABELS, 1.0)
 CODE = pramble.randomized_response([0, 1, 2, None], 1.0)
 PLAN = {"sex": SEX, "code": CODE}
+CELLS = [(sex, code) for sex in LABELS for code in (0, 1, 2, None)]
+TEXTS = [label or "missing" for label in LABELS]
+PLANS = [
+    PLAN,
+    {("sex", "code"): pramble.randomized_response(CELLS, 1.0)},
+    pramble.Plan(
+        branches=[
+            pramble.Branch(Fraction(1, 2), {"sex": pramble.randomized_response(TEXTS, 1.0)}),
+            pramble.Branch(Fraction(1, 2), {"code": pramble.randomized_response(4, 1.0)}),
+        ]
+    ),
+]
+"""Columns, a block of both, and one branch for each; in the last a missing value has a label."""
+
 FORMATS = ["parquet", "csv", "tsv", "arrow"]
 BLOCK = 11
 """Rows of a block, so that small files have several."""
@@ -46,13 +61,13 @@ def same_outputs():
     """Draw the same outputs whatever the inputs are; the check of change rates is beside this."""
 
     def draw(self, codes, rows):
-        return forced(self.name, rows, self.mechanism.shape[1]).astype(codes.dtype)
+        return forced(self.names[0], rows, self.mechanism.shape[1]).astype(codes.dtype)
 
     def passes(name, *_):
         return check.Check(f"rate of change in {name}", passed=True, detail="")
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(Column, "draw", draw)
+    patch.setattr(Block, "draw", draw)
     patch.setattr(check, "change_check", passes)
     patch.setattr(check, "BATCH_ROWS", BLOCK)
     patch.setattr(canonical, "BATCH_ROWS", BLOCK)
@@ -125,13 +140,15 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def files_written(pair, folder, *, source, target, coded):
+def files_written(pair, folder, *, source, target, coded, plan):
     """The digests of what ``perturb_file`` writes for both."""
+    if plan is PLANS[2]:
+        pair = [[(s or "missing", 3 if c is None else c, a) for s, c, a in rows] for rows in pair]
     found = []
     for name, people in zip("ab", pair, strict=True):
         path = FILES[source](table_of(people, coded=coded), folder / name)
         out = folder / f"{name}-out.{target}"
-        pramble.perturb_file(path, out, PLAN, key=bytes(32), reading={"quoted_missing": False})
+        pramble.perturb_file(path, out, plan, key=bytes(32), reading={"quoted_missing": False})
         found.append(digest(out))
     return found
 
@@ -169,10 +186,17 @@ def perturbing(count):
     """The law for ``perturb_file``, over so many pairs."""
 
     @settings(max_examples=count)
-    @given(pair=neighbours(), source=st.sampled_from(list(FILES)), coded=st.booleans())
-    def law(target, tmp_path_factory, pair, source, coded):
+    @given(
+        pair=neighbours(),
+        source=st.sampled_from(list(FILES)),
+        coded=st.booleans(),
+        plan=st.sampled_from(PLANS),
+    )
+    def law(target, tmp_path_factory, pair, source, coded, plan):
         folder = tmp_path_factory.mktemp("neighbours")
-        one, other = files_written(pair, folder, source=source, target=target, coded=coded)
+        one, other = files_written(
+            pair, folder, source=source, target=target, coded=coded, plan=plan
+        )
         shutil.rmtree(folder)
         assert one == other
 

@@ -127,11 +127,11 @@ def test_a_key_is_checked_and_never_shown():
 
 
 def test_the_key_is_in_no_repr_of_what_is_made_from_it():
-    from pramble.engine.perturb import as_columns
+    from pramble.engine.perturb import as_record
 
     secret = os.urandom(32)
-    columns = as_columns(secret, {"a": pramble.randomized_response(3, 1.0)}, threads=1)
-    shown = repr(columns)
+    record = as_record(secret, {"a": pramble.randomized_response(3, 1.0)}, threads=1)
+    shown = repr(record) + repr(record.blocks) + repr(record.coin)
     assert repr(secret)[2:-1] not in shown
     assert secret.hex() not in shown
 

@@ -9,7 +9,7 @@ from tests.engine.audits import alpha_seen, chi_square_p, table_of
 
 import pramble
 from pramble.data.labels import as_labels
-from pramble.engine import columns as columns_module
+from pramble.engine import block as block_module
 from pramble.engine import keystream, sampling
 from pramble.engine.sampling import AliasSampler
 from pramble.mechanisms.arcs import Arcs
@@ -170,7 +170,7 @@ def broken_release(monkeypatch, damage):
     """A release by the public verb with a damaged sampler behind it."""
     m = MECHANISMS["general"]
     damaged = damage(sampling.sampler(m))
-    monkeypatch.setattr(columns_module, "sampler", lambda _: damaged)
+    monkeypatch.setattr(block_module, "sampler", lambda _: damaged)
     truth = codes_in(m, 2_000_000)
     return chi_square_p(table_of(truth, drawn_codes(m, truth, key=KEY), shape=m.shape), m.weights)
 

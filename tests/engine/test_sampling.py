@@ -195,7 +195,7 @@ def arcs(S, alpha, seed=0):
 def test_small_and_large_inputs_are_drawn_alike(S, kind):
     m = pramble.randomized_response(S, 3.0) if kind == "response" else arcs(S, 3.0)
     drawer, stream = sampler(m), KeyStream(KEY, "a")
-    codes = np.random.default_rng(1).integers(0, S, 70_001).astype(code_type(m))
+    codes = np.random.default_rng(1).integers(0, S, 70_001).astype(code_type(*m.shape))
     fast, slow = np.empty_like(codes), np.empty_like(codes)
     drawer.sample(codes, stream, rows=range(5, 5 + len(codes)), out=fast)
     rows = range(5, 5 + len(codes))

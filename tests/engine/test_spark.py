@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.engine import plans
 
 import pramble
 
@@ -80,7 +81,7 @@ def test_partitions_and_files_do_not_tell_true_values(spark, tmp_path, monkeypat
     """A text source is split by bytes: longer labels moved the ends of partitions."""
     monkeypatch.setattr("pramble.engine.spark.BATCH_ROWS", 700)
     monkeypatch.setattr(
-        "pramble.engine.columns.Column.draw", lambda self, codes, rows: np.zeros_like(codes)
+        "pramble.engine.block.Block.draw", lambda self, codes, rows: np.zeros_like(codes)
     )
     long = "m" * 300
     plan = {"sex": pramble.randomized_response(["f", long], 1.0)}
@@ -109,6 +110,18 @@ def test_a_column_of_numbers_makes_partitions_irrelevant(spark):
     assert out.equals(RELEASED)  # in the order of the numbers, however the rows came
 
 
+@pytest.mark.parametrize("row_number", [None, "id"])
+def test_plans_of_branches_and_blocks_give_the_release_of_one_machine(spark, row_number):
+    table = plans.TABLE.set_column(3, "area", plans.TABLE["area"].cast("string"))
+    frame = spark.createDataFrame(table)
+    if row_number is not None:
+        frame = frame.repartition(5, "kept")
+    out = pramble.perturb(frame, plans.PLAN, key=KEY, row_number=row_number)
+    assert out.schema == frame.schema
+    whole = pramble.perturb(table, plans.PLAN, key=KEY)
+    assert plans.columns_of(plans.PLAN, out.toArrow()) == plans.columns_of(plans.PLAN, whole)
+
+
 def test_columns_left_alone_keep_any_type(spark):
     frame = spark.sql(
         "select 'f' sex, 1L id, timestamp '2020-01-01' t, timestamp_ntz '2020-01-01' n, array(1) a,"
@@ -130,6 +143,7 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 def test_undeclared_values_and_moved_rows_are_named(spark):
     from pyspark.errors import PythonException
 
+    from pramble.engine.perturb import as_record
     from pramble.engine.spark import by_position
 
     bad = spark.createDataFrame(FRAME.assign(sex=["x", *FRAME["sex"][1:]]))
@@ -139,6 +153,6 @@ def test_undeclared_values_and_moved_rows_are_named(spark):
         pramble.perturb(bad, {"nowhere": PLAN["sex"]})
     batches = spark.createDataFrame(FRAME).toArrow().to_batches()
     for counted in (N - 1, N + 1):
-        task = by_position({}, {0: (0, counted)}, "number")
+        task = by_position(as_record(KEY, PLAN, threads=1), {0: (0, counted)}, "number")
         with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
             list(task(batches))

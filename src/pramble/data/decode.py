@@ -63,19 +63,28 @@ def natural_arrow_labels(outputs: Sequence[Label]) -> Any:
         return pa.array([None if label is None else str(label) for label in outputs])
 
 
-def arrow_dictionary(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    """Return a dictionary array whose dictionary is the declared outputs, in their order."""
-    labels = arrow_labels(outputs, like=like.value_type)
-    indices = pa.array(codes)
-    if len(outputs) - 1 < 2 ** (like.index_type.bit_width - 1):
-        indices = indices.cast(like.index_type)
-    return pa.DictionaryArray.from_arrays(indices, labels, ordered=like.ordered)
+def arrow_dictionary(
+    codes: Codes, labels: Any, *, index_type: Any = None, ordered: bool = False
+) -> Any:
+    """Return a dictionary array whose dictionary is the labels, in their order, nulls aside."""
+    if labels.null_count:
+        filled = labels.is_valid().to_numpy(zero_copy_only=False)
+        places = np.where(filled, np.cumsum(filled) - 1, -1).astype(np.int32)[codes]
+        indices, labels = pa.array(places, mask=places < 0), labels.drop_null()
+    else:
+        indices = pa.array(codes)
+    kind = pa.int32() if index_type is None else index_type
+    if len(labels) - 1 < 2 ** (kind.bit_width - 1):
+        indices = indices.cast(kind)
+    return pa.DictionaryArray.from_arrays(indices, labels, ordered=ordered)
 
 
 def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
     """Return an Arrow array of type ``like``."""
     if pa.types.is_dictionary(like):
-        return arrow_dictionary(codes, outputs, like=like)
+        labels = arrow_labels(outputs, like=like.value_type)
+        kind, ordered = like.index_type, like.ordered
+        return arrow_dictionary(codes, labels, index_type=kind, ordered=ordered)
     if isinstance(outputs, range) and pa.types.is_integer(like):
         return pa.array(codes).cast(like)
     if pa.types.is_string_view(like):  # Arrow does not take from views

@@ -28,6 +28,17 @@ def label_key(label: Label) -> tuple[Any, ...]:
     return (type(label), label)
 
 
+def label_keys(labels: Iterable[Label]) -> list[tuple[Any, ...]]:
+    """Return the keys of many labels; see :func:`label_key`.
+
+    >>> label_keys([1, True]) == [label_key(1), label_key(True)]
+    True
+    """
+    listed = list(labels)
+    kinds = list(map(type, listed))
+    return list(map(label_key, listed) if tuple in kinds else zip(kinds, listed, strict=True))
+
+
 def object_key(value: Any) -> tuple[Any, ...]:
     """Return the key of any value as a label; missing values are null, whole numbers integers.
 

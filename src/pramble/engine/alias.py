@@ -13,8 +13,10 @@ import numpy as np
 from pramble.engine.cells import fill_row
 from pramble.values import Integers, value
 
-COMPILED_ABOVE = 1 << 17
-"""Larger tables are filled by compiled code; smaller ones are done before it loads."""
+COMPILED_ABOVE = 1 << 19
+"""So many cells are filled by Python in the time in which compiled code is loaded."""
+
+_filled = [0]
 
 
 @value
@@ -51,7 +53,8 @@ def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Int
     threshold = np.empty((S, 1 << k), dtype=np.int64)
     other = np.empty((S, 1 << k), dtype=np.int64)
     fill = fill_rows
-    if threshold.size > COMPILED_ABOVE:
+    _filled[0] += threshold.size
+    if _filled[0] > COMPILED_ABOVE:
         from pramble.engine.kernels import fill_rows_compiled as fill
     fill(weights, 1 << (width.bits - k), threshold, other)
     return threshold, other

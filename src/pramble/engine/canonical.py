@@ -5,7 +5,7 @@ dictionaries that list the labels of the plan, or the values that occur, sorted.
 dictionaries, orders of first appearance nor blocks of the source leave a trace.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +15,7 @@ from pramble.data.encode import Codes
 from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
-from pramble.engine.columns import Column
-
-Each = Callable[[Callable[[str], Any], Iterable[str]], Iterable[Any]]
+from pramble.engine.record import Each, Record
 
 
 class Onlooker:
@@ -31,7 +29,7 @@ class Onlooker:
 
 
 class Canonical:
-    """Records bound to the columns that randomise them: canonical batches.
+    """Records bound to what randomises them: canonical batches.
 
     Attributes
     ----------
@@ -44,15 +42,15 @@ class Canonical:
     """
 
     def __init__(
-        self, records: Records, columns: Mapping[str, Column], *, names: Sequence[str] | None = None
+        self, records: Records, record: Record, *, names: Sequence[str] | None = None
     ) -> None:
-        self.records, self.columns = records, columns
+        self.records, self.record, self.columns = records, record, record.columns
         self.names = list(records.names if names is None else names)
         found = {field.name: field.type for field in records.schema}
-        others = [name for name in self.names if name not in columns]
+        others = [name for name in self.names if name not in self.columns]
         self.coded = [name for name in others if is_coded_text(found[name])]
         kinds = {name: plain_type(found[name]) for name in others}
-        kinds |= {name: column.arrow_outputs.type for name, column in columns.items()}
+        kinds |= {name: column.arrow_outputs.type for name, column in self.columns.items()}
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
     def source(self, watch: Callable[[int, float], object] | None = None) -> Iterator[Any]:
@@ -64,14 +62,19 @@ class Canonical:
         self, batch: Any, rows: range, *, each: Each = map, tally: Onlooker | None = None
     ) -> Any:
         """Return a released batch; ``each`` maps over columns, ``tally`` is told of each."""
-        told = tally or Onlooker()
+        told, names = tally or Onlooker(), list(self.columns)
+
+        def codes_of(name: str) -> Codes:
+            return self.columns[name].encoder.codes(batch[name], rows)
+
+        codes = dict(zip(names, each(codes_of, names), strict=True))
+        drawn = self.record.draw(codes, rows, each=each)
 
         def column(name: str) -> Any:
+            if name in drawn:
+                told.draw(name, codes[name], drawn[name])
+                return self.columns[name].labels_of(drawn[name])
             values = batch[name]
-            if name in self.columns:
-                x, z = self.columns[name].codes(values, rows)
-                told.draw(name, x, z)
-                return self.columns[name].labels_of(z)
             kind = self.schema.field(name).type
             if name in self.coded:
                 values = sorted_dictionary(values)

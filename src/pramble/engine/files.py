@@ -10,14 +10,14 @@ from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
 from pramble.engine.folders import perturb_folder
 from pramble.engine.keystream import checked_key
-from pramble.engine.perturb import as_columns, checked_first_row
+from pramble.engine.perturb import as_record, checked_first_row
 from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidInput
 from pramble.ledger.account import open_account, open_book
 from pramble.ledger.book import Ledger
 from pramble.ledger.known import file_facts
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan, as_plan
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.values import Clock, Watcher, value
 
@@ -59,9 +59,9 @@ def perturb_file(
         A file of any known format, a folder of such files, or a pattern.
     target : path
         A Parquet, CSV, TSV or Arrow file; a folder if the source is one.
-    plan : Plan, or mapping from column to Mechanism
-        In a CSV file, where all is text, a category is met by its text: 1 by ``1``, null by an
-        empty field.
+    plan : Plan, or mapping from columns to Mechanism
+        As in :func:`pramble.perturb`; a column that a record's branch leaves out is null. In a CSV
+        file, where all is text, a category is met by its text: 1 by ``1``, null by an empty field.
     key : bytes, optional
         32 secret bytes; None draws fresh ones. A run that was interrupted is repeated with its key,
         and gives the same release; for a folder, files already complete are not done again.
@@ -110,7 +110,7 @@ def perturb_file(
     """
     secret = checked_key(key)
     checked_first_row(first_row)
-    columns = as_columns(secret, plan, threads=threads)
+    record = as_record(secret, plan, threads=threads)
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
     clock, settled = Clock(progress), as_reading(reading)
@@ -122,14 +122,16 @@ def perturb_file(
         account = open_account(
             book, file_facts(records), digest=records.digest(), people=people, budget=budget
         )
-        spent = certify(as_plan(plan)).guarantee
-        entry = account.entered(spent, columns=list(columns), target=outward, any_target=True)
+        spent = certify(record.plan).guarantee
+        entry = account.entered(
+            spent, columns=list(record.columns), target=outward, any_target=True
+        )
     with entry:
         if inward.is_dir():
             files, rows = perturb_folder(
                 inward,
                 outward,
-                columns,
+                record,
                 secret=secret,
                 first_row=first_row,
                 reading=settled,
@@ -137,7 +139,7 @@ def perturb_file(
             )
         else:
             records = open_records(inward, settled)
-            rows = perturb_stream(records, outward, columns, first_row=first_row, clock=clock)
+            rows = perturb_stream(records, outward, record, first_row=first_row, clock=clock)
             files = (outward,)
     return Written(outward, files, rows, clock.seconds())
 

@@ -12,8 +12,8 @@ from pramble.data.atomic import PARTIAL, sync, whole_file
 from pramble.data.formats.registry import target_name
 from pramble.data.open import files_of, open_records
 from pramble.data.reading import Reading
-from pramble.engine.frames import Columns
 from pramble.engine.keystream import derived_key
+from pramble.engine.record import Record
 from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidData, InvalidInput, WriteFailed
 from pramble.values import Clock
@@ -24,7 +24,7 @@ JOURNAL = "journal.json"
 def perturb_folder(
     source: Path,
     target: Path,
-    columns: Columns,
+    record: Record,
     *,
     secret: bytes,
     first_row: int,
@@ -39,7 +39,7 @@ def perturb_folder(
     """
     names = data_files(source)
     partial = target.with_name(f".{target.name}{PARTIAL}")
-    tag = run_tag(source, names, columns, secret=secret, row=first_row, reading=reading)
+    tag = run_tag(source, names, record, secret=secret, row=first_row, reading=reading)
     journal = Journal.begin(partial, tag)
     sizes = [(source / name).stat().st_size or 1 for name in names]
     row = first_row
@@ -50,7 +50,7 @@ def perturb_folder(
                 place = partial / target_name(name)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 records = open_records(source / name, reading)
-                count = perturb_stream(records, place, columns, first_row=row, clock=part)
+                count = perturb_stream(records, place, record, first_row=row, clock=part)
                 clock.rows = part.rows
                 journal.note(name, count)
             row += journal.rows[name.as_posix()]
@@ -75,7 +75,7 @@ def data_files(folder: Path) -> list[Path]:
 def run_tag(
     source: Path,
     names: list[Path],
-    columns: Columns,
+    record: Record,
     *,
     secret: bytes,
     row: int,
@@ -85,7 +85,7 @@ def run_tag(
     described: dict[str, Any] = {
         "row": row,
         "reading": repr(reading),
-        "plan": {name: column.mechanism.to_json() for name, column in columns.items()},
+        "plan": record.plan.to_json(),
         "files": [
             [name.as_posix(), (source / name).stat().st_size, (source / name).stat().st_mtime_ns]
             for name in names

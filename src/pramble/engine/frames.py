@@ -1,48 +1,26 @@
-"""Columns and frames of pandas, polars and pyarrow, through narwhals and Arrow."""
+"""Frames of pandas, polars and pyarrow, through narwhals and Arrow."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from pramble.data import decode
 from pramble.data.open import as_arrow
 from pramble.data.rows import Rows, number_of_rows
-from pramble.engine.columns import Column
 from pramble.engine.keystream import checked_rows
+from pramble.engine.record import Record
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.values import Integers
 
-Columns = Mapping[str, Column]
-Each = Callable[[Callable[[Column], Any], Iterable[Column]], Iterable[Any]]
 
-
-def perturb_series(series: Any, column: Column, rows: Rows) -> Any:
-    """Return a randomised pandas, polars or pyarrow column of the same type."""
-    native = series.to_native()
-    if series.implementation.is_pyarrow():
-        return column.arrow(native, rows)
-    codes = column.draw(series_codes(series, column, rows), rows)
-    if series.implementation.is_polars():
-        return decode.polars_values(codes, column.outputs, like=native)
-    return decode.pandas_values(codes, column.outputs, like=native)
-
-
-def series_codes(series: Any, column: Column, rows: Rows) -> Any:
-    """Return the codes of a pandas or polars column."""
-    native = series.to_native()
-    plain = isinstance(native.dtype, np.dtype) and native.dtype.kind in "iuO"
-    return column.encoder.codes(native.to_numpy() if plain else series.to_arrow(), rows)
-
-
-def perturb_frame(frame: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:
-    """Return an eager frame with the named columns randomised and all else untouched."""
-    check_names(frame.columns, columns, row_number)
+def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+    """Return an eager frame with the columns of a plan randomised and all else untouched."""
+    check_names(frame.columns, record.columns, row_number)
     rows = frame_rows(frame, row_number, first_row)
-    drawn = {name: perturb_series(frame[name], column, rows) for name, column in columns.items()}
+    drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
     if frame.implementation.is_pyarrow():
         return replaced_in_table(frame.to_native(), drawn)
     if frame.implementation.is_polars():
@@ -108,7 +86,7 @@ def refuse_shared(rows: Integers, name: str) -> None:
         raise with_values(error, ordered[twice[0]])
 
 
-def check_names(present: Iterable[str], columns: Columns, row_number: str | None) -> None:
+def check_names(present: Iterable[str], columns: Collection[str], row_number: str | None) -> None:
     """Raise if a column of the plan is missing or stands twice."""
     wanted = [*columns, *([] if row_number is None else [row_number])]
     times = Counter(present)
@@ -126,10 +104,9 @@ def check_names(present: Iterable[str], columns: Columns, row_number: str | None
         raise InvalidPlan(f"Column {row_number!r} numbers the rows, so it cannot be randomised.")
 
 
-def perturb_batch(batch: Any, columns: Columns, rows: Rows, *, each: Each = map) -> Any:
-    """Return a record batch with the named columns randomised; ``each`` maps over columns."""
-    drawn = each(lambda column: column.arrow(batch[column.name], rows), columns.values())
-    found = dict(zip(columns, drawn, strict=True))
+def perturb_batch(batch: Any, record: Record, rows: Rows) -> Any:
+    """Return a record batch with the columns of a plan randomised."""
+    found = record.perturb(batch, rows)
     arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
     schema = with_types(batch.schema, {name: values.type for name, values in found.items()})
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -142,37 +119,29 @@ def with_types(schema: Any, kinds: Mapping[str, Any]) -> Any:
 
 
 def perturb_batches(
-    batches: Iterable[Any], columns: Columns, *, row_number: str | None = None, first_row: int = 0
+    batches: Iterable[Any], record: Record, *, row_number: str | None = None, first_row: int = 0
 ) -> Iterator[Any]:
-    """Yield record batches with the named columns randomised, numbering rows as they come."""
+    """Yield record batches with the columns of a plan randomised, numbering rows as they come."""
     row = first_row
     for batch in batches:
         counted = range(row, row + batch.num_rows)
         rows = counted if row_number is None else column_rows(batch[row_number], row_number)
-        yield perturb_batch(batch, columns, rows)
+        yield perturb_batch(batch, record, rows)
         row += batch.num_rows
 
 
-def perturbed_schema(schema: Any, columns: Columns) -> Any:
+def perturbed_schema(schema: Any, record: Record) -> Any:
     """Return the Arrow schema of the outcome."""
-    drawn = {
-        name: column.arrow(pa.nulls(0, schema.field(name).type), range(0)).type
-        for name, column in columns.items()
-    }
-    return with_types(schema, drawn)
+    none = {name: pa.nulls(0, schema.field(name).type) for name in record.columns}
+    drawn = record.perturb(none, range(0))
+    return with_types(schema, {name: values.type for name, values in drawn.items()})
 
 
-def perturb_reader(reader: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:
+def perturb_reader(reader: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return a reader of randomised batches; nothing is read before it is asked for."""
-    check_names(reader.schema.names, columns, row_number)
-    batches = perturb_batches(reader, columns, row_number=row_number, first_row=first_row)
-    return pa.RecordBatchReader.from_batches(perturbed_schema(reader.schema, columns), batches)
-
-
-def narwhals_series(data: Any) -> Any:
-    """Return the data as a narwhals Series, or None."""
-    wrapped = nw.from_native(data, series_only=True, pass_through=True)
-    return wrapped if isinstance(wrapped, nw.Series) else None
+    check_names(reader.schema.names, record.columns, row_number)
+    batches = perturb_batches(reader, record, row_number=row_number, first_row=first_row)
+    return pa.RecordBatchReader.from_batches(perturbed_schema(reader.schema, record), batches)
 
 
 def narwhals_frame(data: Any) -> Any:

@@ -1,50 +1,50 @@
 """Lazy polars frames: the key is fixed now, the drawing happens at each collect."""
 
-from typing import Any
-
-import narwhals as nw
 import numpy as np
 import polars as pl
 
 from pramble.data import decode
 from pramble.data.crosstab import unused
 from pramble.data.rows import Rows
-from pramble.engine.columns import Column
-from pramble.engine.frames import Columns, check_names, column_rows, perturb_series
+from pramble.engine.frames import check_names, column_rows
+from pramble.engine.record import Record
 
 
 def perturb_lazy(
-    frame: pl.LazyFrame, columns: Columns, *, row_number: str | None, first_row: int
+    frame: pl.LazyFrame, record: Record, *, row_number: str | None, first_row: int
 ) -> pl.LazyFrame:
     """Return a lazy frame whose every collect gives the same release.
 
     Rows carry their number along, so polars may split and reorder the work as it likes.
     """
     schema = frame.collect_schema()
-    check_names(schema.names(), columns, row_number)
+    check_names(schema.names(), record.columns, row_number)
     number = row_number or unused("row number", schema.names())
     if row_number is None:
         frame = frame.with_row_index(number).with_columns(pl.col(number).cast(pl.Int64) + first_row)
-    drawn = [
-        lazy_column(column, number, dtype=schema[name]).alias(name)
-        for name, column in columns.items()
-    ]
-    frame = frame.with_columns(drawn)
+    for part in record.parts:
+        drawn = unused("drawn", [*schema.names(), number])
+        frame = frame.with_columns(lazy_columns(part, number, schema=schema).alias(drawn))
+        fields = [pl.col(drawn).struct.field(name) for name in part.columns]
+        frame = frame.with_columns(fields).drop(drawn)
     return frame if row_number else frame.drop(number)
 
 
-def lazy_column(column: Column, number: str, *, dtype: Any) -> pl.Expr:
-    """Return the expression that draws a column from its values and row numbers."""
+def lazy_columns(record: Record, number: str, *, schema: pl.Schema) -> pl.Expr:
+    """Return the expression that draws columns together, from their values and row numbers."""
+    names = list(record.columns)
 
-    def draw(pair: pl.Series) -> pl.Series:
-        rows = consecutive(column_rows(pair.struct.field(number).to_arrow(), number))
-        values = nw.from_native(pair.struct.field(column.name), series_only=True)
-        drawn: pl.Series = perturb_series(values, column, rows)
-        return drawn
+    def draw(given: pl.Series) -> pl.Series:
+        rows = consecutive(column_rows(given.struct.field(number).to_arrow(), number))
+        drawn = record.perturb({name: given.struct.field(name) for name in names}, rows)
+        return pl.DataFrame(list(drawn.values())).to_struct(given.name)
 
-    result = decode.polars_labels(column.outputs, dtype=dtype).dtype
-    pair = pl.struct(column.name, number)
-    return pair.map_batches(draw, return_dtype=result, is_elementwise=True)
+    kinds = {
+        name: decode.polars_labels(column.outputs, dtype=schema[name]).dtype
+        for name, column in record.columns.items()
+    }
+    given = pl.struct(*names, number)
+    return given.map_batches(draw, return_dtype=pl.Struct(kinds), is_elementwise=True)
 
 
 def consecutive(rows: Rows) -> Rows:

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
 
-from pramble.data.rows import Rows
 from pramble.engine import frames
-from pramble.engine.columns import Column, available_threads
-from pramble.engine.keystream import KeyStream, checked_key, derived_key
-from pramble.errors import InvalidData, InvalidInput
+from pramble.engine.containers import unknown
+from pramble.engine.keystream import checked_key, derived_key
+from pramble.engine.record import Record
+from pramble.engine.threads import available_threads
+from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 
@@ -33,9 +33,11 @@ def perturb(
 
     .. math:: P(Z_i = z \mid X_i = x) = w_{xz} / 2^{53},
 
-    independently over rows and columns. The draw is a function of ``key``, the plan, the column's
-    name and the row's number only, so that any chunk size, engine, number of threads or repetition
-    gives the same release.
+    independently over rows and blocks of columns; the cells of a block of several columns are drawn
+    together. Under a plan of several branches a public coin first picks the branch of each row with
+    the branch's share as probability, and the columns that this branch leaves out are null. The
+    draw is a function of ``key``, the plan, the column's name and the row's number only, so that
+    any chunk size, engine, number of threads or repetition gives the same release.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def perturb(
         RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
         and mappings from names to columns. Every value of a randomised column must be a
         declared category, by value and type.
-    plan : Mechanism, Plan, or mapping from column to Mechanism
+    plan : Mechanism, Plan, or mapping from columns to Mechanism
         One mechanism for a single column; a plan for a frame.
     key : bytes, optional
         32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
@@ -63,12 +65,14 @@ def perturb(
     Returns
     -------
     The randomised data in the type, order, index and dtype of the input. A categorical has the
-    mechanism's outputs as categories.
+    mechanism's outputs as categories. A column that some branch leaves out has a dtype that holds
+    nulls, whether or not there are any.
 
     Raises
     ------
     InvalidData
-        If a value is no declared category, or null where null is none.
+        If a value is no declared category, or null where null is none, or if the values of a row
+        are a combination that its block does not have.
     InvalidPlan
         If the plan does not fit the data's columns.
 
@@ -100,14 +104,14 @@ def perturb(
                 "A key draws for a named column, or two columns would share their randomness; name "
                 "it with column=."
             )
-        own = as_columns(secret, {column: plan}, threads=threads)[column]
-        return perturb_column(data, own, range(first_row, first_row + len(data)))
-    columns = as_columns(secret, plan, threads=threads)
-    return perturb_many(data, columns, row_number=row_number, first_row=first_row)
+        record = as_record(secret, {column: plan}, threads=threads)
+        return record.perturb({column: data}, range(first_row, first_row + len(data)))[column]
+    record = as_record(secret, plan, threads=threads)
+    return perturb_many(data, record, row_number=row_number, first_row=first_row)
 
 
-def as_columns(secret: bytes, plan: Any, *, threads: int | None) -> dict[str, Column]:
-    """Return the columns of a plan, each bound to its bits.
+def as_record(secret: bytes, plan: Any, *, threads: int | None) -> Record:
+    """Return a plan bound to its bits.
 
     Bits are drawn under a key of the plan's own: with another mechanism, or other columns beside
     it, a column has independent bits, so that what two releases spend adds up.
@@ -117,10 +121,7 @@ def as_columns(secret: bytes, plan: Any, *, threads: int | None) -> dict[str, Co
         raise InvalidInput(f"threads must be at least 1; found {threads}.")
     whole = as_plan(plan)
     own = derived_key(secret, "plan", json.dumps(whole.to_json(), sort_keys=True))
-    return {
-        name: Column(name, mechanism, KeyStream(own, name), workers)
-        for name, mechanism in whole.single_columns(what="perturb").items()
-    }
+    return Record(whole, own, workers)
 
 
 def checked_first_row(first_row: int) -> None:
@@ -129,61 +130,35 @@ def checked_first_row(first_row: int) -> None:
         raise InvalidInput(f"first_row must lie in 0..2**62; found {first_row}.")
 
 
-def perturb_column(data: Any, column: Column, rows: Rows) -> Any:
-    """Return one randomised column in the type it came in."""
-    if isinstance(data, list | tuple):
-        return type(data)(column.python(data, rows))
-    if isinstance(data, np.ndarray):
-        return column.numpy(data, rows)
-    if isinstance(data, pa.Array | pa.ChunkedArray):
-        return column.arrow(data, rows)
-    series = frames.narwhals_series(data)
-    if series is None:
-        raise unknown(data, "one mechanism")
-    return frames.perturb_series(series, column, rows)
-
-
-def perturb_many(
-    data: Any, columns: dict[str, Column], *, row_number: str | None, first_row: int
-) -> Any:
-    """Return a frame with some columns randomised."""
+def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+    """Return a frame with the columns of a plan randomised."""
     if isinstance(data, Mapping):
-        frames.check_names(list(data), columns, row_number)
+        frames.check_names(list(data), record.columns, row_number)
         rows = frames.mapping_rows(data, row_number, first_row)
-        drawn = {name: perturb_column(data[name], own, rows) for name, own in columns.items()}
-        return {**data, **drawn}
+        return {**data, **record.perturb(data, rows)}
     if isinstance(data, pa.RecordBatch):
-        frames.check_names(data.schema.names, columns, row_number)
-        only = frames.perturb_batches([data], columns, row_number=row_number, first_row=first_row)
+        frames.check_names(data.schema.names, record.columns, row_number)
+        only = frames.perturb_batches([data], record, row_number=row_number, first_row=first_row)
         return next(only)
     if isinstance(data, pa.RecordBatchReader):
-        return frames.perturb_reader(data, columns, row_number=row_number, first_row=first_row)
+        return frames.perturb_reader(data, record, row_number=row_number, first_row=first_row)
     frame = frames.narwhals_frame(data)
     if isinstance(frame, nw.DataFrame):
-        return frames.perturb_frame(frame, columns, row_number=row_number, first_row=first_row)
+        return frames.perturb_frame(frame, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         from pramble.engine.lazy import perturb_lazy
 
-        return perturb_lazy(data, columns, row_number=row_number, first_row=first_row)
+        return perturb_lazy(data, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
         from pramble.engine.spark import perturb_spark
 
-        return perturb_spark(data, columns, row_number=row_number, first_row=first_row)
+        return perturb_spark(data, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame):
         table = frame.collect(backend="pyarrow").to_native()
-        return perturb_many(table, columns, row_number=row_number, first_row=first_row)
+        return perturb_many(table, record, row_number=row_number, first_row=first_row)
     raise unknown(data, "a plan for several columns")
 
 
 def is_spark(implementation: Any) -> bool:
     """Whether a lazy frame is Spark's, classic or through Connect."""
     return bool(implementation.is_pyspark() or implementation.is_pyspark_connect())
-
-
-def unknown(data: Any, plan: str) -> InvalidData:
-    """Return the error for a type that no door is made for."""
-    return InvalidData(
-        f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
-        "list, NumPy array, Series or Arrow array; a mapping from column names to mechanisms for "
-        "a frame of pandas, polars, pyarrow, DuckDB or Spark, or a mapping of columns."
-    )

@@ -48,9 +48,9 @@ def worth_compiling(rows: int) -> bool:
     return _drawn[0] > COMPILED_ABOVE or "pramble.engine.kernels" in sys.modules
 
 
-def code_type(mechanism: Mechanism) -> Any:
-    """Return the dtype in which codes of categories and outputs are held."""
-    return np.uint8 if max(mechanism.shape) <= 256 else np.int32
+def code_type(*sizes: int) -> Any:
+    """Return the dtype in which codes of so many categories and outputs are held."""
+    return np.uint8 if max(sizes) <= 256 else np.int32
 
 
 class Sampler(ABC):
@@ -248,8 +248,15 @@ def sampler(mechanism: Mechanism) -> Sampler:
 @sampler.register
 def _(mechanism: UniformRows) -> Sampler:
     if len(mechanism.off) > CLOSED_FORM_ABOVE:
-        return UniformSampler(mechanism.off, FULL)
+        return slim_sampler(mechanism)
     return AliasSampler.of(mechanism.weights)
+
+
+def slim_sampler(mechanism: Mechanism) -> Sampler:
+    """Return a sampler without a table, if there is one: a plan may have thousands of blocks."""
+    if isinstance(mechanism, UniformRows):
+        return UniformSampler(mechanism.off, FULL)
+    return sampler(mechanism)
 
 
 @sampler.register
@@ -268,6 +275,6 @@ def _(mechanism: Arcs) -> Sampler:
 def _(mechanism: Product) -> Sampler:
     return ProductSampler(
         tuple(sampler(factor) for factor in mechanism.factors),
-        tuple(code_type(factor) for factor in mechanism.factors),
+        tuple(code_type(*factor.shape) for factor in mechanism.factors),
         tuple(factor.shape for factor in mechanism.factors),
     )

@@ -19,26 +19,27 @@ from typing import Any
 import pyarrow as pa
 
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.engine.frames import Columns, check_names, perturb_batches, perturbed_schema
+from pramble.engine.frames import check_names, perturb_batches, perturbed_schema
+from pramble.engine.record import Record
 from pramble.errors import InvalidData
 
 Batches = Iterable[Any]
 
 
-def perturb_spark(frame: Any, columns: Columns, *, row_number: str | None, first_row: int) -> Any:
+def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return a Spark frame whose every evaluation gives the same release."""
-    check_names(frame.columns, columns, row_number)
-    outcome = outcome_schema(frame.schema, columns)
-    spans = partition_spans(frame, next(iter(columns)), first_row=first_row)
+    check_names(frame.columns, record.columns, row_number)
+    outcome = outcome_schema(frame.schema, record)
+    spans = partition_spans(frame, next(iter(record.columns)), first_row=first_row)
     rows = sum(met for _, met in spans.values())
     if row_number is not None:
         drawn = frame.mapInArrow(
-            partial(perturb_batches, columns=columns, row_number=row_number), schema=outcome
+            partial(perturb_batches, record=record, row_number=row_number), schema=outcome
         )
         return evenly(drawn, row_number, first_row=0, rows=rows)
     name = unused_name(frame.columns)
     numbered = outcome.__class__([*outcome.fields]).add(name, "long", nullable=False)
-    drawn = frame.mapInArrow(by_position(columns, spans, name), schema=numbered)
+    drawn = frame.mapInArrow(by_position(record, spans, name), schema=numbered)
     return evenly(drawn, name, first_row=first_row, rows=rows).drop(name)
 
 
@@ -62,19 +63,19 @@ def unused_name(names: Iterable[str]) -> str:
     return next(name for i in count() if (name := f"row number {i}") not in taken)
 
 
-def outcome_schema(schema: Any, columns: Columns) -> Any:
+def outcome_schema(schema: Any, record: Record) -> Any:
     """Return the Spark schema of the outcome; columns left alone keep their type."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
     from pyspark.sql.types import StructType
 
-    randomised = StructType([field for field in schema if field.name in columns])
-    drawn = from_arrow_schema(perturbed_schema(to_arrow_schema(randomised), columns))
+    randomised = StructType([field for field in schema if field.name in record.columns])
+    drawn = from_arrow_schema(perturbed_schema(to_arrow_schema(randomised), record))
     changed = {field.name: field for field in drawn}
     return StructType([changed.get(field.name, field) for field in schema])
 
 
 def by_position(
-    columns: Columns, spans: dict[int, tuple[int, int]], name: str
+    record: Record, spans: dict[int, tuple[int, int]], name: str
 ) -> Callable[[Batches], Iterator[Any]]:
     """Return the task for rows numbered by where they stand; it adds their numbers as a column."""
 
@@ -82,7 +83,7 @@ def by_position(
         partition = current_partition()
         row, expected = spans.get(partition, (0, 0))
         met = counted(batches, expected, partition)
-        for batch in perturb_batches(met, columns, first_row=row):
+        for batch in perturb_batches(met, record, first_row=row):
             numbers = pa.array(range(row, row + batch.num_rows), pa.int64())
             row += batch.num_rows
             yield pa.RecordBatch.from_arrays(

@@ -9,24 +9,24 @@ from typing import Any
 from pramble.data.records import Records
 from pramble.data.save import saving
 from pramble.engine.canonical import Canonical
-from pramble.engine.frames import Columns, check_names
+from pramble.engine.frames import check_names
+from pramble.engine.record import Record
 from pramble.errors import InvalidData
 from pramble.values import Clock
 
 
 def perturb_stream(
-    records: Records, target: Path, columns: Columns, *, first_row: int, clock: Clock
+    records: Records, target: Path, record: Record, *, first_row: int, clock: Clock
 ) -> int:
     """Randomise records into one file and return how many there are."""
-    check_names(records.names, columns, None)
-    if not records.typed:
-        columns = {name: replace(one, from_text=True) for name, one in columns.items()}
-    work = Canonical(records, columns)
+    check_names(records.names, record.columns, None)
+    own = record if records.typed else replace(record, from_text=True)
+    work = Canonical(records, own)
     share, row = [0.0], first_row
     batches = work.source(watch=lambda _, done: share.append(done))
     with (
         saving(target, work.schema) as writer,
-        ThreadPoolExecutor(max(one.threads for one in columns.values())) as pool,
+        ThreadPoolExecutor(record.threads) as pool,
     ):
         for batch in ahead(batches):
             rows = range(row, row + batch.num_rows)

@@ -15,6 +15,7 @@ from typing import Any
 from pramble.errors import InvalidMechanism, InvalidPlan
 from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents name every kind)
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.column_labels import ColumnLabels, labels_by_column
 from pramble.mechanisms.json_form import parsed, rational, refuse_large
 from pramble.mechanisms.product import Product
 from pramble.values import value
@@ -113,6 +114,8 @@ class Plan(Mapping[Any, Mechanism]):
         if total != 1:
             raise InvalidPlan(f"The shares of the branches must sum to 1; they sum to {total}.")
         object.__setattr__(self, "branches", made)
+        if len(made) > 1:
+            self.column_labels()
 
     def __setattr__(self, name: str, to: object) -> None:
         raise AttributeError(f"A plan is immutable; {name} cannot be set.")
@@ -124,6 +127,10 @@ class Plan(Mapping[Any, Mechanism]):
     def columns(self) -> tuple[str, ...]:
         """Every column that some branch randomises, in order."""
         return tuple(dict.fromkeys(name for branch in self.branches for name in branch.columns))
+
+    def column_labels(self) -> dict[str, ColumnLabels]:
+        """Return the labels of each column over all blocks and branches that hold it."""
+        return labels_by_column([branch.blocks for branch in self.branches])
 
     @property
     def is_simple(self) -> bool:

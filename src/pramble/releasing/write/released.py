@@ -10,8 +10,7 @@ from pramble.data.formats.registry import format_of
 from pramble.data.records import Records
 from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
-from pramble.engine.columns import Column
-from pramble.engine.keystream import KeyStream
+from pramble.engine.record import Record
 from pramble.engine.streaming import ahead
 from pramble.releasing.prepare.links import MOST_KEPT, Links, refuse_links
 from pramble.releasing.prepare.prepare import Prepared
@@ -22,19 +21,12 @@ PASSES = 2
 """Writing takes about this many times as long as one pass: writing, and reading again."""
 
 
-def bound_columns(job: Prepared, *, key: bytes, typed: bool) -> dict[str, Column]:
-    """Return the randomised columns of a release, bound to their bits."""
+def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
+    """Return the plan of a release, bound to its bits."""
+    job.plan.single_columns(what="release")
     missing = {column.name: column.missing for column in job.decisions.columns}
-    return {
-        name: Column(
-            name,
-            mechanism,
-            KeyStream(key, name),
-            from_text=not typed,
-            null_label=None if missing[name] is True else missing[name],
-        )
-        for name, mechanism in job.plan.single_columns(what="release").items()
-    }
+    nulls = {name: None if label is True else label for name, label in missing.items()}
+    return Record(job.plan, key, from_text=not typed, null_labels=nulls)
 
 
 def write_release(
@@ -46,8 +38,8 @@ def write_release(
     the way where the file is longer than what was looked at before: one that tells a protected
     column is refused.
     """
-    columns = bound_columns(job, key=key, typed=records.typed)
-    work = Canonical(records, columns, names=job.names)
+    record = bound_record(job, key=key, typed=records.typed)
+    work = Canonical(records, record, names=job.names)
     tally = Tally(job.plan, work.names, coded=work.coded, as_text=job.is_text)
     links = Links(job.decisions.watched(work.names), job.plan.columns)
     with (
@@ -71,8 +63,8 @@ def rehearse(job: Prepared) -> tuple[int, float]:
 
     The first batch is randomised into memory, with a key that is thrown away.
     """
-    columns = bound_columns(job, key=secrets.token_bytes(32), typed=job.records.typed)
-    work = Canonical(job.records, columns, names=job.names)
+    record = bound_record(job, key=secrets.token_bytes(32), typed=job.records.typed)
+    work = Canonical(job.records, record, names=job.names)
     first, form = next(work.source()), format_of(Path(job.decisions.data_file))
     sink = io.BytesIO()
     started = time.perf_counter()

@@ -1,0 +1,171 @@
+"""A block: columns that one mechanism randomises together.
+
+Codes of columns become one code among the mechanism's categories, an output is drawn, and its code
+becomes codes of columns again. For a single column whose labels stand as the mechanism's do, both
+steps are nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pramble.data.encode import SHOWN, Codes
+from pramble.data.labels import Labels, label_keys
+from pramble.data.rows import Rows, picked
+from pramble.engine.columns import Column
+from pramble.engine.keystream import KeyStream
+from pramble.engine.sampling import Sampler, code_type, sampler, slim_sampler
+from pramble.engine.threads import draw_rows
+from pramble.errors import InvalidData, InvalidPlan, with_values
+from pramble.limits import MOST_COMBINATIONS
+from pramble.mechanisms.base import Mechanism
+from pramble.values import Integers, value
+
+DIRECT_CELLS = 1 << 22
+"""Fewer combinations of labels than this are looked up in a table, more by a sorted search."""
+
+
+@value(eq=False)
+class Block:
+    """Columns with their mechanism and their stream of bits."""
+
+    columns: tuple[Column, ...]
+    mechanism: Mechanism
+    stream: KeyStream
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        combinations = math.prod(self.sizes)
+        if combinations > MOST_COMBINATIONS:
+            raise InvalidPlan(
+                f"A block may have {MOST_COMBINATIONS:.1e} combinations of labels, possible or not;"
+                f" that of {', '.join(self.names)} has {combinations:.1e}. Split it."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """The mechanism's sampler."""
+        made = sampler if len(self.columns) == 1 else slim_sampler
+        return made(self.mechanism)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many categories each column has."""
+        return tuple(len(column.labels) for column in self.columns)
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether some combination of the columns' categories is impossible."""
+        return math.prod(self.sizes) > self.mechanism.shape[0]
+
+    @cached_property
+    def lookup(self) -> "Lookup | None":
+        """From combinations of codes to the mechanism's codes; None where they are the same."""
+        labels = [column.labels for column in self.columns]
+        if len(labels) == 1 and same(labels[0], self.mechanism.labels):
+            return None
+        numbers = combined(cell_codes(self.mechanism.labels, labels), self.sizes)
+        return Lookup.of(numbers, math.prod(self.sizes))
+
+    @cached_property
+    def outputs(self) -> Codes | None:
+        """The codes of each column at each output, (k, T); None where they are the output's."""
+        labels = [column.declared.outputs for column in self.columns]
+        if len(labels) == 1 and same(labels[0], self.mechanism.output_labels):
+            return None
+        return cell_codes(self.mechanism.output_labels, labels)
+
+    def cells(self, codes: Mapping[str, Codes], rows: Rows) -> Codes:
+        """Return the mechanism's code of each row; refuse an impossible combination."""
+        parts = [codes[name] for name in self.names]
+        dtype = code_type(*self.mechanism.shape)
+        if self.lookup is None:
+            return parts[0].astype(dtype, copy=False)
+        found = self.lookup.places(combined(parts, self.sizes))
+        if self.has_gaps and len(found) and found.min() < 0:
+            bad = np.flatnonzero(found < 0)
+            held = [
+                [
+                    column.labels.values[part[i]]
+                    for column, part in zip(self.columns, parts, strict=True)
+                ]
+                for i in bad[:SHOWN]
+            ]
+            raise impossible(self.names, picked(rows, bad), held)
+        return found.astype(dtype, copy=False)
+
+    def draw(self, codes: Codes, rows: Rows) -> Codes:
+        """Return the drawn output code of each row, from the mechanism's code."""
+        return draw_rows(self.sampler, codes, stream=self.stream, rows=rows, threads=self.threads)
+
+    def split(self, drawn: Codes) -> Sequence[Codes]:
+        """Return the codes of each column from the codes of outputs."""
+        return [drawn] if self.outputs is None else [own[drawn] for own in self.outputs]
+
+
+@value(eq=False)
+class Lookup:
+    """Where numbers stand in a list: by a table, or among the sorted numbers."""
+
+    keys: Integers
+    found: Codes
+
+    @classmethod
+    def of(cls, numbers: Integers, end: int) -> "Lookup":
+        """Return the lookup of distinct numbers below ``end``."""
+        if end > DIRECT_CELLS:
+            order = np.argsort(numbers)
+            return cls(numbers[order], order)
+        table = np.full(end, -1, dtype=np.int32)
+        table[numbers] = np.arange(len(numbers))
+        return cls(np.empty(0, dtype=np.int64), table)
+
+    def places(self, numbers: Integers) -> Codes:
+        """Return the place of each number, −1 where it is none of them."""
+        if not len(self.keys):
+            return np.asarray(self.found[numbers])
+        at = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
+        return np.where(self.keys[at] == numbers, self.found[at], -1)
+
+
+def same(one: Labels, two: Labels) -> bool:
+    """Whether labels are equal in value, type and order."""
+    return one is two or one == two
+
+
+def combined(parts: Sequence[Codes] | Codes, sizes: Sequence[int]) -> Integers:
+    """Return the number of each combination of codes, the last column running fastest."""
+    number = parts[0].astype(np.int64)
+    for part, size in zip(parts[1:], sizes[1:], strict=True):
+        number *= size
+        number += part
+    return number
+
+
+def cell_codes(cells: Labels, columns: Sequence[Labels]) -> Codes:
+    """Return the code of every cell's label in each column, (k, S)."""
+    codes = np.empty((len(columns), len(cells)), dtype=np.int32)
+    for position, (labels, row) in enumerate(zip(columns, codes, strict=True)):
+        own = cells.values if len(columns) == 1 else (cell[position] for cell in cells.values)
+        places = {key: code for code, key in enumerate(label_keys(labels.values))}
+        row[:] = [places[key] for key in label_keys(own)]
+    return codes
+
+
+def impossible(names: tuple[str, ...], rows: Integers, values: list[Any]) -> InvalidData:
+    """Return the error for combinations that are no category of a block."""
+    shown = ", ".join(f"row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
+    error = InvalidData(
+        f"Columns {', '.join(map(repr, names))} must hold a possible combination of their "
+        f"categories; {len(rows)} {'row does' if len(rows) == 1 else 'rows do'} not ({shown}). "
+        "Correct them, or declare the combination as possible."
+    )
+    return with_values(error, values)

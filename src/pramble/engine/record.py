@@ -1,0 +1,137 @@
+r"""A record under a plan: every column encoded, drawn with its block, and decoded.
+
+A public coin picks the branch of each record (:mod:`pramble.engine.coin`). Each block of the branch
+is drawn by its mechanism, and the columns that the branch leaves out are blank: null in the outcome
+of every library. A column that some branch leaves out can therefore hold nulls whatever the data
+are, and its type follows from the plan alone.
+
+No two draws share bits. Under the plan's own key, a simple plan has a stream for each column by its
+name; in any other the coin has one, and each block one by the number of its branch and the names of
+its columns.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pramble.data.encode import Codes
+from pramble.data.labels import Label
+from pramble.data.rows import Rows
+from pramble.engine.block import Block
+from pramble.engine.coin import Coin, Positions, rows_at
+from pramble.engine.columns import Column
+from pramble.engine.containers import codes_in, values_like
+from pramble.engine.keystream import KeyStream
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.product import Product
+from pramble.values import value
+
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
+
+
+@value(eq=False, repr=False)
+class Record:
+    """A plan bound to a key: what every door draws with.
+
+    Attributes
+    ----------
+    plan : Plan
+    key : bytes
+        The plan's own key.
+    threads : int
+        How many threads draw.
+    from_text : bool
+        Whether values come as text, as from a CSV file.
+    null_labels : mapping
+        The label that a missing value of a column stands for.
+    names : tuple of str, optional
+        Draw these columns only; all that share a block with one of them are among them.
+    """
+
+    plan: Plan
+    key: bytes
+    threads: int = 1
+    from_text: bool = False
+    null_labels: Mapping[str, Label] | None = None
+    names: tuple[str, ...] | None = None
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The columns, in the order of the plan."""
+        missing = self.null_labels or {}
+        return {
+            name: Column(name, labels, from_text=self.from_text, null_label=missing.get(name))
+            for name, labels in self.plan.column_labels().items()
+            if self.names is None or name in self.names
+        }
+
+    @cached_property
+    def parts(self) -> tuple["Record", ...]:
+        """Records that together are this one, of the columns that must be drawn together."""
+        if len(self.plan.branches) > 1:
+            return (self,)
+        return tuple(replace(self, names=block) for block in self.plan.branches[0].blocks)
+
+    @cached_property
+    def coin(self) -> Coin:
+        """What picks the branch."""
+        shares = tuple(branch.share for branch in self.plan.branches)
+        return Coin(shares, KeyStream(self.key, "coin"), self.threads)
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[Block, ...], ...]:
+        """The blocks of each branch; the factors of a product are blocks of their own."""
+        return tuple(
+            tuple(self._blocks_of(number, branch.blocks))
+            for number, branch in enumerate(self.plan.branches)
+        )
+
+    def _blocks_of(self, number: int, blocks: Mapping[tuple[str, ...], Any]) -> Iterable[Block]:
+        for names, mechanism in blocks.items():
+            if names[0] not in self.columns:
+                continue
+            path = names if self.plan.is_simple else ("branch", str(number), *names)
+            columns, stream = [self.columns[name] for name in names], KeyStream(self.key, *path)
+            if len(names) == 1 or not isinstance(mechanism, Product):
+                yield Block(tuple(columns), mechanism, stream, self.threads)
+                continue
+            for i, (column, factor) in enumerate(zip(columns, mechanism.factors, strict=True)):
+                yield Block((column,), factor, stream.child(str(i)), self.threads)
+
+    def perturb(self, values: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
+        """Return every column randomised, in the container that it came in."""
+        codes = {name: codes_in(values[name], own, rows) for name, own in self.columns.items()}
+        drawn = self.draw(codes, rows)
+        return {name: values_like(drawn[name], self.columns[name], values[name]) for name in drawn}
+
+    def draw(self, codes: Mapping[str, Codes], rows: Rows, *, each: Each = map) -> dict[str, Codes]:
+        """Return the drawn codes of every column; ``each`` maps over blocks.
+
+        A combination that a block does not know is refused in whichever branch its record is, so
+        that it does not depend on the key.
+        """
+        out = {name: self._blank(name, len(rows)) for name in self.columns}
+
+        def draw(task: tuple[Block, Positions]) -> None:
+            block, at = task
+            own = rows_at(rows, at)
+            if block.has_gaps:
+                cells = block.cells(codes, rows)[at]
+            else:
+                cells = block.cells({name: codes[name][at] for name in block.names}, own)
+            drawn = block.split(block.draw(cells, own))
+            for name, found in zip(block.names, drawn, strict=True):
+                out[name][at] = found
+
+        places = self.coin.positions(rows)
+        tasks = zip(self.blocks, places, strict=True)
+        list(each(draw, [(block, at) for blocks, at in tasks for block in blocks]))
+        return out
+
+    def _blank(self, name: str, rows: int) -> Codes:
+        column = self.columns[name]
+        return np.full(rows, len(column.outputs) - 1, dtype=column.dtype)
