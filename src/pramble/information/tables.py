@@ -14,13 +14,16 @@ times the summed variance of a table's cells is
 
 import numpy as np
 
-from pramble.mechanisms.base import Mechanism
-from pramble.values import Floats, Integers
+from pramble.values import Floats, Integers, value
 
 EMPTY = 1e-12
 """Cells that the law makes impossible count as if they were this likely."""
 
+EVEN = 1e-3
+"""Informations are scaled by roots of the law, mixed with so much of an even one."""
+
 SINGULAR = 1e-9
+LOST = 1e-6
 
 
 def inner(law: Floats) -> Floats:
@@ -37,22 +40,48 @@ def fisher(matrix: Floats, law: Floats) -> Floats:
     return np.asarray((kept / released[used]) @ kept.T)
 
 
-def covariance_of_cells(mechanism: Mechanism, law: Floats) -> Floats | None:
-    r"""Return :math:`F^{-1}` of one record; None if the cells cannot all be estimated."""
+@value(eq=False)
+class CellCovariance:
+    """What one record tells of cells: a generalised inverse of F, and what is not told at all.
+
+    Attributes
+    ----------
+    matrix : (S, S) array
+        Its sums over margins that are told are their covariances.
+    lost : (S, L) array
+        A basis of the changes of p that no release shows.
+    """
+
+    matrix: Floats
+    lost: Floats
+
+    def tells(self, onto: Integers) -> bool:
+        """Whether sums of cells are told."""
+        if not self.lost.shape[1]:
+            return True
+        sums = np.zeros((int(onto.max()) + 1, self.lost.shape[1]))
+        np.add.at(sums, onto, self.lost)
+        return bool(np.abs(sums).max() < LOST)
+
+
+def covariance_of_cells(matrix: Floats, law: Floats) -> CellCovariance:
+    r"""Return what one record tells of cells under a matrix, :math:`F^{-1}` where there is one."""
     p = inner(law)
-    root = np.sqrt(p)
-    scaled = fisher(mechanism.operator.dense(), p) * np.outer(root, root)
+    root = np.sqrt(p + EVEN / len(p))
+    scaled = fisher(matrix, p) * np.outer(root, root)
     values, vectors = np.linalg.eigh(scaled)
-    if values[0] < SINGULAR * values[-1]:
-        return None
-    return np.asarray((vectors / values) @ vectors.T * np.outer(root, root))
+    told = values > SINGULAR * values[-1]
+    kept = vectors[:, told]
+    inverse = (kept / values[told]) @ kept.T * np.outer(root, root)
+    lost = vectors[:, ~told] * root[:, None]
+    return CellCovariance(np.asarray(inverse), np.asarray(lost))
 
 
-def margin_information(covariance: Floats, onto: Integers) -> Floats:
-    """Return what a covariance of cells tells of sums of them."""
+def margin_information(covariance: CellCovariance, onto: Integers) -> Floats:
+    """Return what a record tells of sums of cells, which it must tell."""
     size = int(onto.max()) + 1
     summed = np.zeros((size, size))
-    np.add.at(summed, (onto[:, None], onto[None, :]), covariance)
+    np.add.at(summed, (onto[:, None], onto[None, :]), covariance.matrix)
     return np.asarray(np.linalg.inv(summed))
 
 
@@ -64,7 +93,7 @@ def spread_information(information: Floats, onto: Integers) -> Floats:
 def table_variance(information: Floats, law: Floats) -> float:
     """Return n times the summed variance of a table's cells; infinite if they cannot be told."""
     p = inner(law)
-    root = np.sqrt(p)
+    root = np.sqrt(p + EVEN / len(p))
     values, vectors = np.linalg.eigh(information * np.outer(root, root))
     if values[0] <= SINGULAR * values[-1]:
         return float("inf")

@@ -12,7 +12,7 @@ from pramble.errors import InvalidInput
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.records import Table, as_law
-from pramble.information.tables import covariance_of_cells, inner
+from pramble.information.tables import LOST, covariance_of_cells, inner
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
@@ -238,10 +238,10 @@ def many_cells(problem: RecordProblem) -> RecordDesign:
 
 def cost_of(block: Any, mechanism: Mechanism, workload: Floats) -> float:
     """Return the summed variance of some sums of a block's cells."""
-    covariance = covariance_of_cells(mechanism, block.law)
-    if covariance is None:
+    covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
+    if np.abs(workload @ covariance.lost).max(initial=0.0) > LOST:
         return math.inf
-    return float(np.einsum("qx,xy,qy->", workload, covariance, workload))
+    return float(((workload @ covariance.matrix) * workload).sum())
 
 
 def table_bound(problem: RecordProblem, table: Table) -> float:

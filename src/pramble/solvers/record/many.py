@@ -99,8 +99,8 @@ class Tables:
 
     def shown(self, block: Block, mechanism: Mechanism) -> Shown | None:
         """Return what a block tells of the tables; None if its cells cannot be told apart."""
-        covariance = covariance_of_cells(mechanism, block.law)
-        if covariance is None:
+        covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
+        if covariance.lost.shape[1]:
             return None
         margins: dict[Table, Floats] = {}
         found = {}
