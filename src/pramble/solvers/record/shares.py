@@ -54,13 +54,15 @@ def inverse_for(information: Floats, workload: Floats) -> Floats:
     return np.asarray((vectors * inverse) @ vectors.T)
 
 
-def multiplied(gains: Callable[[Floats], Floats], count: int) -> Floats:
+def multiplied(
+    gains: Callable[[Floats], Floats], count: int, *, steps: int = STEPS, gap: float = GAP
+) -> Floats:
     """Return shares by the multiplicative rule."""
     shares = np.full(count, 1 / count)
-    for _ in range(STEPS):
+    for _ in range(steps):
         found = gains(shares)
         mean = float(shares @ found)
-        if found.max() / mean - 1 < GAP:
+        if found.max() / mean - 1 < gap:
             break
         shares = shares * np.sqrt(np.maximum(found, 0) / mean)
         shares = np.where(shares < 1e-9, 0, shares)
