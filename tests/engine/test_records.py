@@ -116,6 +116,7 @@ FRAMES = {
     "polars": lambda: pl.from_arrow(TABLE),
     "polars, lazy": lambda: pl.from_arrow(TABLE).lazy(),
     "pyarrow": lambda: TABLE,
+    "record batch": lambda: TABLE.to_batches()[0],
     "reader": lambda: TABLE.to_reader(701),
     "DuckDB": lambda: duckdb.connect().from_arrow(TABLE),
 }
