@@ -116,7 +116,7 @@ def test_blanks_stand_exactly_where_the_branch_says():
 
 
 def test_the_release_of_a_key_stays_what_it_was():
-    """The first rows as they were first drawn: a key that somebody keeps must repeat its release."""
+    """A key that somebody keeps must repeat its release."""
     uniform = pramble.Plan({("sex", "job"): pramble.randomized_response(CELLS, 1.0)})
     pairs = columns_of(uniform, pramble.perturb(TABLE[:8], uniform, key=KEY))
     assert {name: found[:8] for name, found in RELEASED.items()} == GOLDEN
