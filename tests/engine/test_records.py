@@ -39,6 +39,13 @@ from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.product import Product
 
 RELEASED = columns_of(PLAN, pramble.perturb(TABLE, PLAN, key=KEY))
+GOLDEN = {
+    "sex": ["m", "f", "m", "m", "f", "f", "f", "m"],
+    "job": [2, 2, 1, 0, 1, 1, 1, 1],
+    "area": ["n", "n", "s", None, "n", "n", "s", "n"],
+    "ill": [None, None, None, True, None, None, None, None],
+}
+PAIRS = {"sex": ["f", "f", "f", "f", "f", "f", "m", "f"], "job": [3, 3, 3, 2, 2, 2, 1, 2]}
 ONE = {"sex": "f", "job": 2, "area": "s", "ill": True}
 
 
@@ -108,6 +115,14 @@ def test_blanks_stand_exactly_where_the_branch_says():
     assert ("m", 3, False) in pairs  # the second branch knows no pairs
 
 
+def test_the_release_of_a_key_stays_what_it_was():
+    """A key that somebody keeps must repeat its release."""
+    uniform = pramble.Plan({("sex", "job"): pramble.randomized_response(CELLS, 1.0)})
+    pairs = columns_of(uniform, pramble.perturb(TABLE[:8], uniform, key=KEY))
+    assert {name: found[:8] for name, found in RELEASED.items()} == GOLDEN
+    assert pairs == PAIRS
+
+
 FRAMES = {
     "mapping of lists": lambda: TABLE.to_pydict(),
     "mapping of arrays": lambda: {n: TABLE[n].to_numpy() for n in TABLE.column_names},
@@ -116,6 +131,7 @@ FRAMES = {
     "polars": lambda: pl.from_arrow(TABLE),
     "polars, lazy": lambda: pl.from_arrow(TABLE).lazy(),
     "pyarrow": lambda: TABLE,
+    "record batch": lambda: TABLE.to_batches()[0],
     "reader": lambda: TABLE.to_reader(701),
     "DuckDB": lambda: duckdb.connect().from_arrow(TABLE),
 }

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import shutil
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -32,6 +34,13 @@ KEY = bytes(range(32))
 SEX = pramble.randomized_response(["f", "m"], 2.0)
 AGE = pramble.randomized_response(list(range(1, 13)), 3.0)
 PLAN = {"sex": SEX, "age": AGE}
+CELLS = [(sex, age) for sex in ("f", "m") for age in range(1, 13)]
+PAIRS = pramble.Plan(
+    branches=[
+        pramble.Branch(Fraction(2, 3), {("sex", "age"): pramble.randomized_response(CELLS, 4.0)}),
+        pramble.Branch(Fraction(1, 3), {"sex": SEX}),
+    ]
+)
 
 
 def parquet(path):
@@ -117,11 +126,21 @@ def rounded(values):
 
 def perturb(data, folder):
     """``perturb_file`` for doors on disk, ``perturb`` for those in memory: the released values."""
+    again = isinstance(data, pa.RecordBatchReader)
+    return [
+        released_by(data if plan is PLAN or not again else TABLE.to_reader(400), plan, folder)
+        for plan in (PLAN, PAIRS)
+    ]
+
+
+def released_by(data, plan, folder):
     if not isinstance(data, Path):
-        return released(pramble.perturb(data, PLAN, key=KEY))
+        return released(pramble.perturb(data, plan, key=KEY))
     target = folder / (f"out-{data.name}" if data.is_dir() else "out.parquet")
+    if target.is_dir():
+        shutil.rmtree(target)
     target.unlink(missing_ok=True)
-    pramble.perturb_file(data, target, PLAN, key=KEY)
+    pramble.perturb_file(data, target, plan, key=KEY)
     records = open_records(target)
     return released(pa.Table.from_batches(list(records.batches()), schema=records.schema))
 
@@ -129,7 +148,8 @@ def perturb(data, folder):
 def released(frame):
     frame = frame.collect() if isinstance(frame, pl.LazyFrame) else frame
     table = pa.table(frame) if not isinstance(frame, pa.RecordBatchReader) else frame.read_all()
-    return [[int(v) if name == "age" else v for v in table[name].to_pylist()] for name in PLAN]
+    ages = [None if age is None or age != age else int(age) for age in table["age"].to_pylist()]
+    return table["sex"].to_pylist(), ages
 
 
 def estimate(data, _):

@@ -93,6 +93,9 @@ class Plan(Mapping[Any, Mechanism]):
     As a mapping it goes from column (a tuple for several) to mechanism, for blocks whose mechanism
     is the same in every branch that has them.
 
+    A column has the same categories in every branch, in any order. One that some branch leaves
+    blank has neither None nor an empty text among its labels, which nobody could tell from a blank.
+
     Examples
     --------
     >>> import pramble
