@@ -17,7 +17,9 @@ def entropy_excess(t: Floats) -> Floats:
         return _entropy_series(t)
     with np.errstate(divide="ignore", invalid="ignore"):
         direct = np.where(t > -1, (1 + t) * np.log1p(t) - t, 1.0)
-    return np.where(small, _entropy_series(t), direct) if small.any() else direct
+    if not small.any():
+        return direct
+    return np.where(small, _entropy_series(np.where(small, t, 0.0)), direct)
 
 
 def _entropy_series(t: Floats) -> Floats:
@@ -27,5 +29,9 @@ def _entropy_series(t: Floats) -> Floats:
 def log_excess(d: Floats) -> Floats:
     r"""Return :math:`d - \log(1+d)` for :math:`d > -1`, by its series when d is small."""
     direct = d - np.log1p(d)
-    series = d * d * (1 / 2 - d * (1 / 3 - d * (1 / 4 - d * (1 / 5 - d * (1 / 6 - d / 7)))))
-    return np.where(np.abs(d) < SMALL, series, direct)
+    small = np.abs(d) < SMALL
+    near = np.where(small, d, 0.0)
+    series = near**2 * (
+        1 / 2 - near * (1 / 3 - near * (1 / 4 - near * (1 / 5 - near * (1 / 6 - near / 7))))
+    )
+    return np.where(small, series, direct)
