@@ -61,14 +61,21 @@ def best_cardinality(size: int, alpha: float) -> int:
     return 1 + int(np.argmax(told))
 
 
-def turned(block: Block, alpha: float) -> Mechanism | None:
-    """Return the matrix whose columns are the turns of one set, if it could help."""
+def turned(block: Block, alpha: float, *, variants: int = 1) -> Mechanism | None:
+    """Return the matrix whose columns are the turns of some sets, if it could help.
+
+    One set gives as many outputs as there are cells, in their places. More of them even out what
+    one of them tells less of.
+    """
     k = best_cardinality(block.size, alpha)
     if k == 1 or not 4 <= block.size <= MOST_TURNED:
         return None
-    sets = best_turns(block.size, k, rng=np.random.default_rng(block.size * 1000 + k))
+    rng = np.random.default_rng(block.size * 1000 + k)
+    sets = np.concatenate([best_turns(block.size, k, rng=rng) for _ in range(variants)])
     a = math.exp(alpha)
-    matrix = np.where(sets, a, 1.0).T / (k * a + block.size - k)
+    matrix = np.where(sets, a, 1.0).T / ((k * a + block.size - k) * variants)
+    if variants > 1:
+        return Mechanism.from_matrix(matrix, block.labels.values, len(sets), alpha=alpha)
     placed = np.empty_like(matrix)
     placed[:, best_places(inner(block.law), matrix)] = matrix
     return Mechanism.from_matrix(placed, block.labels.values, block.labels.values, alpha=alpha)
@@ -135,16 +142,25 @@ def design_table(problem: RecordProblem, block: Block, outputs: Any, deadline: f
     )
 
 
-def carriers(problem: RecordProblem, table: Table) -> Iterator[Block]:
+def carried_alone(
+    problem: RecordProblem, own: Block, carrier: Block, deadline: float
+) -> Mechanism | None:
+    """Return a matrix for one block's cells with as many outputs as another block has cells."""
+    if own.size <= MOST_CARRIED:
+        return design_table(problem, own, carrier.size, deadline).mechanism
+    return turned(own, problem.alpha, variants=carrier.size // own.size)
+
+
+def carriers(problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED) -> Iterator[Block]:
     """Yield blocks that hold a table and more: one column more, or all of them."""
     others = [name for name in problem.columns if name not in table]
     sets = [{*table, other} for other in others]
     if len(others) > 1:
         sets.append(set(problem.columns))
     for names in sets:
-        block = problem.block(tuple(name for name in problem.columns if name in names))
-        if block.size <= MOST_DESIGNED:
-            yield block
+        columns = tuple(name for name in problem.columns if name in names)
+        if math.prod(len(problem.labels[name].values) for name in columns) <= most:
+            yield problem.block(columns)
 
 
 def carried(block: Block, table: Table, mechanism: Mechanism) -> dict[Table, Mechanism]:

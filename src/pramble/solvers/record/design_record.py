@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,11 @@ from pramble.solvers.general.columns.semidefinite import proven_bound
 from pramble.solvers.one_thread import one_thread
 from pramble.solvers.record import dense, many
 from pramble.solvers.record.candidates import (
+    WORTH,
+    carried,
+    carried_alone,
     carried_tables,
+    carriers,
     matrices,
     parts_of,
     subsets,
@@ -30,6 +34,7 @@ from pramble.solvers.record.candidates import (
 )
 from pramble.solvers.record.problem import (
     OBJECTIVES,
+    Block,
     RecordProblem,
     as_columns,
     as_possible,
@@ -41,7 +46,7 @@ from pramble.values import Floats
 
 MOST_STORED = 5000
 MOST_PARTITIONED = 6
-RAISED = 0.25
+MOST_CARRYING, ENOUGH_OUTPUTS = 800, 6
 
 
 def design_record(
@@ -220,15 +225,22 @@ def many_cells(problem: RecordProblem) -> RecordDesign:
     tables = many.Tables(problem)
     wanted = {block for block, _ in many.chosen_blocks(problem)} | set(problem.tables)
     shown: list[many.Shown] = []
+    taken = {frozenset(columns) for columns in wanted}
     for columns in sorted(wanted, key=lambda one: (len(one), one)):
+        block = problem.block(columns)
         mechanism = best_matrix(problem, columns, problem.alpha, deadline=deadline)
-        one = tables.shown(problem.block(columns), mechanism)
+        blocks: Mapping[Table, Mechanism] = {columns: mechanism}
+        better = carried_branch(problem, block, mechanism, taken=taken, deadline=deadline)
+        if better is not None:
+            mechanism, blocks = better
+            taken.add(frozenset(next(iter(blocks))))
+        one = tables.shown(block, mechanism, blocks)
         shown.extend([] if one is None else [one])
     shares = tables.best_shares(shown)
     exact = exact_shares(shares)
     used = [i for i, share in enumerate(exact) if share]
     plan = Plan(branches=[
-        Branch(exact[i], {shown[i].block.columns: shown[i].mechanism}) for i in used
+        Branch(exact[i], shown[i].blocks) for i in used
     ])  # fmt: skip
     costs = tables.costs([shown[i] for i in used], np.array([float(exact[i]) for i in used]))
     bound = sum(table_bound(problem, table) for table in problem.tables)
@@ -236,7 +248,32 @@ def many_cells(problem: RecordProblem) -> RecordDesign:
     return answer(problem, plan, costs, bound=bound, notes=(note,))
 
 
-def cost_of(block: Any, mechanism: Mechanism, workload: Floats) -> float:
+def carried_branch(
+    problem: RecordProblem,
+    block: Block,
+    mechanism: Mechanism,
+    *,
+    taken: Collection[frozenset[str]],
+    deadline: float,
+) -> tuple[Mechanism, Mapping[Table, Mechanism]] | None:
+    """Return a better matrix for a block, carried by a column more, where there is one to spare."""
+    workload = workload_of(block, parts_of(block.columns, problem.tables))
+    cost = cost_of(block, mechanism, workload)
+    free = [
+        one
+        for one in carriers(problem, block.columns, most=MOST_CARRYING)
+        if frozenset(one.columns) not in taken
+    ]
+    if block.size < 3 or not free or time.monotonic() > deadline:
+        return None
+    carrier = max(free, key=lambda one: (min(one.size, ENOUGH_OUTPUTS * block.size), -one.size))
+    found = carried_alone(problem, block, carrier, deadline)
+    if found is None or cost_of(block, found, workload) > WORTH * cost:
+        return None
+    return found, carried(carrier, block.columns, found)
+
+
+def cost_of(block: Block, mechanism: Mechanism, workload: Floats) -> float:
     """Return the summed variance of some sums of a block's cells."""
     covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
     if np.abs(workload @ covariance.lost).max(initial=0.0) > LOST:

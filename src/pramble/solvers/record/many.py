@@ -10,7 +10,7 @@ That chooses the blocks; at the real prior each table is then valued by the bran
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -85,10 +85,10 @@ def possible_blocks(problem: RecordProblem, sizes: dict[str, int]) -> list[Table
 
 @value(eq=False)
 class Shown:
-    """A block with a mechanism, and what one of its records tells of each wanted table."""
+    """A branch that tells of a block, and what one of its records tells of each wanted table."""
 
     block: Block
-    mechanism: Mechanism
+    blocks: Mapping[Table, Mechanism]
     informations: dict[Table, Floats]
 
 
@@ -98,7 +98,9 @@ class Tables:
     def __init__(self, problem: RecordProblem) -> None:
         self.blocks = {table: problem.block(table) for table in problem.tables}
 
-    def shown(self, block: Block, mechanism: Mechanism) -> Shown | None:
+    def shown(
+        self, block: Block, mechanism: Mechanism, blocks: Mapping[Table, Mechanism]
+    ) -> Shown | None:
         """Return what a block tells of the tables; None if its cells cannot be told apart."""
         covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
         if covariance.lost.shape[1]:
@@ -112,7 +114,7 @@ class Tables:
             if shared not in margins:
                 margins[shared] = margin_information(covariance, block.onto(shared)[1])
             found[table] = spread_information(margins[shared], own.onto(shared)[1])
-        return Shown(block, mechanism, found)
+        return Shown(block, blocks, found)
 
     def costs(self, shown: Sequence[Shown], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each table."""
