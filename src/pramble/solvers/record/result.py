@@ -28,6 +28,13 @@ class RecordDesign:
     costs : mapping from table to float
         The part of the value of each wanted table.
     notes : tuple of str
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design_record({"a": 2, "b": 2}, 1.0, tables=1)
+    >>> sorted(d.costs), d.gap < 0.5, d.certificate.satisfies(1.0)
+    ([('a',), ('b',)], True, True)
     """
 
     plan: Plan
