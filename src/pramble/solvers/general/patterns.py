@@ -39,7 +39,7 @@ class Gain:
 
     def mass_at(self, price: Floats) -> Floats:
         r"""Return the mass where :math:`\varphi' = price`; at least 0, enormous when price ≪ 0."""
-        exponent = np.minimum((self.slope - price) / self.a1, 700.0)
+        exponent = np.minimum((self.slope - price) / self.a1, 600.0)
         return np.maximum(np.expm1(exponent) / self.a1, 0.0)
 
 
