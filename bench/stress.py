@@ -153,6 +153,9 @@ def for_estimation() -> list[Kind]:
     def queries(**more: Any) -> Callable[[np.ndarray], dict[str, Any]]:
         return lambda p: {**base, "workload": three_queries(p), **more}
 
+    def few_outputs(p: np.ndarray) -> dict[str, Any]:
+        return queries(outputs=min(4, len(p)))(p)
+
     def floor(share: float, **more: Any) -> Callable[[np.ndarray], dict[str, Any]]:
         return asked(**base, information_at_least=share, **more)
 
@@ -177,8 +180,8 @@ def for_estimation() -> list[Kind]:
         Kind("one query, 2 out", query(outputs=2), 100),
         Kind("one query", query(), 100, one, ("one query, 2 out",)),
         Kind("one query free", query(outputs="free"), 100, one, ("one query",)),
-        Kind("queries, 4 out", queries(outputs=4), 30),
-        Kind("queries", queries(), 100, three, ("queries, 4 out",)),
+        Kind("queries, few out", few_outputs, 30),
+        Kind("queries", queries(), 100, three, ("queries, few out",)),
         Kind("queries free", queries(outputs="free"), 30, three, ("queries",)),
     ]
 

@@ -96,7 +96,8 @@ def steadier_matrices(
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
     if problem.outputs == "free":
-        return [steadiest_mixture(prior, alpha, best.sets, floor=floor)]
+        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor)
+        return [] if mixture is None else [mixture]
     whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:

@@ -17,7 +17,9 @@ def best_coupling(gains: Floats, supply: Floats, demand: Floats) -> Floats:
     equations[np.arange(T * S), T + columns] = 1
     programme = LinearProgramme(np.concatenate([supply, demand])[:-1])
     programme.add(equations[:, :-1], gains.ravel())
-    solved, _ = programme.solve()
+    found = programme.solve()
+    assert found is not None
+    solved = found[0]
     return balance(np.maximum(solved, 0.0).reshape(T, S), supply, demand)
 
 
