@@ -105,7 +105,7 @@ def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
     if problem.size <= MOST_ENUMERATED or wanted:
         relaxed = relax(prior, alpha, workload, watch=watch)
         return relaxed, relaxed.bound
-    return None, proven_bound(prior, alpha, workload)
+    return None, proven_bound(prior, alpha, workload, watch=watch)
 
 
 def best_matrices(

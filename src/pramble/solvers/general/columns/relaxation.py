@@ -56,7 +56,7 @@ def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch)
     Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
     Beyond, sets are found by local search and the bound is that of :func:`proven_bound`.
     """
-    state = _Growing(prior, alpha, workload, gap=least_gap(len(prior), watch))
+    state = _Growing(prior, alpha, workload, watch=watch)
     stopped = "search"
     try:
         for _ in range(MOST_ROUNDS):
@@ -86,12 +86,16 @@ def least_gap(size: int, watch: Watch) -> float:
 class _Growing:
     """The columns so far, the optimum over them, and the bound it proves."""
 
-    def __init__(self, prior: Floats, alpha: float, workload: Floats | None, *, gap: float) -> None:
+    def __init__(
+        self, prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch
+    ) -> None:
         S = len(prior)
-        self.prior, self.alpha, self.gap = prior, alpha, gap
+        self.prior, self.alpha, self.gap = prior, alpha, least_gap(len(prior), watch)
         self.variance = Variance(prior, workload)
-        first_bound = spread_bound if S <= MOST_ENUMERATED else proven_bound
-        self.bound = first_bound(prior, alpha, workload)
+        if S <= MOST_ENUMERATED:
+            self.bound = spread_bound(prior, alpha, workload)
+        else:
+            self.bound = proven_bound(prior, alpha, workload, watch=watch)
         self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
         self.solved = self.sets
         self.tolerance = LOOSE
