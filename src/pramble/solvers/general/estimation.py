@@ -47,6 +47,10 @@ NOT_PROVEN = (
     "The bound holds for any number of outputs: how much of the gap the given outputs could still "
     "close is not known."
 )
+NOT_FLOORED = (
+    "The bound holds for every matrix, also for those that carry less information than was asked "
+    "for: what the floor costs is a part of the gap."
+)
 RAISED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 """By how much a floor is raised until what is left after rounding is above it."""
 
@@ -238,6 +242,12 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
         value=value,
         bound=bound,
         stopped="tolerance" if closed else ended,
-        notes=() if closed or most_outputs(problem) == math.inf else (NOT_PROVEN,),
+        notes=() if closed else notes_on_bound(problem),
         details={} if problem.workload is None else {"queries": len(problem.workload)},
     )
+
+
+def notes_on_bound(problem: Problem) -> tuple[str, ...]:
+    """Return what the bound does not know."""
+    notes = () if most_outputs(problem) == math.inf else (NOT_PROVEN,)
+    return notes if problem.information_at_least is None else (*notes, NOT_FLOORED)
