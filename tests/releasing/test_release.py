@@ -376,7 +376,7 @@ def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path
     def refuse(*_, **__):
         raise InvalidInput("no solver for it.")
 
-    monkeypatch.setattr("pramble.releasing.prepare.designs.design", refuse)
+    monkeypatch.setattr("pramble.releasing.prepare.column.design", refuse)
     with pytest.raises(InvalidPlan, match="Column 'AGE' has no such design: no solver for it"):
         release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0)
 

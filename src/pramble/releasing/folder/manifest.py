@@ -19,7 +19,7 @@ from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.folder.signing import check_signature
-from pramble.releasing.prepare.designs import Designed
+from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.prepare import Prepared
 
 SCHEMA = "pramble/release/2"

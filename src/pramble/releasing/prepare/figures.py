@@ -16,7 +16,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.decisions.decisions import RiskDecision
-from pramble.releasing.prepare.designs import Designed
+from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
 from pramble.risk.assess import assess

@@ -15,8 +15,9 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import count_columns
-from pramble.releasing.prepare.designs import Designed, design_columns
+from pramble.releasing.prepare.designs import design_columns
 from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
 from pramble.values import Clock, value
 

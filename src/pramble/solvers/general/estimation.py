@@ -8,7 +8,13 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
-from pramble.solvers.general.columns.fewer import fewer_outputs, float_variance, paired_outputs
+from pramble.solvers.general.columns.fewer import (
+    fewer_outputs,
+    float_variance,
+    paired_outputs,
+    simplex_outputs,
+)
+from pramble.solvers.general.columns.generation import Mixture
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.columns.relaxation import Relaxed, relax
 from pramble.solvers.general.columns.semidefinite import proven_bound
@@ -17,6 +23,7 @@ from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.information import information_share
 from pramble.solvers.general.invariant import solve_invariant
 from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
+from pramble.solvers.general.patterns import Gain, matrix_information, matrix_of, trim
 from pramble.solvers.general.square.best import best_square
 from pramble.solvers.general.steadiest import (
     MOST_CATEGORIES,
@@ -33,12 +40,19 @@ from pramble.values import Floats
 KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
 
 MOST_RELAXED = 64
+SMALL_ALPHA = 1e-3
+LIGHT = (1e-4, 1e-3, 1e-2)
+"""Parts of the largest weight below which columns are left out for a small α."""
 NOT_PROVEN = (
     "The bound holds for any number of outputs: how much of the gap the given outputs could still "
     "close is not known."
 )
-GOOD = 1e-3
-"""How near to its bound a mixture is good enough to spare the search for squares."""
+NOT_FLOORED = (
+    "The bound holds for every matrix, also for those that carry less information than was asked "
+    "for: what the floor costs is a part of the gap."
+)
+RAISED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
+"""By how much a floor is raised until what is left after rounding is above it."""
 
 
 def solve(problem: Problem) -> Design:
@@ -54,10 +68,10 @@ def solve(problem: Problem) -> Design:
     interrupted = relaxed is not None and relaxed.stopped == "interrupted"
     if interrupted:
         watch = watch.inner(problem.tolerance, seconds=0.0, quiet=True)
-    if problem.information_at_least is None:
-        matrices, stopped = best_matrices(problem, relaxed, bound=bound, watch=watch)
-        found += [name_outputs(problem, one) for one in matrices]
-    else:
+    matrices, stopped = best_matrices(problem, relaxed, bound=bound, watch=watch)
+    found += [name_outputs(problem, one) for one in matrices]
+    floored = problem.information_at_least is not None
+    if floored or (stopped == "search" and squares_wanted(problem, found, bound)):
         found, stopped = above_floor(problem, found, relaxed, watch=watch)
     return choose(problem, found, bound=bound, stopped="interrupted" if interrupted else stopped)
 
@@ -80,9 +94,10 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     if problem.size <= most:
         found.append(plain_response(problem))
     if problem.workload is not None:
-        pairs = paired_outputs(problem.prior, problem.alpha, problem.workload)
-        if pairs.shape[1] <= most:
-            found.append(name_outputs(problem, pairs))
+        for made in (paired_outputs, simplex_outputs):
+            matrix = made(problem.prior, problem.alpha, problem.workload)
+            if matrix.shape[1] <= most:
+                found.append(name_outputs(problem, matrix))
     return found
 
 
@@ -94,7 +109,7 @@ def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
     if problem.size <= MOST_ENUMERATED or wanted:
         relaxed = relax(prior, alpha, workload, watch=watch)
         return relaxed, relaxed.bound
-    return None, proven_bound(prior, alpha, workload)
+    return None, proven_bound(prior, alpha, workload, watch=watch)
 
 
 def best_matrices(
@@ -104,12 +119,10 @@ def best_matrices(
     prior, alpha, most = problem.prior, problem.alpha, most_outputs(problem)
     found, stopped, near = list[Floats](), "search", False
     if relaxed is not None:
-        queries = np.eye(problem.size) if problem.workload is None else problem.workload
-        matrix = relaxed.matrix(alpha)
-        if matrix.shape[1] > most:
-            matrix = fewer_outputs(matrix, prior, queries, most=int(most))
-        near = float_variance(matrix, prior, queries) - bound <= GOOD * bound
-        found, stopped = [matrix], relaxed.stopped
+        found, stopped = relaxed_matrices(problem, relaxed), relaxed.stopped
+        near = float_variance(found[0], prior, queries_of(problem)) <= bound * (
+            1 + problem.tolerance
+        )
     if most >= problem.size and not (relaxed is not None and most == math.inf):
         square, ended = best_square(prior, alpha, problem.workload, improve=not near, watch=watch)
         found += [] if square is None else [square.matrix(alpha)]
@@ -117,30 +130,102 @@ def best_matrices(
     return found, stopped
 
 
+def relaxed_matrices(problem: Problem, relaxed: Relaxed) -> list[Floats]:
+    """Return the relaxed optimum in as many outputs as are allowed.
+
+    Where α is small it is also given with its light columns left out, for which weights over
+    :math:`2^{53}` have too few units.
+    """
+    most, gain = most_outputs(problem), Gain(problem.alpha)
+    matrix = relaxed.matrix(problem.alpha)
+    if matrix.shape[1] > most:
+        return [fewer_outputs(matrix, problem.prior, queries_of(problem), most=int(most))]
+    if problem.alpha > SMALL_ALPHA:
+        return [matrix]
+    trimmed = [trim(relaxed.sets, relaxed.theta, gain, most=least) for least in LIGHT]
+    return [matrix, *(matrix_of(sets, theta, problem.alpha) for sets, theta in trimmed)]
+
+
+def queries_of(problem: Problem) -> Floats:
+    """Return the queries, all shares by default."""
+    return np.eye(problem.size) if problem.workload is None else problem.workload
+
+
+def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bool:
+    """Whether squares above floors of information may still be better than what was found."""
+    if most_outputs(problem) == math.inf or problem.size > MOST_CATEGORIES:
+        return False
+    values = [query_variance(problem.prior, one, problem.workload) for one in found]
+    return min(values) - bound > problem.tolerance * bound
+
+
 def above_floor(
     problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, watch: Watch
 ) -> tuple[list[Mechanism], str]:
-    """Return mechanisms that carry the share of the best information that was asked for."""
+    """Return mechanisms that carry the share of the best information that was asked for.
+
+    Whatever would be found for a higher share is looked for, too, so that no floor gives a worse
+    design than a higher one; no floor is the lowest.
+    """
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
     best = best_mixture(prior, alpha, watch.inner(1e-6, quiet=True))
-    floor, most = information_share(problem) * best.value, most_outputs(problem)
-    matrices = [best.matrix(alpha)] if len(best.sets) <= most else []
-    if most == math.inf and problem.size <= MOST_RELAXED:
-        sets = best.sets if relaxed is None else np.vstack([best.sets, relaxed.sets])
-        matrices.append(steadiest_mixture(prior, alpha, sets, floor=floor, workload=workload))
-    elif most >= problem.size:
-        whole = complete_rank(prior, alpha, best, floor=floor)
-        matrices += [] if whole is None else [whole]
-        if problem.size <= MOST_CATEGORIES:
-            square = steadiest_square(
-                prior, alpha, best, floor=floor, workload=workload, watch=watch
-            )
-            matrices += [] if square is None else [square.matrix(alpha)]
-    found = found + [name_outputs(problem, one) for one in matrices]
+    asked = problem.information_at_least
+    share, most = 0.0 if asked is None else information_share(problem), most_outputs(problem)
+    floor, stopped = share * best.value, "search"
+    found = [
+        *found,
+        *([name_outputs(problem, best.matrix(alpha))] if len(best.sets) <= most else []),
+    ]
+    try:
+        if most == math.inf and problem.size <= MOST_RELAXED:
+            found += mixtures_above(problem, best, relaxed, floor=floor, watch=watch)
+        elif most >= problem.size:
+            whole = complete_rank(prior, alpha, best, floor=floor)
+            found += [] if whole is None else [name_outputs(problem, whole)]
+            if problem.size <= MOST_CATEGORIES:
+                square = steadiest_square(
+                    prior, alpha, best, floor=floor, workload=workload, watch=watch
+                )
+                found += [] if square is None else [name_outputs(problem, square.matrix(alpha))]
+    except KeyboardInterrupt:
+        stopped = "interrupted"
     carried = [mutual_information(prior, one) for one in found]
     floor = min(floor, max(carried))
     enough = [one for one, value in zip(found, carried, strict=True) if value >= floor]
-    return enough, "time limit" if watch.left() <= 0 else "search"
+    return enough, "time limit" if stopped == "search" and watch.left() <= 0 else stopped
+
+
+def mixtures_above(
+    problem: Problem, best: Mixture, relaxed: Relaxed | None, *, floor: float, watch: Watch
+) -> list[Mechanism]:
+    """Return mixtures of any number of outputs made for a small variance above a floor.
+
+    The first is the best for estimation in as large a part of the records as the floor allows, and
+    the best by information in the others.
+    """
+    prior, alpha = problem.prior, problem.alpha
+    sets, found = best.sets, list[Mechanism]()
+    if relaxed is not None:
+        sets = np.vstack([best.sets, relaxed.sets])
+        one, other = relaxed.matrix(alpha), best.matrix(alpha)
+        apart = best.value - matrix_information(prior, one)
+        share = (
+            min(1.0, max(best.value - floor * (1 + RAISED[1]), 0.0) / apart) if apart > 0 else 1.0
+        )
+        if 0 < share < 1:
+            both = np.column_stack([share * one, (1 - share) * other])
+            found.append(name_outputs(problem, both))
+    for more in RAISED:
+        asked = min(floor * (1 + more), best.value)
+        if watch.left() <= 0:
+            break
+        matrix = steadiest_mixture(prior, alpha, sets, floor=asked, workload=problem.workload)
+        if matrix is None:
+            break
+        found.append(name_outputs(problem, matrix))
+        if mutual_information(prior, found[-1]) >= floor or asked == best.value:
+            break
+    return found
 
 
 def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
@@ -157,6 +242,12 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
         value=value,
         bound=bound,
         stopped="tolerance" if closed else ended,
-        notes=() if closed or most_outputs(problem) == math.inf else (NOT_PROVEN,),
+        notes=() if closed else notes_on_bound(problem),
         details={} if problem.workload is None else {"queries": len(problem.workload)},
     )
+
+
+def notes_on_bound(problem: Problem) -> tuple[str, ...]:
+    """Return what the bound does not know."""
+    notes = () if most_outputs(problem) == math.inf else (NOT_PROVEN,)
+    return notes if problem.information_at_least is None else (*notes, NOT_FLOORED)

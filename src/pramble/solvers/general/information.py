@@ -81,13 +81,18 @@ def information_share(problem: Problem) -> float:
 
 
 def closed_forms(problem: Problem) -> list[Mechanism]:
-    """Return randomised response if it fits, and arcs where they exist, in the same outputs."""
+    """Return randomised response if it fits, and arcs where they exist."""
     if most_outputs(problem) < problem.size and problem.alpha <= LARGEST_ALPHA:
         return []
     response = plain_response(problem)
-    if problem.outputs != "same" or problem.size < 3 or problem.alpha > LARGEST_ALPHA:
+    if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
-    return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
+    if problem.outputs == "same":
+        return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
+    if problem.size > MOST_TRADED:
+        return [response]
+    arcs = best_arcs(problem.prior, problem.alpha, problem.labels)
+    return [response, name_outputs(problem, arcs.matrix)]
 
 
 def steadier_matrices(
@@ -96,7 +101,8 @@ def steadier_matrices(
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
     if problem.outputs == "free":
-        return [steadiest_mixture(prior, alpha, best.sets, floor=floor)]
+        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor)
+        return [] if mixture is None else [mixture]
     whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:

@@ -40,7 +40,7 @@ from pramble.solvers.result import Design
 from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
-MOST_MOVED = 80
+MOST_MOVED = 100
 MOST_CLIMBED = 80
 MOST_CATEGORIES = 1000
 MOST_STEPS = 40
@@ -72,7 +72,7 @@ def solve_invariant(problem: Problem) -> Design:
     except KeyboardInterrupt:
         stopped = "interrupted"
     exact = [on_all_categories(one, problem) for one in candidates]
-    return choose(problem, exact, without=without, bound=bound, stopped=stopped)
+    return choose(problem, exact, without=without, bound=bound, stopped=stopped, watch=watch)
 
 
 def climbable(prior: Floats, alpha: float) -> bool:
@@ -117,7 +117,7 @@ def post_processings(
         released = prior @ matrix
         bayes = matrix / released @ (matrix.T * prior)
         yield bayes
-        if len(prior) > MOST_MOVED:
+        if matrix.size > MOST_MOVED**2:
             continue
         for coupling in first_couplings(matrix, prior):
             yield climb(matrix, prior, coupling, watch)
@@ -132,8 +132,12 @@ def climb(matrix: Floats, prior: Floats, coupling: Floats, watch: Watch) -> Floa
     for _ in range(MOST_STEPS):
         if watch.left() <= 0:
             break
-        coupling = best_coupling(posterior @ np.log(current / prior), released, prior)
-        after = matrix / released @ coupling
+        moved = best_coupling(
+            posterior @ np.log(current / prior), released, prior, seconds=watch.left()
+        )
+        if moved is None:
+            break
+        after = matrix / released @ moved
         gained = matrix_information(prior, after)
         if gained <= value * (1 + 1e-9):
             break
@@ -150,7 +154,13 @@ def on_all_categories(matrix: Floats, problem: Problem) -> Mechanism:
 
 
 def choose(
-    problem: Problem, candidates: list[Mechanism], *, without: float, bound: float, stopped: str
+    problem: Problem,
+    candidates: list[Mechanism],
+    *,
+    without: float,
+    bound: float,
+    stopped: str,
+    watch: Watch,
 ) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
     prior = problem.prior
@@ -163,7 +173,7 @@ def choose(
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
-        value, limit = values[k], min(variance_bound(problem), values[k])
+        value, limit = values[k], min(variance_bound(problem, watch), values[k])
     cost = without - informed[k]
     note = (
         f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
@@ -180,9 +190,9 @@ def choose(
     )
 
 
-def variance_bound(problem: Problem) -> float:
+def variance_bound(problem: Problem, watch: Watch) -> float:
     """Return a proven lower bound on the variance under any matrix."""
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:
         return seen
-    return max(proven_bound(problem.prior, problem.alpha, problem.workload), seen)
+    return max(proven_bound(problem.prior, problem.alpha, problem.workload, watch=watch), seen)

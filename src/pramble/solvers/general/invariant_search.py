@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pramble.errors import NotConverged
 from pramble.mechanisms.operators.excess import entropy_excess
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.watch import Watch
@@ -64,24 +65,36 @@ class Vertices:
             np.zeros(1, dtype=np.int64), np.arange(S), np.full(S, -1.0), gains=np.zeros(1)
         )
 
-    def towards(self, gradient: Floats) -> Floats:
-        r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`."""
+    def towards(self, gradient: Floats, watch: Watch) -> Floats | None:
+        r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`.
+
+        None when the time was up, or where floats find no vertex.
+        """
         prior, S = self.prior, len(self.prior)
         gains = np.outer(prior, prior) * (gradient - prior @ gradient)
         size = np.abs(gains).max()
         self._programme.replace_gains(gains.ravel() / (size if size > 0 else 1.0))
-        solved, _ = self._programme.solve()
-        high = np.maximum(solved[: S * S], 0.0).reshape(S, S)
+        try:
+            solved = self._programme.solve(watch.left())
+        except NotConverged:
+            return None
+        if solved is None:
+            return None
+        high = np.maximum(solved[0][: S * S], 0.0).reshape(S, S)
         return balanced(prior, 1 + self.kappa * (high - prior @ high))
 
-    def climb(self, gradient: Floats, watch: Watch) -> tuple[Floats, float]:
-        """Return R where no vertex improves the linearisation, and its information."""
-        ratios = self.towards(gradient)
+    def climb(self, gradient: Floats, watch: Watch) -> tuple[Floats, float] | None:
+        """Return R where no vertex improves the linearisation, and its information, if found."""
+        ratios = self.towards(gradient, watch)
+        if ratios is None:
+            return None
         value = information_of(self.prior, ratios)
         for _ in range(MOST_STEPS):
             if watch.left() <= 0:
                 break
-            after = self.towards(np.log(ratios))
+            after = self.towards(np.log(ratios), watch)
+            if after is None:
+                break
             gained = information_of(self.prior, after)
             if gained <= value * (1 + 1e-10):
                 break
@@ -118,9 +131,9 @@ def best_invariant(
     value, stopped = ranked[-1][0], "search"
     try:
         for gradient in gradients(prior, given, found):
-            ratios, gained = vertices.climb(gradient, part)
-            if gained > value:
-                found[0], value = ratios, gained
+            climbed = vertices.climb(gradient, part)
+            if climbed is not None and climbed[1] > value:
+                found[0], value = climbed
             watch.tell("climbing to invariant matrices", value=value, bound=bound)
             if watch.closed(value, bound) or part.left() <= 0:
                 break

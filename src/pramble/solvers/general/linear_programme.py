@@ -1,5 +1,6 @@
 """A linear programme on HiGHS, with columns added one batch at a time."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -78,13 +79,25 @@ class LinearProgramme:
             "changing gains",
         )
 
-    def solve(self) -> tuple[Floats, Floats]:
-        """Return the optimal θ and the duals λ of the equations."""
+    def solve(self, seconds: float = math.inf) -> tuple[Floats, Floats] | None:
+        """Return the optimal θ and the duals λ of the equations; None when the time was up.
+
+        HiGHS sometimes gets lost from a warm basis at tolerances as small as these; it then starts
+        afresh.
+        """
         import highspy
 
-        self._ok(self._highs.run(), "solving")
-        status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
+        until = self._highs.getRunTime() + max(seconds, 0.0)
+        self._ok(self._highs.setOptionValue("time_limit", until), "setting a time limit")
+        for _ in range(2):
+            self._highs.run()
+            status = self._highs.getModelStatus()
+            if status == highspy.HighsModelStatus.kTimeLimit:
+                return None
+            if status == highspy.HighsModelStatus.kOptimal:
+                break
+            self._ok(self._highs.clearSolver(), "starting afresh")
+        else:
             raise NotConverged(
                 "The linear programme of the columns must have an optimum; HiGHS ended with "
                 f"{self._highs.modelStatusToString(status)}."

@@ -14,6 +14,9 @@ from pramble.values import Floats
 
 Sets = NDArray[np.bool_]
 
+CLOSE = 1e-7
+"""How nearly rows must sum to 1 before they are scaled, which moves the ratios of columns."""
+
 
 class Gain:
     r"""The information of a column by the prior mass P of its high set, for one α.
@@ -39,7 +42,7 @@ class Gain:
 
     def mass_at(self, price: Floats) -> Floats:
         r"""Return the mass where :math:`\varphi' = price`; at least 0, enormous when price ≪ 0."""
-        exponent = np.minimum((self.slope - price) / self.a1, 700.0)
+        exponent = np.minimum((self.slope - price) / self.a1, 600.0)
         return np.maximum(np.expm1(exponent) / self.a1, 0.0)
 
 
@@ -66,10 +69,30 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
 
 def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     """Return θ with the equations solved anew on these columns, unless that turns one negative."""
-    for better in (solve_apart(sets, theta, gain), solve_plainly(sets, theta, gain)):
-        if better.min() > 0:
+    for solved in (solve_apart, solve_plainly):
+        if (better := solved(sets, theta, gain)).min() > 0:
             return better
     return theta
+
+
+def trim(sets: Sets, theta: Floats, gain: Gain, *, most: float = 1e-6) -> tuple[Sets, Floats]:
+    """Return the columns that matter, with weights that satisfy the equations without the others.
+
+    Left out are those of less than ``most`` times the largest weight. Where the equations have no
+    positive solution on few columns, more are kept.
+    """
+    for least in (most, most * 1e-2, most * 1e-4):
+        used = theta > least * theta.max()
+        better = polish(sets[used], theta[used], gain)
+        if off(sets[used], better, gain) < CLOSE:
+            return sets[used], better
+    return sets, theta
+
+
+def off(sets: Sets, theta: Floats, gain: Gain) -> float:
+    """Return by how much rows miss 1, relative to a - 1 where that is small."""
+    rows = patterns_of(sets, gain.a1).T @ theta
+    return float(np.abs(rows - 1).max() / min(gain.a1, 1.0))
 
 
 def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:

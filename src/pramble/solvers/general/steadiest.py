@@ -7,14 +7,16 @@ from pramble.solvers.general.columns.fewer import float_variance
 from pramble.solvers.general.columns.generation import Mixture
 from pramble.solvers.general.columns.interior_point import optimal_mixture
 from pramble.solvers.general.patterns import (
+    CLOSE,
     Gain,
     Sets,
     all_sets,
     matrix_information,
     matrix_of,
+    off,
     patterns_of,
-    polish,
     response_matrix,
+    trim,
 )
 from pramble.solvers.general.square.block_designs import known_designs
 from pramble.solvers.general.square.search import Square, SquareSearch, least_variance
@@ -124,25 +126,28 @@ def silent_last(matrix: Floats) -> Integers:
 
 def steadiest_mixture(
     prior: Floats, alpha: float, sets: Sets, *, floor: float, workload: Floats | None = None
-) -> Floats:
+) -> Floats | None:
     """Return the matrix of least variance over these sets and some that tell all categories apart.
 
     Any number of outputs: a convex programme, whose optimum only falls with the floor. What is lost
-    by leaving out nearly empty columns is asked for once more.
+    by leaving out nearly empty columns is asked for once more. None where floats find no optimum,
+    as for a floor that hardly anything attains.
     """
     S = len(prior)
     gain = Gain(alpha)
     rng = np.random.default_rng(S)
     turns = [all_sets(S)] if S <= WHOLE else list(random_circulants(S, max(4, 200 // S), rng))
     pool = np.unique(np.vstack([sets, np.eye(S, dtype=np.bool_), *turns]), axis=0)
-    patterns, gains = patterns_of(pool, gain.a1), gain(pool @ prior)
+    patterns, gains = patterns_of(pool, gain.a1), gain(pool @ prior) if floor > 0 else None
     asked = floor
     for _ in range(TRIES):
         optimum = optimal_mixture(
-            patterns, Variance(prior, workload), tolerance=1e-6, gains=gains, floor=asked
+            patterns, Variance(prior, workload), tolerance=2e-7, gains=gains, floor=asked
         )
-        used = optimum.theta > 1e-6 * optimum.theta.max()
-        matrix = matrix_of(pool[used], polish(pool[used], optimum.theta[used], gain), alpha)
+        columns, theta = trim(pool, optimum.theta, gain)
+        if off(columns, theta, gain) > CLOSE:
+            return None
+        matrix = matrix_of(columns, theta, alpha)
         short = floor - matrix_information(prior, matrix)
         if short <= 0:
             break

@@ -45,7 +45,7 @@ class Variance:
 
     def scores(self, patterns: Floats) -> Floats:
         """Return the vectors t of some patterns s, both as rows."""
-        return np.asarray((patterns @ self.basis) / np.sqrt(patterns @ self.prior)[:, None])
+        return np.asarray(((patterns - 1) @ self.basis) / np.sqrt(patterns @ self.prior)[:, None])
 
     def at(self, scores: Floats, theta: Floats) -> tuple[float, Floats, Floats]:
         r"""Return f, :math:`K^{-1}` and :math:`K^{-1} C K^{-1}`, for the ridged C."""

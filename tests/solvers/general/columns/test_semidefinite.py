@@ -15,7 +15,7 @@ def test_it_holds_and_is_near(alpha, seed):
     prior = rng.dirichlet(np.ones(9))
     for workload in (None, rng.normal(size=(3, 9))):
         best = relax(prior, alpha, workload, watch=Watch(1e-6))
-        bound = proven_bound(prior, alpha, workload)
+        bound = proven_bound(prior, alpha, workload, watch=Watch(1e-6))
         assert closed_bound(prior, alpha, workload) <= bound * (1 + 1e-6)
         assert bound <= best.variance * (1 + 1e-9)
         if workload is None:

@@ -17,6 +17,8 @@ from scipy.optimize import linprog
 from pramble.mechanisms.operators.dense import best_estimator
 from pramble.values import Floats, Integers
 
+TURNS = 60
+
 
 def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:
     """Return the variance of the queries under a float matrix; infinite if they are lost."""
@@ -86,6 +88,31 @@ def merging_costs(rows: Integers, mass: Floats, values: Floats) -> Floats:
     costs = np.maximum(apart, 0.0) * (mass[rows, None] * mass / (mass[rows, None] + mass))
     costs[np.arange(len(rows)), rows] = np.inf
     return np.asarray(costs)
+
+
+def simplex_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:
+    r"""Return one output more than the queries have directions r, the fewest that tell them.
+
+    With :math:`u_x \in R^r` what the queries say of category x and :math:`g_0, \dots, g_r` the
+    corners of a simplex around 0, :math:`M_{xz} = (1 + g_z\cdot u_x)/(r+1)`, the size of u as large
+    as α allows. Of some random turns of the simplex the best is taken.
+    """
+    centred = queries - queries.mean(axis=1, keepdims=True)
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    axes = directions[sizes > 1e-12 * max(float(sizes[0]), 1e-300)]
+    r, lengths = len(axes), np.ptp(axes, axis=1)
+    middles = (axes.max(axis=1) + axes.min(axis=1)) / 2
+    told = (axes - middles[:, None]).T * np.sqrt(sizes[:r] / lengths)
+    corners = np.linalg.svd(np.ones((1, r + 1)))[2][1:].T * math.sqrt(r + 1)
+    rng, a = np.random.default_rng(r), math.exp(alpha)
+    found = []
+    for _ in range(TURNS):
+        turn = np.linalg.qr(rng.standard_normal((r, r)))[0]
+        said = told @ turn @ corners.T
+        high, low = said.max(axis=0), said.min(axis=0)
+        size = min(math.expm1(alpha) / float((high - a * low).max()), 1 / float(-low.min()))
+        found.append((1 + size * (1 - 1e-15) * said) / (r + 1))
+    return min(found, key=lambda one: float_variance(one, prior, queries))
 
 
 def paired_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:

@@ -106,9 +106,12 @@ class Columns:
         self.gains = np.concatenate([self.gains, gains])
         return len(new)
 
-    def solve(self) -> tuple[Floats, Floats, float]:
-        """Return θ ≥ 0, the prices λ and the value of the linear programme."""
-        solved, prices = self._programme.solve()
+    def solve(self, seconds: float) -> tuple[Floats, Floats, float] | None:
+        """Return θ ≥ 0, the prices λ and the value of the programme; None when the time was up."""
+        found = self._programme.solve(seconds)
+        if found is None:
+            return None
+        solved, prices = found
         theta = np.maximum(solved[1:], 0.0) / self.scale
         spread = prices[self._groups] * self._shares
         return theta, spread * (self.unit / self.kappa), float(theta @ self.gains)
@@ -177,7 +180,10 @@ class _Search:
     def run(self) -> str:
         """Return why it stopped."""
         while True:
-            self.theta, prices, self.value = self.columns.solve()
+            solved = self.columns.solve(self.watch.left())
+            if solved is None:
+                return "time limit"
+            self.theta, prices, self.value = solved
             self.rounds += 1
             self.watch.tell("adding columns", value=self.value, bound=self.bound)
             if self.closed():

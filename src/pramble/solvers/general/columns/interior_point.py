@@ -38,13 +38,17 @@ def optimal_mixture(
     r"""Minimise f over mixtures of the patterns (rows), to a relative tolerance.
 
     Every round solves the Newton equations of :math:`\nabla f - E\lambda = z`,
-    :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. With ``gains`` the
-    equations have one more row, their sum, and a column for what exceeds the ``floor``.
+    :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. The equations
+    :math:`\sum_j\theta_j s_j = 1` are taken in a basis in which they stay apart however small α:
+    their mean, and :math:`\sum_j\theta_j B^\top(s_j - 1)/(a-1) = 0`. With ``gains`` there is one
+    more row, their sum, and a column for what exceeds the ``floor``.
     """
-    scores = variance.scores(patterns)
-    equations, right = patterns, np.ones(patterns.shape[1])
+    scores, S = variance.scores(patterns), patterns.shape[1]
+    a1 = float(patterns.max()) - 1
+    apart = (patterns - 1) @ variance.basis / a1
+    equations, right = np.column_stack([patterns.mean(axis=1), apart]), np.eye(1, S)[0]
     if gains is not None:
-        equations = np.vstack([patterns, np.zeros(patterns.shape[1])])
+        equations = np.vstack([equations, np.zeros(S)])
         last = np.append(gains / floor, -1.0)
         equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
         scores = np.vstack([scores, np.zeros(scores.shape[1])])
@@ -54,7 +58,7 @@ def optimal_mixture(
     count = len(patterns)
     return Optimum(
         theta[:count],
-        prices[: patterns.shape[1]],
+        prices[0] / S + variance.basis @ prices[1:S] / a1,
         float(np.trace(middle)),
         variance.gradient(middle @ inverse),
     )
@@ -68,7 +72,7 @@ def _interior_point(
     theta = np.full(N, 1 / equations[:, 0].mean() / N)
     value, inverse, middle = variance.at(scores, theta)
     slack = np.full(N, value / theta.sum())
-    prices = np.full(rows, -value / rows)
+    prices = -value * np.eye(1, rows)[0]
     for _ in range(MOST_ROUNDS):
         side = scores @ middle
         slope = -np.einsum("ij,ij->i", side, scores)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MEMORY = 20
@@ -15,7 +16,9 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 """Value and gradient; an infinite value outside the domain."""
 
 
-def descend(objective: Objective, x: Floats, *, rounds: int, tolerance: float) -> Floats:
+def descend(
+    objective: Objective, x: Floats, *, rounds: int, tolerance: float, watch: Watch
+) -> Floats:
     """Return where so many rounds lead, or where ``PATIENCE`` of them gain less than tolerance."""
     value, slope = objective(x)
     pairs: deque[tuple[Floats, Floats]] = deque(maxlen=MEMORY)
@@ -34,6 +37,8 @@ def descend(objective: Objective, x: Floats, *, rounds: int, tolerance: float) -
             pairs.pop()
         x, slope = x - length * step, after
         values.append(value)
+        if watch.left() <= 0:
+            break
         if len(values) > PATIENCE and values[-PATIENCE] - value < tolerance:
             break
     return x

@@ -20,14 +20,15 @@ from pramble.solvers.general.patterns import (
     all_sets,
     matrix_of,
     patterns_of,
-    polish,
     sets_numbered,
+    trim,
 )
 from pramble.solvers.general.variance import Variance
 from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 GAP = 5e-4
+LEAST_GAP = 5e-7
 LOOSE = 1e-2
 MOST_ROUNDS = 40
 BATCH = 60
@@ -55,14 +56,14 @@ def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch)
     Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
     Beyond, sets are found by local search and the bound is that of :func:`proven_bound`.
     """
-    state = _Growing(prior, alpha, workload)
+    state = _Growing(prior, alpha, workload, watch=watch)
     stopped = "search"
     try:
         for _ in range(MOST_ROUNDS):
             state.solve()
             variance = state.optimum.variance
             watch.tell("adding columns", value=variance, bound=state.bound)
-            if variance - state.bound <= GAP * variance:
+            if variance - state.bound <= state.gap * variance:
                 stopped = "tolerance"
                 break
             if watch.left() <= 0:
@@ -75,15 +76,26 @@ def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch)
     return _trim(state, alpha, stopped)
 
 
+def least_gap(size: int, watch: Watch) -> float:
+    """Return the gap to reach: half the tolerance where every set is priced."""
+    if size > MOST_ENUMERATED:
+        return GAP
+    return min(max(watch.tolerance / 2, LEAST_GAP), GAP)
+
+
 class _Growing:
     """The columns so far, the optimum over them, and the bound it proves."""
 
-    def __init__(self, prior: Floats, alpha: float, workload: Floats | None) -> None:
+    def __init__(
+        self, prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch
+    ) -> None:
         S = len(prior)
-        self.prior, self.alpha = prior, alpha
+        self.prior, self.alpha, self.gap = prior, alpha, least_gap(len(prior), watch)
         self.variance = Variance(prior, workload)
-        first_bound = spread_bound if S <= MOST_ENUMERATED else proven_bound
-        self.bound = first_bound(prior, alpha, workload)
+        if S <= MOST_ENUMERATED:
+            self.bound = spread_bound(prior, alpha, workload)
+        else:
+            self.bound = proven_bound(prior, alpha, workload, watch=watch)
         self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
         self.solved = self.sets
         self.tolerance = LOOSE
@@ -96,7 +108,7 @@ class _Growing:
     def solve(self) -> None:
         """Solve over the columns, and price every set where they are few."""
         apart = 1 - self.bound / self.optimum.variance
-        self.tolerance = max(GAP / 20, min(apart / 20, self.tolerance))
+        self.tolerance = max(self.gap / 20, min(apart / 20, self.tolerance))
         self.optimum, self.solved = self._optimum(), self.sets
         if len(self.prior) <= MOST_ENUMERATED:
             worth = enumerated_violations(self.optimum, self.prior, self.alpha)
@@ -110,16 +122,16 @@ class _Growing:
         grown = with_new(self.sets, self.optimum.theta, self.new)
         same = grown.shape == self.sets.shape and bool((grown == self.sets).all())
         self.sets = grown
-        closer = same and self.tolerance > GAP / 20
-        self.tolerance = max(GAP / 20, self.tolerance / 10) if closer else self.tolerance
+        closest = self.gap / 20
+        closer = same and self.tolerance > closest
+        self.tolerance = max(closest, self.tolerance / 10) if closer else self.tolerance
         return closer or not same
 
 
 def _trim(state: _Growing, alpha: float, stopped: str) -> Relaxed:
     found = state.optimum
-    used = found.theta > 1e-6 * found.theta.max()
-    theta = polish(state.solved[used], found.theta[used], Gain(alpha))
-    return Relaxed(state.solved[used], theta, found.variance, state.bound, stopped)
+    sets, theta = trim(state.solved, found.theta, Gain(alpha))
+    return Relaxed(sets, theta, found.variance, state.bound, stopped)
 
 
 def first_sets(prior: Floats) -> Sets:

@@ -36,6 +36,7 @@ import numpy as np
 from pramble.solvers.general.columns.quasi_newton import descend
 from pramble.solvers.general.columns.variance_bounds import spread_bound
 from pramble.solvers.general.variance import Variance
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 BARRIERS = (1e-2, 1e-3, 1e-5)
@@ -46,13 +47,14 @@ WORK = 1e10
 MOST_PAIRED, MOST_CLIMBED, MOST_CLOSED = 150, 200, 1500
 
 
-def proven_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
-    """Return the best of the bounds that the number of categories allows."""
+def proven_bound(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch) -> float:
+    """Return the best of the bounds that the number of categories and half the time allow."""
+    part = watch.inner(watch.tolerance, seconds=watch.left() / 2, quiet=True)
     found = [spread_bound(prior, alpha, workload)]
     if len(prior) <= MOST_CLOSED:
         found.append(closed_bound(prior, alpha, workload))
     if len(prior) <= MOST_CLIMBED:
-        found.append(semidefinite_bound(prior, alpha, workload))
+        found.append(semidefinite_bound(prior, alpha, workload, watch=part))
     return max(found)
 
 
@@ -65,14 +67,18 @@ def closed_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
     return float(values.sum() / math.sinh(alpha / 2)) ** 2 * (1 - 1e-9)
 
 
-def semidefinite_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
+def semidefinite_bound(
+    prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch
+) -> float:
     """Return the best bound found, with and without pairs; 0 if none holds."""
     variance = Variance(prior, workload)
     found = [0.0]
     for pairs in (0.0, PAIRED) if len(prior) <= MOST_PAIRED else (0.0,):
+        if watch.left() <= 0:
+            break
         dual = Dual(variance, alpha, pairs=pairs)
-        if (x := dual.start()) is not None:
-            found.append(dual.proven(dual.climb(x)))
+        if (x := dual.start(watch)) is not None:
+            found.append(dual.proven(dual.climb(x, watch)))
     return max(found)
 
 
@@ -86,7 +92,7 @@ class Dual:
         self.upper = np.triu_indices(self.size, 1)
         self.barrier = BARRIERS[0]
 
-    def start(self) -> Floats | None:
+    def start(self, watch: Watch) -> Floats | None:
         """Return the best of some points in the domain, d a power of p, λ between p and d."""
         found: list[tuple[float, int, Floats]] = []
         for power, between in product((0.0, 0.5, 1.0), (0.0, 1.0, 2.0)):
@@ -94,17 +100,19 @@ class Dual:
             d /= d.sum()
             logs = np.log(self.pairs * self.a * np.outer(d, d)[self.upper]) if self.pairs else d[:0]
             prices = ((1 - between) * self.prior + between * d) / self.scale
+            if watch.left() <= 0:
+                break
             for size in np.geomspace(1e-2, 1e4, 13):
                 x = np.concatenate([np.log(d), size * prices, logs])
                 found.append((self(x)[0], len(found), x))
-        value, _, x = min(found)
+        value, _, x = min(found, default=(math.inf, 0, self.prior))
         return x if math.isfinite(value) else None
 
-    def climb(self, x: Floats) -> Floats:
+    def climb(self, x: Floats, watch: Watch) -> Floats:
         """Return the best point found, the barrier lowered twice."""
         rounds = min(200, int(WORK / (60 * self.size**3)) + 10)
         for self.barrier in BARRIERS:
-            x = descend(self, x, rounds=rounds, tolerance=1e-5)
+            x = descend(self, x, rounds=rounds, tolerance=1e-5, watch=watch)
         return x
 
     def parts(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:

@@ -95,7 +95,10 @@ class SquareSearch:
         for temperature in [*temperatures, 0.0]:
             if watch is not None and watch.left() <= 0:
                 break
-            sets = self._batch(sets, float(temperature), rng, batch)
+            try:
+                sets = self._batch(sets, float(temperature), rng, batch)
+            except np.linalg.LinAlgError:
+                break
             best = self._better(best, sets)
         return best if best is None else self._descend(best, rng, watch)
 
@@ -103,7 +106,10 @@ class SquareSearch:
         """Try every flip in random order until none helps."""
         S = len(self.prior)
         while watch is None or watch.left() > 0:
-            after = self._better(best, self._batch(best.sets, 0.0, rng, 0)) or best
+            try:
+                after = self._better(best, self._batch(best.sets, 0.0, rng, 0)) or best
+            except np.linalg.LinAlgError:
+                return best
             if after.variance >= best.variance * (1 - 1e-9) or S > 150:
                 return after
             best = after
@@ -136,6 +142,8 @@ class SquareSearch:
             slope=gain.slope,
             floor=self.floor,
         )
+        if state.theta.min() <= 0:
+            raise np.linalg.LinAlgError("No mechanism.")
         value = float((state.shares / state.theta * np.diagonal(state.gram)).sum())
         if (information := float(state.theta @ state.gains)) < self.floor:
             value *= 1 + PENALTY * (self.floor - information) / self.floor

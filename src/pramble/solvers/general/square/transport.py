@@ -1,5 +1,6 @@
 """Couplings: which column of a mechanism becomes which released value."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,8 +9,13 @@ from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.values import Floats
 
 
-def best_coupling(gains: Floats, supply: Floats, demand: Floats) -> Floats:
-    r"""Maximise :math:`\sum_{jz} F_{jz} g_{jz}` over F ≥ 0 with these row and column sums."""
+def best_coupling(
+    gains: Floats, supply: Floats, demand: Floats, *, seconds: float = math.inf
+) -> Floats | None:
+    r"""Maximise :math:`\sum_{jz} F_{jz} g_{jz}` over F ≥ 0 with these row and column sums.
+
+    None when the time was up.
+    """
     T, S = gains.shape
     rows, columns = np.divmod(np.arange(T * S), S)
     equations = np.zeros((T * S, T + S))
@@ -17,8 +23,10 @@ def best_coupling(gains: Floats, supply: Floats, demand: Floats) -> Floats:
     equations[np.arange(T * S), T + columns] = 1
     programme = LinearProgramme(np.concatenate([supply, demand])[:-1])
     programme.add(equations[:, :-1], gains.ravel())
-    solved, _ = programme.solve()
-    return balance(np.maximum(solved, 0.0).reshape(T, S), supply, demand)
+    found = programme.solve(seconds)
+    if found is None:
+        return None
+    return balance(np.maximum(found[0], 0.0).reshape(T, S), supply, demand)
 
 
 def balance(coupling: Floats, supply: Floats, demand: Floats) -> Floats:
@@ -38,7 +46,9 @@ def first_couplings(matrix: Floats, prior: Floats) -> Iterator[Floats]:
     """Yield couplings to start from: Bayes, the likeliest value, and two by order."""
     released = prior @ matrix
     yield released[:, None] * (matrix.T * prior / released[:, None])
-    yield best_coupling(matrix.T / released[:, None], released, prior)
+    likeliest = best_coupling(matrix.T / released[:, None], released, prior)
+    if likeliest is not None:
+        yield likeliest
     rng = np.random.default_rng(len(prior))
     for _ in range(2):
         yield corner_coupling(released, prior, rng)
