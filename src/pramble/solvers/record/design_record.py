@@ -42,6 +42,7 @@ from pramble.solvers.record.problem import (
 )
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.shares import exact_shares
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_STORED = 5000
@@ -151,7 +152,8 @@ def dense_bound(problem: RecordProblem, cells: dense.Cells) -> float:
     """Return a bound on the value of every mechanism on the record."""
     workload = workload_of(cells.block, problem.tables)
     sampling = float((workload**2 @ cells.p).sum() - ((workload @ cells.p) ** 2).sum())
-    return max(proven_bound(cells.p, problem.alpha, workload), sampling)
+    watch = Watch(1e-3, problem.time_limit)
+    return max(proven_bound(cells.p, problem.alpha, workload, watch=watch), sampling)
 
 
 def branches_of(problem: RecordProblem, deadline: float) -> Iterator[Mapping[Table, Mechanism]]:
@@ -284,7 +286,8 @@ def cost_of(block: Block, mechanism: Mechanism, workload: Floats) -> float:
 def table_bound(problem: RecordProblem, table: Table) -> float:
     """Return what a table costs at least, if nothing else were wanted."""
     p = inner(problem.block(table).law)
-    return max(proven_bound(p, problem.alpha, None), 1 - float(p @ p))
+    watch = Watch(1e-3, problem.time_limit / len(problem.tables))
+    return max(proven_bound(p, problem.alpha, None, watch=watch), 1 - float(p @ p))
 
 
 def most_informative(problem: RecordProblem) -> RecordDesign:
