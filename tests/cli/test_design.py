@@ -137,3 +137,18 @@ def test_tables_that_are_no_mechanism(tmp_path):
             read_csv(file)
     with pytest.raises(pramble.InvalidMechanism, match="too large"):
         write_csv(pramble.randomized_response(20_000, 1.0), file)
+
+
+def test_a_record_is_designed_and_its_plan_certified(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["sex,ill", *(f"{'fm'[i % 2]},{['no', 'yes'][i % 3 == 0]}" for i in range(60))]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    done = run(
+        "design", "--alpha", 2, "--from", "people.csv", "--columns", "sex,ill", "--tables", 2,
+        "--time-limit", 3, "--out", "plan.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "sex with ill" in done.stdout
+    assert run("certify", "plan.json", "--alpha", 2).returncode == 0
+    assert run("certify", "plan.json", "--alpha", 1.9).returncode == 1
+    assert run("design", "--alpha", 2, "--columns", "sex,ill").returncode == 2

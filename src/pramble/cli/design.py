@@ -9,7 +9,8 @@ import typer
 import pramble
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
-from pramble.cli.options import AsJson, Family, Objective
+from pramble.cli.design_records import show_record
+from pramble.cli.options import AsJson, Family
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
@@ -44,7 +45,9 @@ def design(
     column: Annotated[str | None, typer.Option(help="The column to count.")] = None,
     categories: Annotated[str | None, typer.Option(help="Labels in order: a,b,c.")] = None,
     family: Family = "uniform",
-    objective: Objective = "information",
+    objective: Annotated[
+        str | None, typer.Option(help="information (default) or estimation.")
+    ] = None,
     invariant: Annotated[bool, typer.Option("--invariant", help="Keep released shares.")] = False,
     symmetric: Annotated[
         bool, typer.Option("--symmetric", help="One keep probability for all.")
@@ -70,9 +73,22 @@ def design(
     plot: Annotated[
         Path | None, typer.Option(help="With --compare: draw it to this SVG, PNG or PDF file.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Design a record of columns: a,b,c with --from, or sizes a=2,b=5."),
+    ] = None,
+    tables: Annotated[
+        str, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
+    ] = "2",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="With --columns: every record keeps all columns.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the best matrix at a given privacy, with a proof that none is better.
+
+    With --columns: the best plan for a record of several columns, for the tables that analysts will
+    want; its objective is estimation unless information is asked for.
 
     Examples
     --------
@@ -81,7 +97,22 @@ def design(
       pramble design --alpha 1 --prior 0.5,0.3,0.2 --compare --plot tradeoff.svg
 
       pramble design --alpha 1 --from people.csv --column region --matrix region.csv
+
+      pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
     """
+    if columns is not None:
+        show_record(
+            columns,
+            alpha,
+            source=source,
+            tables=tables,
+            objective="estimation" if objective is None else objective,
+            whole=whole,
+            time_limit=time_limit,
+            out=out,
+            as_json=as_json,
+        )
+        return
     given = [prior is not None, uniform is not None, source is not None]
     if sum(given) != 1:
         raise typer.BadParameter("give one of --prior, --uniform and --from", param_hint="--prior")
@@ -104,7 +135,7 @@ def design(
         probabilities,
         alpha,
         family=family,
-        objective=objective,
+        objective=objective or "information",
         categories=labels,
         invariant=invariant,
         symmetric=symmetric,

@@ -152,10 +152,10 @@ def one_integer(value: Any) -> int:
 
 
 def labels_to_json(labels: Labels) -> Any:
-    """Return labels as a list, or a range as ``{"range": S}``."""
+    """Return labels as a list, those of cells as lists in it; or a range as ``{"range": S}``."""
     if isinstance(labels.values, range):
         return {"range": len(labels)}
-    return list(labels.values)
+    return [list(one) if isinstance(one, tuple) else one for one in labels.values]
 
 
 def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
@@ -173,7 +173,8 @@ def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
         value = range(count)
     if not isinstance(value, list | range):
         raise InvalidMechanism(f"{what} are a list of labels; found {type(value).__name__}.")
-    return as_labels(value, what=what)
+    cells = (tuple(one) if isinstance(one, list) else one for one in value)
+    return as_labels(cells, what=what)
 
 
 def both_labels(mechanism: Any) -> dict[str, Any]:

@@ -111,5 +111,7 @@ class Cells:
     def mixed(self, options: Sequence[Option]) -> tuple[list[Option], Floats]:
         """Return the options that are drawn in the best mixture, and their shares."""
         shares = best_shares([one.information for one in options], self.workload)
-        used = np.flatnonzero(shares > LEAST).tolist()
-        return [options[i] for i in used], shares[used] / shares[used].sum()
+        kept = [options[i] for i in np.flatnonzero(shares > LEAST).tolist()]
+        if len(kept) == len(options):
+            return kept, shares
+        return kept, best_shares([one.information for one in kept], self.workload)

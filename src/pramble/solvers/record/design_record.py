@@ -41,7 +41,7 @@ from pramble.solvers.record.problem import (
     as_tables,
 )
 from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.shares import exact_shares
+from pramble.solvers.record.shares import LEAST, exact_shares
 from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
@@ -238,6 +238,8 @@ def many_cells(problem: RecordProblem) -> RecordDesign:
             taken.add(frozenset(next(iter(blocks))))
         one = tables.shown(block, mechanism, blocks)
         shown.extend([] if one is None else [one])
+    shares = tables.best_shares(shown)
+    shown = [one for one, share in zip(shown, shares, strict=True) if share > LEAST]
     shares = tables.best_shares(shown)
     exact = exact_shares(shares)
     used = [i for i, share in enumerate(exact) if share]

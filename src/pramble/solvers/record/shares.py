@@ -17,7 +17,7 @@ import numpy as np
 from pramble.values import Floats
 
 STEPS, GAP = 3000, 1e-5
-LEAST = 1e-4
+LEAST = 1e-3
 """Shares below this are not worth a branch."""
 
 UNITS = 1 << 20
@@ -73,8 +73,8 @@ def multiplied(
 def exact_shares(shares: Floats) -> list[Fraction]:
     """Return shares as exact parts that sum to one; those that are too small are zero.
 
-    >>> exact_shares(np.array([0.5, 0.49999, 1e-5]))
-    [Fraction(524293, 1048576), Fraction(524283, 1048576), Fraction(0, 1)]
+    >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
+    [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
     """
     kept = np.where(shares < LEAST, 0.0, shares)
     kept = kept / kept.sum() * UNITS

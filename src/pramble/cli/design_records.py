@@ -1,0 +1,130 @@
+"""``pramble design --columns``: the best plan for a record of several columns."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import pramble
+from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.options import names
+from pramble.data.crosstab import crosstab
+from pramble.data.open import open_records
+from pramble.errors import InvalidData, InvalidInput
+from pramble.solvers.record.result import RecordDesign
+from pramble.values import Floats
+
+
+def show_record(
+    columns: str,
+    alpha: float,
+    *,
+    source: Path | None,
+    tables: str,
+    objective: str,
+    whole: bool,
+    time_limit: float | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Design a record, print what it costs, and write the plan."""
+    labels, prior = given_columns(columns) if source is None else counted_columns(source, columns)
+    answer = pramble.design_record(
+        labels,
+        alpha,
+        prior=prior,
+        tables=wanted_tables(tables),
+        objective=objective,
+        whole=whole,
+        time_limit=60.0 if time_limit is None else time_limit,
+    )
+    if out is not None:
+        out.write_text(json.dumps(answer.plan.to_json(), indent=1), encoding="utf-8")
+    if as_json:
+        print_json(document(answer))
+    else:
+        show(answer)
+
+
+def given_columns(text: str) -> tuple[dict[str, int], None]:
+    """Return columns with numbers of categories, as ``sex=2,age=5``."""
+    found = {}
+    for part in names([text]):
+        name, _, size = part.partition("=")
+        if not size.isdigit():
+            raise typer.BadParameter(
+                "give --from a file, or numbers of categories as sex=2,age=5",
+                param_hint="--columns",
+            )
+        found[name] = int(size)
+    return found, None
+
+
+def counted_columns(
+    source: Path, text: str
+) -> tuple[dict[str, list[Any]], dict[tuple[str, ...], Floats]]:
+    """Return the values of each column of a file, and the shares of every pair of columns."""
+    records, wanted = open_records(source), names([text])
+    table = crosstab(records, wanted)
+    for name, levels in zip(wanted, table.levels, strict=True):
+        if None in levels:
+            raise InvalidData(f"Column {name!r} has empty cells; give them a label first.")
+    messages().print(
+        f"Warning: the prior was counted on {source.name!r}. If that file is confidential, the "
+        "plan says something about it that alpha does not cover.",
+        style="yellow",
+    )
+    labels = {name: list(levels) for name, levels in zip(wanted, table.levels, strict=True)}
+    tables = {}
+    for pair in combinations(wanted, min(2, len(wanted))):
+        cells = crosstab(records, list(pair)).array()
+        tables[pair] = cells / cells.sum()
+    return labels, tables
+
+
+def wanted_tables(text: str) -> Any:
+    """Return wanted tables: a number, "all", or a list as ``sex+age,sex+region``."""
+    if text == "all":
+        return text
+    if text.isdigit():
+        return int(text)
+    found = [tuple(part.split("+")) for part in names([text])]
+    if not found:
+        raise InvalidInput("--tables is a number, all, or a list as sex+age,sex+region.")
+    return found
+
+
+def show(answer: RecordDesign) -> None:
+    """Print which columns travel together, and what each table costs."""
+    console = answers()
+    console.print(repr(answer), soft_wrap=True)
+    table = table_of("Branches", "share", "columns", left={"columns"})
+    for branch in sorted(answer.plan.branches, key=lambda one: -one.share):
+        blocks = "; ".join(" with ".join(block) for block in branch.blocks)
+        table.add_row(f"{float(branch.share):.2%}", blocks)
+    console.print(table)
+    if answer.costs:
+        costs = table_of(
+            "n × summed variance of each wanted table", "table", "cost", left={"table"}
+        )
+        for names_, cost in sorted(answer.costs.items(), key=lambda one: -one[1]):
+            costs.add_row(" × ".join(names_), f"{cost:.4g}")
+        console.print(costs)
+    for note in answer.notes:
+        messages().print(note, soft_wrap=True)
+
+
+def document(answer: RecordDesign) -> dict[str, Any]:
+    """Return the answer for scripts."""
+    return {
+        "alpha": answer.alpha,
+        "objective": answer.objective,
+        "value": answer.value,
+        "bound": answer.bound,
+        "gap": answer.gap,
+        "costs": [{"table": list(table), "cost": cost} for table, cost in answer.costs.items()],
+        "plan": answer.plan.to_json(),
+        "notes": list(answer.notes),
+    }
