@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPrior, PrivacyError
+from pramble.information.simplex import nearest_on_simplex
 from pramble.releasing.prepare.prior import (
     Prior,
     confidential_prior,
-    nearest_counts,
     private_prior,
     public_prior,
     uniform_prior,
@@ -42,9 +42,9 @@ def test_private_prior_is_near_the_truth_for_a_large_file_and_not_exact():
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=7), st.integers(0, 60))
-def test_nearest_counts_satisfy_the_optimality_conditions(values, total):
+def test_nearest_on_simplex_satisfy_the_optimality_conditions(values, total):
     v = np.array(values)
-    x = nearest_counts(v, total=float(total))
+    x = nearest_on_simplex(v, total=float(total))
     assert x.min() >= 0
     assert x.sum() == pytest.approx(total, abs=1e-9)
     multiplier = x - v  # constant where x > 0, and nowhere smaller

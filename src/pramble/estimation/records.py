@@ -28,6 +28,7 @@ from pramble.data.table import Crosstab, refuse_empty
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.result import Estimate, Settings
+from pramble.information.simplex import nearest_on_simplex
 from pramble.information.tables import (
     CellCovariance,
     covariance_of_cells,
@@ -320,7 +321,7 @@ def answer(
         matrix -= (1 - share) * (np.diag(np.maximum(p, 0)) - np.outer(p, p)) / n
     variances = np.maximum(np.diag(matrix), 1e-18)
     lower, upper = unified_interval(p, lambda _: variances, level=settings.level)
-    inside = p if settings.method == "inverse" else on_simplex(p)
+    inside = p if settings.method == "inverse" else nearest_on_simplex(p)
     codes = codes_by_column(parts[0], groups, untouched)
     order = np.lexsort([codes[name] for name in reversed(by)])
     labels = {**{name: table.levels[j] for j, name in enumerate(untouched)}, **parts[0].lists}
@@ -347,11 +348,3 @@ def codes_by_column(
     grid = np.unravel_index(np.arange(part.size), shape)
     codes = {name: np.repeat(groups[:, j], part.size) for j, name in enumerate(untouched)}
     return codes | {n: np.tile(own, len(groups)) for n, own in zip(part.wanted, grid, strict=True)}
-
-
-def on_simplex(values: Floats) -> Floats:
-    """Return the nearest probabilities."""
-    descending = np.sort(values)[::-1]
-    shifts = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(descending - shifts >= 0)[-1])
-    return np.asarray(np.maximum(values - shifts[kept], 0.0))

@@ -21,6 +21,7 @@ from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.order import texts_of
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
+from pramble.information.simplex import nearest_on_simplex
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 from pramble.values import value
 
@@ -85,7 +86,7 @@ def private_prior(
     (Fraction(1, 10), 'private')
     """
     noisy = noisy_histogram(list(counts), epsilon, randbelow=randbelow)
-    counted = nearest_counts(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
+    counted = nearest_on_simplex(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
     return Prior(
         normalised(counted + 0.5),
         "private",
@@ -172,19 +173,3 @@ def by_text(counts: Iterable[tuple[Label, float]]) -> dict[str | None, float]:
 def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:
     """Return positive values divided by their sum."""
     return tuple((values / values.sum()).tolist())
-
-
-def nearest_counts(values: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
-    r"""Return :math:`\arg\min_x \|x - v\|_2` subject to :math:`x \ge 0` and :math:`\sum x = n`.
-
-    The answer is :math:`\max(v - t, 0)` for the one :math:`t` that gives the right sum, found by
-    sorting.
-
-    >>> nearest_counts(np.array([5.0, 3.0, -2.0]), total=6.0)
-    array([4., 2., 0.])
-    """
-    descending = np.sort(values)[::-1]
-    shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(descending - shifts >= 0)[-1])
-    nearest: NDArray[np.float64] = np.maximum(values - shifts[kept], 0.0)
-    return nearest
