@@ -132,7 +132,7 @@ def for_information() -> list[Kind]:
         Kind("uniform invariant", asked(invariant=True)),
         Kind("general", asked(**general), 300, most_information, ("uniform",)),
         Kind("general free", asked(**general, outputs="free"), 300, most_information, ("general",)),
-        Kind("general, S + 2", more_outputs, 30, most_information, ("general",)),
+        Kind("general S + 2", more_outputs, 30, most_information, ("general",)),
         Kind("general 95 %", asked(**general, information_at_least=0.95), 30),
         Kind(
             "general invariant",
@@ -177,11 +177,11 @@ def for_estimation() -> list[Kind]:
             ("est", "est 90 % free"),
         ),
         Kind("est invariant", asked(**base, invariant=True), 30),
-        Kind("one query, 2 out", query(outputs=2), 100),
-        Kind("one query", query(), 100, one, ("one query, 2 out",)),
+        Kind("one query in 2", query(outputs=2), 100),
+        Kind("one query", query(), 100, one, ("one query in 2",)),
         Kind("one query free", query(outputs="free"), 100, one, ("one query",)),
-        Kind("queries, few out", few_outputs, 30),
-        Kind("queries", queries(), 100, three, ("queries, few out",)),
+        Kind("queries in few", few_outputs, 30),
+        Kind("queries", queries(), 100, three, ("queries in few",)),
         Kind("queries free", queries(outputs="free"), 30, three, ("queries",)),
     ]
 

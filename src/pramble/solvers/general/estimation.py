@@ -51,6 +51,7 @@ NOT_FLOORED = (
     "The bound holds for every matrix, also for those that carry less information than was asked "
     "for: what the floor costs is a part of the gap."
 )
+BELIEVED = 1e-6
 RAISED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 """By how much a floor is raised until what is left after rounding is above it."""
 
@@ -219,7 +220,9 @@ def mixtures_above(
         asked = min(floor * (1 + more), best.value)
         if watch.left() <= 0:
             break
-        matrix = steadiest_mixture(prior, alpha, sets, floor=asked, workload=problem.workload)
+        matrix = steadiest_mixture(
+            prior, alpha, sets, floor=asked, watch=watch, workload=problem.workload
+        )
         if matrix is None:
             break
         found.append(name_outputs(problem, matrix))
@@ -229,9 +232,13 @@ def mixtures_above(
 
 
 def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
-    """Return the candidate of least variance."""
+    """Return the candidate of least variance.
+
+    What seems to lie below a proven bound is the variance of a matrix so near to a singular one
+    that floats cannot tell it.
+    """
     values = [query_variance(problem.prior, one, problem.workload) for one in candidates]
-    k = int(np.argmin(values))
+    k = int(np.argmin([value if value >= bound * (1 - BELIEVED) else math.inf for value in values]))
     value = values[k]
     bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
     closed = value - bound <= problem.tolerance * value

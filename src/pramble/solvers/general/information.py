@@ -101,7 +101,7 @@ def steadier_matrices(
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
     if problem.outputs == "free":
-        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor)
+        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor, watch=watch)
         return [] if mixture is None else [mixture]
     whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]

@@ -125,13 +125,19 @@ def silent_last(matrix: Floats) -> Integers:
 
 
 def steadiest_mixture(
-    prior: Floats, alpha: float, sets: Sets, *, floor: float, workload: Floats | None = None
+    prior: Floats,
+    alpha: float,
+    sets: Sets,
+    *,
+    floor: float,
+    watch: Watch,
+    workload: Floats | None = None,
 ) -> Floats | None:
     """Return the matrix of least variance over these sets and some that tell all categories apart.
 
     Any number of outputs: a convex programme, whose optimum only falls with the floor. What is lost
     by leaving out nearly empty columns is asked for once more. None where floats find no optimum,
-    as for a floor that hardly anything attains.
+    as for a floor that hardly anything attains, or the time is up.
     """
     S = len(prior)
     gain = Gain(alpha)
@@ -142,10 +148,15 @@ def steadiest_mixture(
     asked = floor
     for _ in range(TRIES):
         optimum = optimal_mixture(
-            patterns, Variance(prior, workload), tolerance=2e-7, gains=gains, floor=asked
+            patterns,
+            Variance(prior, workload),
+            tolerance=2e-7,
+            gains=gains,
+            floor=asked,
+            watch=watch,
         )
         columns, theta = trim(pool, optimum.theta, gain)
-        if off(columns, theta, gain) > CLOSE:
+        if not off(columns, theta, gain) <= CLOSE:
             return None
         matrix = matrix_of(columns, theta, alpha)
         short = floor - matrix_information(prior, matrix)

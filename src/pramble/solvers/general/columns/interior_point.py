@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramble.solvers.general.variance import Variance
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_ROUNDS = 80
@@ -34,6 +35,7 @@ def optimal_mixture(
     tolerance: float,
     gains: Floats | None = None,
     floor: float = 0.0,
+    watch: Watch | None = None,
 ) -> Optimum:
     r"""Minimise f over mixtures of the patterns (rows), to a relative tolerance.
 
@@ -41,7 +43,8 @@ def optimal_mixture(
     :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. The equations
     :math:`\sum_j\theta_j s_j = 1` are taken in a basis in which they stay apart however small α:
     their mean, and :math:`\sum_j\theta_j B^\top(s_j - 1)/(a-1) = 0`. With ``gains`` there is one
-    more row, their sum, and a column for what exceeds the ``floor``.
+    more row, their sum, and a column for what exceeds the ``floor``. Where the time of a watch runs
+    out the equations need not hold.
     """
     scores, S = variance.scores(patterns), patterns.shape[1]
     a1 = float(patterns.max()) - 1
@@ -52,7 +55,9 @@ def optimal_mixture(
         last = np.append(gains / floor, -1.0)
         equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
         scores = np.vstack([scores, np.zeros(scores.shape[1])])
-    theta, prices = _interior_point(scores, equations, right, variance, tolerance=tolerance)
+    theta, prices = _interior_point(
+        scores, equations, right, variance, tolerance=tolerance, watch=watch
+    )
     inverse = variance.inverse(scores, theta)
     middle = inverse @ variance.cost
     count = len(patterns)
@@ -65,7 +70,13 @@ def optimal_mixture(
 
 
 def _interior_point(
-    scores: Floats, equations: Floats, right: Floats, variance: Variance, *, tolerance: float
+    scores: Floats,
+    equations: Floats,
+    right: Floats,
+    variance: Variance,
+    *,
+    tolerance: float,
+    watch: Watch | None,
 ) -> tuple[Floats, Floats]:
     """Return θ and λ at the optimum, or as near to it as floats come."""
     N, rows = equations.shape
@@ -74,6 +85,8 @@ def _interior_point(
     slack = np.full(N, value / theta.sum())
     prices = -value * np.eye(1, rows)[0]
     for _ in range(MOST_ROUNDS):
+        if watch is not None and watch.left() <= 0:
+            break
         side = scores @ middle
         slope = -np.einsum("ij,ij->i", side, scores)
         gap = float(theta @ slack)

@@ -150,6 +150,8 @@ class Dual:
         inverse = np.linalg.inv(R)
         H = np.linalg.inv(self.variance.basis.T @ inverse @ self.variance.basis)
         root, weights = self.root_trace(H)
+        if not root > 0:
+            return math.inf, x
         side = inverse @ self.variance.basis @ H
         slope = side @ weights @ side.T / root + weight * inverse
         turned = slope @ b

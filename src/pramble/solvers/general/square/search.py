@@ -66,7 +66,7 @@ class SquareSearch:
         if np.linalg.norm(inverse) * np.linalg.norm(patterns) > 1 / SINGULAR:
             return None
         theta = inverse.sum(axis=1)
-        if theta.min() < 0:
+        if theta.min() <= 0:
             return None
         shares = self.prior @ patterns
         squares = ((inverse @ self.weight) * inverse).sum(axis=1)
