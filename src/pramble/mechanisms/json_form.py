@@ -173,8 +173,9 @@ def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
         value = range(count)
     if not isinstance(value, list | range):
         raise InvalidMechanism(f"{what} are a list of labels; found {type(value).__name__}.")
-    cells = (tuple(one) if isinstance(one, list) else one for one in value)
-    return as_labels(cells, what=what)
+    if isinstance(value, list):
+        value = [tuple(one) if isinstance(one, list) else one for one in value]
+    return as_labels(value, what=what)
 
 
 def both_labels(mechanism: Any) -> dict[str, Any]:

@@ -20,6 +20,10 @@ from pramble.values import Floats, Integers
 TURNS = 60
 
 
+EXACT = 1e-13
+"""How far sums of rows may be from 1, so that small α are kept."""
+
+
 def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:
     """Return the variance of the queries under a float matrix; infinite if they are lost."""
     best = best_estimator(matrix, prior, queries)
@@ -57,8 +61,11 @@ def without_loss(matrix: Floats, prior: Floats) -> Floats:
     if found.x is None:
         return matrix
     kept = found.x > 1e-12
-    columns = matrix[:, kept] * found.x[kept]
-    return np.asarray(columns / columns.sum(axis=1, keepdims=True))
+    exact = np.linalg.lstsq(told[:, kept], told.sum(axis=1), rcond=None)[0]
+    columns = matrix[:, kept] * exact
+    if exact.min() <= 0 or np.abs(columns.sum(axis=1) - 1).max() > EXACT:
+        return matrix
+    return np.asarray(columns)
 
 
 def merged(matrix: Floats, prior: Floats, queries: Floats) -> Iterator[Floats]:
