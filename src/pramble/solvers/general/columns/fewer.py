@@ -34,9 +34,9 @@ def fewer_outputs(matrix: Floats, prior: Floats, queries: Floats, *, most: int) 
     """Return the best matrix of at most so many columns that merging gives."""
     if matrix.shape[1] <= most:
         return matrix
-    matrix = without_loss(matrix, prior)
-    if matrix.shape[1] <= most:
-        return matrix
+    smaller = without_loss(matrix, prior)
+    if smaller.shape[1] <= most:
+        return smaller
     fewer = [one for one in merged(matrix, prior, queries) if one.shape[1] <= most]
     return min(fewer, key=lambda one: float_variance(one, prior, queries))
 
