@@ -124,7 +124,8 @@ def best_matrices(
         near = float_variance(found[0], prior, queries_of(problem)) <= bound * (
             1 + problem.tolerance
         )
-    if most >= problem.size and not (relaxed is not None and most == math.inf):
+    settled = relaxed is not None and most == math.inf and problem.size <= MOST_ENUMERATED
+    if most >= problem.size and not settled:
         square, ended = best_square(prior, alpha, problem.workload, improve=not near, watch=watch)
         found += [] if square is None else [square.matrix(alpha)]
         stopped = stopped if near else ended
@@ -154,7 +155,8 @@ def queries_of(problem: Problem) -> Floats:
 
 def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bool:
     """Whether squares above floors of information may still be better than what was found."""
-    if most_outputs(problem) == math.inf or problem.size > MOST_CATEGORIES:
+    free = most_outputs(problem) == math.inf
+    if (free and problem.size <= MOST_ENUMERATED) or problem.size > MOST_CATEGORIES:
         return False
     values = [query_variance(problem.prior, one, problem.workload) for one in found]
     return min(values) - bound > problem.tolerance * bound
@@ -180,7 +182,7 @@ def above_floor(
     try:
         if most == math.inf and problem.size <= MOST_RELAXED:
             found += mixtures_above(problem, best, relaxed, floor=floor, watch=watch)
-        elif most >= problem.size:
+        if most >= problem.size and (most < math.inf or problem.size > MOST_ENUMERATED):
             whole = complete_rank(prior, alpha, best, floor=floor)
             found += [] if whole is None else [name_outputs(problem, whole)]
             if problem.size <= MOST_CATEGORIES:
