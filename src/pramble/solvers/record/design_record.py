@@ -11,6 +11,7 @@ import numpy as np
 from pramble.errors import InvalidInput
 from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
+from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
 from pramble.information.tables import LOST, covariance_of_cells, inner
 from pramble.mechanisms.base import Mechanism
@@ -37,8 +38,8 @@ from pramble.solvers.record.problem import (
     Block,
     RecordProblem,
     as_columns,
-    as_possible,
     as_tables,
+    refuse_impossible,
 )
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.shares import LEAST, exact_shares
@@ -78,8 +79,9 @@ def design_record(
         Probabilities of all cells, in the order of the columns; or a mapping from tables (tuples of
         columns) to arrays; uniform unless given. Beware: a prior counted on confidential data makes
         the plan itself a statement about them.
-    possible : boolean array, optional
-        False where a cell cannot occur: public knowledge only.
+    possible : boolean array, or rules, optional
+        False where a cell cannot occur; or rules such as ``{"if": {"age": {"below": 15}}, "then":
+        {"married": "no"}}`` (:mod:`pramble.information.possible`). Public knowledge only.
     tables : int, "all", or list of tuples of columns
         What analysts will want: all tables of so many columns, all tables, or these.
     objective : {"estimation", "information"}
@@ -107,13 +109,15 @@ def design_record(
     labels = as_columns(columns)
     sizes = {name: len(own.values) for name, own in labels.items()}
     law = as_law(prior, sizes)
+    cells = as_possible(possible, {name: own.values for name, own in labels.items()})
+    refuse_impossible(law, cells)
     if objective not in OBJECTIVES:
         raise InvalidInput(f"The objective is one of {', '.join(OBJECTIVES)}; found {objective!r}.")
     problem = RecordProblem(
         labels=labels,
         alpha=representable(alpha),
         law=law,
-        possible=as_possible(possible, law),
+        possible=cells,
         tables=as_tables(tables, tuple(labels)),
         objective=objective,
         whole=bool(whole),

@@ -7,11 +7,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
-from pramble.information.records import Law, Table
+from pramble.information.possible import Possible
+from pramble.information.records import Law, Table, UniformLaw
 from pramble.values import Floats, Integers, value
 
 OBJECTIVES = ("estimation", "information")
@@ -56,7 +56,7 @@ class RecordProblem:
     labels: Mapping[str, Labels]
     alpha: float
     law: Law
-    possible: NDArray[np.bool_] | None
+    possible: Possible
     tables: tuple[Table, ...]
     objective: str
     whole: bool
@@ -76,13 +76,7 @@ class RecordProblem:
         """Return the possible cells of some columns with their law."""
         names = tuple(columns)
         law = self.law.margin(names)
-        possible = np.ones(law.shape, dtype=np.bool_)
-        if self.possible is not None:
-            others = tuple(i for i, name in enumerate(self.columns) if name not in names)
-            left = [name for name in self.columns if name in names]
-            possible = np.transpose(
-                self.possible.any(axis=others), [left.index(name) for name in names]
-            )
+        possible = self.possible.mask(names)
         cells = np.argwhere(possible)
         found = law[possible]
         lists = [self.labels[name].values for name in names]
@@ -140,26 +134,12 @@ def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def as_possible(possible: Any, law: Law) -> NDArray[np.bool_] | None:
-    """Return which cells are possible; refuse a law of impossible ones."""
-    if possible is None:
-        return None
-    shape = tuple(law.sizes.values())
-    found = np.asarray(possible)
-    if found.shape != shape or found.dtype != np.bool_:
-        raise InvalidInput(f"possible must be a boolean array of the shape {shape}.")
-    axes = [
-        found.any(axis=tuple(j for j in range(found.ndim) if j != i)) for i in range(found.ndim)
-    ]
-    if not all(axis.all() for axis in axes):
-        raise InvalidInput("Every category must be possible in some cell.")
-    if law.margin(tuple(law.sizes))[~found].any() and not is_uniform(law):
-        raise InvalidPrior("The prior gives probability to impossible cells.")
-    return found
-
-
-def is_uniform(law: Law) -> bool:
-    """Whether a law was not stated, and is uniform over what is possible."""
-    from pramble.information.records import UniformLaw
-
-    return isinstance(law, UniformLaw)
+def refuse_impossible(law: Law, possible: Possible) -> None:
+    """Refuse a stated law that gives probability to cells that cannot occur."""
+    if isinstance(law, UniformLaw):
+        return
+    for columns, table in possible.tables:
+        if law.margin(columns)[~table].any():
+            raise InvalidPrior(
+                f"The prior gives probability to impossible cells of {', '.join(columns)}."
+            )
