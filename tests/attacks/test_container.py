@@ -47,6 +47,7 @@ def test_a_dictionary_does_not_undo_the_shuffle(tmp_path, kind):
         shuffle=True,
         ledger=False,
         pages=False,
+        design="paper",
     )
     file = r.folder / "data.parquet"
     column = pq.ParquetFile(file, read_dictionary=["town"]).read()["town"]
@@ -141,5 +142,7 @@ def test_a_folder_with_anything_else_is_refused(tmp_path, monkeypatch):
     table = pa.table({"sex": ["f", "m"] * 50})
     columns = {"sex": {"categories": ["f", "m"]}}
     with pytest.raises(pramble.errors.PrivacyError, match=r"it also holds report\.html"):
-        pramble.release(table, tmp_path / "out", columns=columns, alpha=1.0, ledger=False)
+        pramble.release(
+            table, tmp_path / "out", columns=columns, alpha=1.0, ledger=False, design="paper"
+        )
     assert list(tmp_path.iterdir()) == []

@@ -57,7 +57,11 @@ def released(tmp_path_factory):
     pq.write_table(pa.table({"sex": ["f", "m"] * 50, "code": [0, 1, 2, 3] * 25}), path)
     columns = {"sex": {"categories": ["f", "m"]}, "code": {"categories": [0, 1, 2, 3]}}
     r = pramble.release(
-        path, folder / "out", plan={"alpha": 1.0, "columns": columns}, ledger=False, pages=False
+        path,
+        folder / "out",
+        plan={"alpha": 1.0, "design": "paper", "columns": columns},
+        ledger=False,
+        pages=False,
     )
     return r.folder, json.loads((r.folder / "manifest.json").read_text())
 
@@ -117,12 +121,12 @@ def test_shares_are_plain_fractions(share):
         lambda d: d["promise"]["limit"].update(alpha_exact="1" + "0" * 400),
         lambda d: d["promise"]["spent"].update(alpha=1e300, alpha_exact=str(10**300)),
         lambda d: d["promise"].update(conditional_on_prior=True),
-        lambda d: d["columns"][0].update(alpha=10**400),
-        lambda d: d["columns"][0].update(alpha=1e300),
-        lambda d: d["columns"][1]["prior"].update(alpha=0),
-        lambda d: d["columns"][1]["prior"].update(source="public"),
-        lambda d: d["columns"][0]["prior"].update(probabilities=[1.0]),
-        lambda d: d["columns"][0]["prior"].update(probabilities=[1e308, 1e308]),
+        lambda d: d["design"]["parts"][0].update(alpha=10**400),
+        lambda d: d["design"]["parts"][0].update(alpha=1e300),
+        lambda d: d["design"]["parts"][1]["prior"].update(alpha=0),
+        lambda d: d["design"]["parts"][1]["prior"].update(source="public"),
+        lambda d: d["design"]["parts"][0]["prior"].update(probabilities=[1.0]),
+        lambda d: d["design"]["parts"][0]["prior"].update(probabilities=[1e308, 1e308]),
         lambda d: d["data"].update(bytes=7),
         lambda d: d["data"].update(format="csv"),
         lambda d: d["data"].update(file="data.xlsx"),
@@ -140,7 +144,7 @@ def test_what_contradicts_itself_is_refused(released, change):
 
 
 def test_nan_is_no_json(released):
-    folder = forge(released, lambda d: d["columns"][0].update(alpha=math.nan))
+    folder = forge(released, lambda d: d["design"]["parts"][0].update(alpha=math.nan))
     with pytest.raises(InvalidData, match="NaN is no number"):
         pramble.open_release(folder)
 

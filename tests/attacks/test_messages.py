@@ -231,7 +231,13 @@ def hostile(tmp_path_factory):
     pq.write_table(table, made / "people.parquet")
     out = made / "out\x1b[1m"
     pramble.release(
-        made / name, out, columns=[column, "other"], alpha=3.0, ledger=False, pages=False
+        made / name,
+        out,
+        columns=[column, "other"],
+        alpha=3.0,
+        ledger=False,
+        pages=False,
+        design="paper",
     )
     return made, name, column
 

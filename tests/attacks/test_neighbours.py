@@ -173,6 +173,7 @@ def folders_written(pair, folder, *, source, target, shuffle, coded, pages=False
             reading={"quoted_missing": False},
             ledger=False,
             pages=pages,
+            design="paper",
         )
         files = {path.name: digest(path) for path in r.folder.iterdir()}
         manifest = json.loads((r.folder / "manifest.json").read_text())

@@ -31,7 +31,12 @@ def folder(tmp_path_factory):
     pq.write_table(table, place / "people.parquet")
     columns = {"sex": {"categories": ["f", "m"]}}
     pramble.release(
-        place / "people.parquet", place / "out", columns=columns, alpha=3.0, ledger=False
+        place / "people.parquet",
+        place / "out",
+        columns=columns,
+        alpha=3.0,
+        ledger=False,
+        design="paper",
     )
     return place / "out"
 
@@ -80,7 +85,12 @@ def test_names_are_matched_exactly_where_a_column_has_blanks(tmp_path):
     pq.write_table(table, tmp_path / "people.parquet")
     columns = {"sex": {"categories": ["f", "m"]}}
     pramble.release(
-        tmp_path / "people.parquet", tmp_path / "out", columns=columns, alpha=3.0, ledger=False
+        tmp_path / "people.parquet",
+        tmp_path / "out",
+        columns=columns,
+        alpha=3.0,
+        ledger=False,
+        design="paper",
     )
     answer = run(tmp_path / "out", "--by", "sex, region, age", "--csv")
     assert answer.exit_code == 0, answer.output

@@ -194,6 +194,7 @@ def release(data, folder):
         risk={"keys": ["sex", "region"], "population_size": 9000},
         ledger=False,
         dry_run=True,
+        design="paper",
     )
     o = r.outcome
     return (

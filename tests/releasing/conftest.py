@@ -11,6 +11,7 @@ from pramble import datasets
 AGES = ["<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70"]
 PLAN = {
     "alpha": 3.0,
+    "design": "paper",
     "columns": {
         "SEX": {"categories": ["Male", "Female"]},
         "AGE": {"categories": AGES},

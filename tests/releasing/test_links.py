@@ -154,10 +154,18 @@ def test_a_link_beyond_the_first_rows_is_refused_before_anything_is_published(tm
     table = pa.table({"sex": sex, "who": [f"P{i}" for i in who] if texts else who})
     columns = {"sex": {"categories": ["f", "m"]}}
     with pytest.raises(PrivacyError, match="Rows that share a value of 'who' are alike"):
-        pramble.release(table, tmp_path / "out", columns=columns, alpha=1.0, ledger=False)
+        pramble.release(
+            table, tmp_path / "out", columns=columns, alpha=1.0, ledger=False, design="paper"
+        )
     assert list(tmp_path.iterdir()) == []
     r = pramble.release(
-        table, tmp_path / "out", columns=columns, alpha=1.0, ledger=False, person="who"
+        table,
+        tmp_path / "out",
+        columns=columns,
+        alpha=1.0,
+        ledger=False,
+        person="who",
+        design="paper",
     )
     assert r.guarantee.rows == 2
 

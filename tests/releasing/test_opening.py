@@ -66,8 +66,8 @@ def test_a_changed_data_file_is_refused(folder):
         (lambda d: block(d).update(columns=["RACESING"]), "its plan randomises"),
         (lambda d: d["plan"]["branches"][0].update(share="1/2"), "must sum to 1"),
         (lambda d: d["plan"]["branches"][0].update(share=0.5), "an exact fraction"),
-        (lambda d: d["columns"][0].update(alpha=0.5), "states α = 0.5 for column 'SEX'"),
-        (lambda d: d["columns"][0].pop("alpha"), "lacks its alpha"),
+        (lambda d: d["design"]["parts"][0].update(alpha=0.5), "states α = 0.5 for column 'SEX'"),
+        (lambda d: d["design"]["parts"][0].pop("alpha"), "must have 'alpha'"),
         (lambda d: spent(d).update(alpha=0.25), "must state one α"),
         (lambda d: spent(d).update(alpha_exact="1/4", alpha=0.25), "its columns spend"),
         (lambda d: spent(d).update(alpha_exact="1/0"), "is no number"),
@@ -131,7 +131,7 @@ def test_a_number_of_thousands_of_digits_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/2"}', "[" * 9999]
+    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/3"}', "[" * 9999]
 )
 def test_a_manifest_that_is_none_is_refused(folder, text):
     (folder / "manifest.json").write_text(text)
@@ -161,7 +161,7 @@ def test_the_hash_is_sha256(tmp_path):
 
 
 MANIFEST = {
-    "schema": "pramble/release/2",
+    "schema": "pramble/release/3",
     "software": {"name": "pramble", "version": "1"},
     "created": "2026-01-01",
     "rows": 3,
@@ -174,14 +174,19 @@ MANIFEST = {
         "conditional_on_prior": False,
     },
     "plan": {"schema": "pramble/plan/1", "branches": [{}]},
+    "design": {
+        "kind": "columns",
+        "parts": [
+            {
+                "column": "b",
+                "alpha": 0.5,
+                "prior": {"source": "uniform", "alpha": 0, "alpha_exact": "1/2", "detail": ""},
+            },
+        ],
+    },
     "columns": [
         {"name": "a", "randomised": False},
-        {
-            "name": "b",
-            "randomised": True,
-            "alpha": 0.5,
-            "prior": {"source": "uniform", "alpha": 0, "alpha_exact": "1/2", "detail": ""},
-        },
+        {"name": "b", "randomised": True, "categories_from": "plan"},
     ],
     "notes": ["x"],
 }

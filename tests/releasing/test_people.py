@@ -30,7 +30,9 @@ def visits(n=300, rows=4, seed=0):
 
 def released(table, folder, **settings):
     columns = {"age": {"categories": AGES}, "sex": {"categories": ["f", "m"]}}
-    return pramble.release(table, folder, columns=columns, ledger=False, pages=False, **settings)
+    return pramble.release(
+        table, folder, columns=columns, ledger=False, pages=False, **settings, design="paper"
+    )
 
 
 @pytest.mark.parametrize("how", [{"person": "pid"}, {"rows_per_person": 4}])
@@ -39,8 +41,7 @@ def test_what_is_spent_on_a_person_is_that_of_a_record_times_rows(tmp_path, how,
     r = released(visits(), tmp_path / "out", alpha=8.0, split=split, **how)
     records = sum(
         Fraction(c["alpha"]) + Fraction(c["prior"]["alpha_exact"])
-        for c in r.manifest["columns"]
-        if c["randomised"]
+        for c in r.manifest["design"]["parts"]
     )
     assert r.guarantee == RecordPrivacy(records).of_rows(4)
     assert 7.9 < r.alpha <= 8.0
@@ -78,9 +79,7 @@ def test_a_private_prior_of_a_person_has_the_noise_of_all_rows(tmp_path, monkeyp
         laplace, "discrete_laplace", lambda rate, *rest: rates.append(rate) or true(rate, *rest)
     )
     r = released(visits(), tmp_path / "out", alpha=4.0, person="pid")
-    spent = 4 * sum(
-        Fraction(c["prior"]["alpha_exact"]) for c in r.manifest["columns"] if c["randomised"]
-    )
+    spent = 4 * sum(Fraction(c["prior"]["alpha_exact"]) for c in r.manifest["design"]["parts"])
     assert set(rates) == {spent / (2 * 4)}
     assert len(rates) == len(AGES)  # sex needs no prior
 
@@ -107,12 +106,16 @@ def test_a_row_of_nobody_is_refused_by_its_number(tmp_path):
 
 def test_who_it_is_cannot_be_randomised():
     with pytest.raises(InvalidPlan, match="says whose row it is"):
-        pramble.release(visits(), "out", columns=["pid"], alpha=1.0, person="pid", dry_run=True)
+        pramble.release(
+            visits(), "out", columns=["pid"], alpha=1.0, person="pid", dry_run=True, design="paper"
+        )
 
 
 def test_an_unknown_person_column_is_named():
     with pytest.raises(InvalidPlan, match="'pidd' to tell people apart"):
-        pramble.release(visits(), "out", columns=["age"], alpha=1.0, person="pidd", dry_run=True)
+        pramble.release(
+            visits(), "out", columns=["age"], alpha=1.0, person="pidd", dry_run=True, design="paper"
+        )
 
 
 def test_people_are_counted_over_batches_and_merges(monkeypatch):

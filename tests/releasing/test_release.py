@@ -53,13 +53,13 @@ def test_the_manifest_follows_its_schema_and_adds_up(people_file, tmp_path):
     r = release(people_file, tmp_path / "out", plan=PLAN)
     document = json.loads((tmp_path / "out" / "manifest.json").read_text())
     jsonschema.validate(document, manifest_schema())
-    randomised = [c for c in document["columns"] if c["randomised"]]
+    randomised = document["design"]["parts"]
     spent = sum(Fraction(c["alpha"]) + Fraction(c["prior"]["alpha_exact"]) for c in randomised)
     assert spent == Fraction(document["promise"]["spent"]["alpha_exact"]) <= 3
     plan = pramble.Plan.from_json(document["plan"])
     assert plan == r.plan
     for column in randomised:
-        assert pramble.certify(plan[column["name"]]).satisfies(column["alpha"])
+        assert pramble.certify(plan[column["column"]]).satisfies(column["alpha"])
     assert document["promise"]["conditional_on_prior"] is False
     assert document["promise"]["sentence"] == r.guarantee.sentence()
     assert "Released as they are, not protected: RACESING, income." in document["notes"]
@@ -114,7 +114,8 @@ def test_a_key_file_is_the_owners_alone_and_elsewhere(people_file, tmp_path):
     assert not (tmp_path / "out3").exists()
 
 
-def test_nothing_raw_is_in_what_may_be_published(tmp_path):
+@pytest.mark.parametrize("design", ["records", "paper"])
+def test_nothing_raw_is_in_what_may_be_published(tmp_path, design):
     """Planted canaries: file name, dropped values, raw counts and the true prior."""
     n, rare = 40_000, 13_577
     table = pa.table(
@@ -131,11 +132,13 @@ def test_nothing_raw_is_in_what_may_be_published(tmp_path):
         tmp_path / "out",
         plan={
             "alpha": 1.0,
+            "design": design,
             "columns": {"illness": {"categories": ["CANARY-COMMON", "CANARY-RARE", "none"]}},
             "drop": ["note"],
         },
     )
-    assert r.outcome.columns[0].before == (n - rare, rare, 0)
+    shown = r.outcome.columns if design == "paper" else r.outcome.record.columns
+    assert shown[0].before == (n - rare, rare, 0)
     manifest = (r.folder / "manifest.json").read_text()
     summary = (r.folder / "summary.html").read_text()
     for text in (manifest, summary, repr(r.outcome.without_raw())):
@@ -157,7 +160,9 @@ def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path
     with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, stays.schema) as file:
         file.write_table(stays, max_chunksize=700)
     assert b"CANARY-GONE" in source.read_bytes()
-    r = release(source, tmp_path / "out", columns=["sex"], alpha=1.0, allow=["town"])
+    r = release(
+        source, tmp_path / "out", columns=["sex"], alpha=1.0, allow=["town"], design="paper"
+    )
     assert r.data["town"].to_pylist() == stays["town"].to_pylist()
     written = pq.read_table(tmp_path / "out" / "data.parquet", read_dictionary=["town"])["town"]
     assert {value for chunk in written.chunks for value in chunk.dictionary.to_pylist()} == {*"xyz"}
@@ -170,13 +175,13 @@ def test_a_confidential_prior_is_flagged_and_not_printed(people_file, tmp_path):
     r = release(people_file, tmp_path / "out", plan=plan, confidential_prior_allowed=True)
     assert r.manifest["promise"]["conditional_on_prior"] is True
     assert any("conditional on the prior" in note for note in r.manifest["notes"])
-    age = next(c for c in r.manifest["columns"] if c["name"] == "AGE")
+    age = next(c for c in r.manifest["design"]["parts"] if c["column"] == "AGE")
     assert "probabilities" not in age["prior"]
     assert r.outcome.without_raw().columns[1].prior == ()
 
 
 def test_two_categories_need_no_prior_and_spend_nothing_on_it(people_file, tmp_path):
-    r = release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0)
+    r = release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0, design="paper")
     (sex,) = r.outcome.columns
     assert sex.alpha_prior == 0
     assert sex.alpha == 1.0
@@ -238,13 +243,13 @@ def test_columns_may_have_their_own_alpha(people_file, tmp_path):
         "SEX": {"categories": ["Male", "Female"], "alpha": 0.5},
         "AGE": {"categories": AGES, "alpha": 2.0, "family": "response"},
     }
-    r = release(people_file, tmp_path / "out", columns=columns)
+    r = release(people_file, tmp_path / "out", columns=columns, design="paper")
     assert [c.alpha for c in r.outcome.columns] == [0.5, 2.0]
     assert r.plan["AGE"] == pramble.randomized_response(AGES, 2.0)
 
 
 def test_seen_categories_work_and_are_warned_of(people_file, tmp_path):
-    r = release(people_file, tmp_path / "out", columns=["RACESING"], alpha=2.0)
+    r = release(people_file, tmp_path / "out", columns=["RACESING"], alpha=2.0, design="paper")
     assert r.plan["RACESING"].categories == tuple(sorted(r.plan["RACESING"].categories))
     assert any("values that occur" in warning for warning in r.outcome.warnings)
     column = next(c for c in r.manifest["columns"] if c["randomised"])
@@ -281,7 +286,9 @@ def test_types_and_empty_cells(tmp_path, ending):
         if ending == "parquet" and output == "csv":
             continue  # empty text and no text look alike there
         out = tmp_path / output
-        release(path, out, columns=columns, alpha=30.0, output=output, prior="uniform")
+        release(
+            path, out, columns=columns, alpha=30.0, output=output, prior="uniform", design="paper"
+        )
         data = pramble.open_release(out).data
         assert set(data["code"].to_pylist()) == {1, 2, 3, 9}
         assert set(data["flag"].to_pylist()) == {False, True}
@@ -298,7 +305,7 @@ def test_types_and_empty_cells(tmp_path, ending):
 )
 def test_files_that_do_not_fit_are_refused_before_writing(people_file, tmp_path, columns, message):
     with pytest.raises(InvalidData, match=message):
-        release(people_file, tmp_path / "out", columns=columns, alpha=1.0)
+        release(people_file, tmp_path / "out", columns=columns, alpha=1.0, design="paper")
     assert not (tmp_path / "out").exists()
 
 
@@ -306,12 +313,18 @@ def test_too_many_values_are_no_categories(tmp_path):
     path = tmp_path / "many.parquet"
     pq.write_table(pa.table({"name": [f"n{i}" for i in range(10_001)]}), path)
     with pytest.raises(InvalidData, match="Column 'name' has 10001 distinct values"):
-        release(path, tmp_path / "out", columns=["name"], alpha=1.0)
+        release(path, tmp_path / "out", columns=["name"], alpha=1.0, design="paper")
 
 
 def test_empty_cells_are_refused_unless_declared(tmp_path):
     with pytest.raises(InvalidData, match="Column 'code' has 100 empty cells"):
-        release(typed_file(tmp_path, "parquet"), tmp_path / "out", columns=["code"], alpha=1.0)
+        release(
+            typed_file(tmp_path, "parquet"),
+            tmp_path / "out",
+            columns=["code"],
+            alpha=1.0,
+            design="paper",
+        )
 
 
 def test_odd_requests_are_refused(people_file, tmp_path):
@@ -326,7 +339,9 @@ def test_odd_requests_are_refused(people_file, tmp_path):
     with pytest.raises(InvalidPlan, match="needs a plan"):
         release(people_file, tmp_path / "out", alpha=1.0)
     with pytest.raises(InvalidPlan, match="no setting 'famly'"):
-        release(people_file, tmp_path / "out", columns=["SEX"], alpha=1.0, famly="x")
+        release(
+            people_file, tmp_path / "out", columns=["SEX"], alpha=1.0, famly="x", design="paper"
+        )
     with pytest.raises(InvalidData, match="There is no file"):
         release(tmp_path / "no.parquet", tmp_path / "out", plan=PLAN)
     with pytest.raises(InvalidData, match="no known ending"):
@@ -359,7 +374,9 @@ def test_lines_within_values_survive(tmp_path):
     rows = [f'{"xyz"[i % 3]},"a ""word"", and{chr(10)}a line {i}"' for i in range(30_000)]
     path.write_text("x,note\n" + "\n".join(rows) + "\n")
     for output in ("csv", "parquet"):
-        r = release(path, tmp_path / output, columns=["x"], alpha=2.0, output=output)
+        r = release(
+            path, tmp_path / output, columns=["x"], alpha=2.0, output=output, design="paper"
+        )
         notes = [f'a "word", and\na line {i}' for i in range(30_000)]
         assert r.data["note"].to_pylist() == notes
 
@@ -368,8 +385,10 @@ def test_types_that_no_csv_can_hold_are_refused(tmp_path):
     path = tmp_path / "nested.parquet"
     pq.write_table(pa.table({"x": ["a", "b"], "many": [[1], [2, 3]]}), path)
     with pytest.raises(InvalidData, match="Column 'many' of type list<element: int64> cannot be"):
-        release(path, tmp_path / "out", columns=["x"], alpha=2.0, output="csv")
-    assert release(path, tmp_path / "out", columns=["x"], alpha=2.0).data.num_rows == 2
+        release(path, tmp_path / "out", columns=["x"], alpha=2.0, output="csv", design="paper")
+    assert (
+        release(path, tmp_path / "out", columns=["x"], alpha=2.0, design="paper").data.num_rows == 2
+    )
 
 
 def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path, monkeypatch):
@@ -378,7 +397,7 @@ def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path
 
     monkeypatch.setattr("pramble.releasing.prepare.column.design", refuse)
     with pytest.raises(InvalidPlan, match="Column 'AGE' has no such design: no solver for it"):
-        release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0)
+        release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0, design="paper")
 
 
 def test_the_confidential_file_is_no_public_prior(people_file, tmp_path):
@@ -403,7 +422,7 @@ def test_untouched_dictionaries_of_any_width_pass_the_comparison(tmp_path, text)
     path = tmp_path / "people.arrow"
     with pa.ipc.new_file(str(path), table.schema) as file:
         file.write_table(table)
-    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0)
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0, design="paper")
     assert r.data["town"].to_pylist() == ["here", None] * 50
 
 
@@ -419,7 +438,7 @@ def test_values_that_only_nested_dictionaries_list_are_not_released(tmp_path):
     path = tmp_path / "people.arrow"
     with pa.ipc.new_file(str(path), table.schema) as file:
         file.write_table(table)
-    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0)
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0, design="paper")
     assert r.data["structure"].to_pylist() == [{"town": "here"}] * 2
     assert r.data["list"].to_pylist() == r.data["fixed"].to_pylist() == [["here"]] * 2
     assert b"CANARY-GONE" not in (tmp_path / "out" / "data.parquet").read_bytes()
@@ -430,7 +449,7 @@ def test_an_empty_line_of_a_single_column_is_a_row(tmp_path, output):
     path = tmp_path / "people.csv"
     path.write_text("x\n" + "a\n\nb\n" * 30)
     columns = {"x": {"categories": ["a", "b"], "missing": True}}
-    r = release(path, tmp_path / "out", columns=columns, alpha=30.0, output=output)
+    r = release(path, tmp_path / "out", columns=columns, alpha=30.0, output=output, design="paper")
     assert pramble.open_release(r.folder).data["x"].to_pylist() == ["a", None, "b"] * 30
 
 
@@ -446,11 +465,14 @@ def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeyp
 def test_no_sound_release_fails_the_check_of_its_rate_of_change(rows):
     """The bounds hold against the exact binomial law, and refuse a file that did not change."""
     mechanism = pramble.randomized_response(["a", "b"], 0.5)
-    before = np.array([rows, 0])
     q = float(mechanism.matrix[0, 1])
-    passed = [
-        checking.change_check("x", mechanism, before, changed).passed for changed in range(rows + 1)
-    ]
+
+    def drawn(changed):
+        draws = checking.Draws("x", mechanism)
+        draws.add(np.zeros(rows, dtype=np.int64), (np.arange(rows) < changed).astype(np.int64))
+        return [draws]
+
+    passed = [checking.change_check("x", drawn(changed)).passed for changed in range(rows + 1)]
     law = binom(rows, q)
     refused = [k for k in range(rows + 1) if not passed[k]]
     assert sum(law.pmf(k) for k in refused) < 2.0**-128
@@ -581,5 +603,5 @@ def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file,
 def test_a_column_of_several_types_is_refused_by_name(tmp_path):
     people = {"sex": ["f", "m"] * 50, "code": [1, "u"] * 50}
     with pytest.raises(InvalidData, match="Column 'code' must hold values of one type"):
-        release(people, tmp_path / "out", columns=["sex"], alpha=1.0)
+        release(people, tmp_path / "out", columns=["sex"], alpha=1.0, design="paper")
     assert not (tmp_path / "out").exists()

@@ -4,19 +4,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 import pramble
 from pramble.cli.console import answers, messages, print_json, table_of, visible
+from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, names
 from pramble.cli.progress import shown_progress
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key
 from pramble.report.outcome import ReleaseOutcome
+from pramble.report.record import RecordOutcome
+from pramble.report.record_view import plan_sentences, table_row, worst_first
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
     "standard_error",
 )  # fmt: skip
+MOST_TABLES = 20
+TABLE_HEADINGS = ("table", "cells", "typical cell", "± 95 %", "smallest group", "")
 HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
 
 
@@ -33,6 +39,17 @@ def release(
     family: Annotated[str | None, typer.Option(help="uniform, general or response.")] = None,
     objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
     split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(help="records (default): columns together; paper: one matrix for each."),
+    ] = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(help="Tables that readers will want: 1, 2 (default), all, or a+b,a+c."),
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Every record keeps all its columns: no blanks.")
+    ] = False,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that says whose row it is, if people have several.")
@@ -99,6 +116,9 @@ def release(
         "family": family,
         "objective": objective,
         "split": split,
+        "design": design,
+        "tables": None if tables is None else wanted_tables(tables),
+        "whole": whole or None,
         "drop": listed(drop),
         "person": person,
         "rows_per_person": rows_per_person,
@@ -167,20 +187,10 @@ def show(result: Release) -> None:
         f"{heading}: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a {outcome.guarantee.unit}",
         style="bold",
     )
-    table = table_of(None, *HEADINGS, left={"column", "prior"})
-    for c in outcome.columns:
-        error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
-        table.add_row(
-            c.name,
-            f"{c.alpha:.4g}",
-            f"{c.alpha_prior:.3g}",
-            c.prior_source,
-            f"{c.change_expected:.1%}",
-            f"{c.information:.4f}",
-            f"{c.share:.0%}",
-            error,
-        )
-    console.print(table)
+    if outcome.record is None:
+        console.print(column_table(outcome))
+    else:
+        show_record(outcome.record)
     if outcome.risk:
         risk = outcome.risk
         console.print(
@@ -200,6 +210,71 @@ def show(result: Release) -> None:
         messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
 
+def column_table(outcome: ReleaseOutcome) -> Table:
+    """Return what each column keeps, where columns were designed one by one."""
+    table = table_of(None, *HEADINGS, left={"column", "prior"})
+    for c in outcome.columns:
+        error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
+        table.add_row(
+            c.name,
+            f"{c.alpha:.4g}",
+            f"{c.alpha_prior:.3g}",
+            c.prior_source,
+            f"{c.change_expected:.1%}",
+            f"{c.information:.4f}",
+            f"{c.share:.0%}",
+            error,
+        )
+    return table
+
+
+def show_record(record: RecordOutcome) -> None:
+    """Print what is done to a record, and what the wanted tables will be worth."""
+    console = answers()
+    for sentence in plan_sentences(record):
+        console.print(sentence, soft_wrap=True)
+    table = table_of(
+        "95 % intervals of a cell, worst first", *TABLE_HEADINGS, left={"table"},
+        title_justify="left",
+    )  # fmt: skip
+    for one in worst_first(record.tables)[:MOST_TABLES]:
+        row = table_row(one)
+        table.add_row(
+            row["name"], row["cells"], row["typical"],
+            row["error"], row["group"], "noise" if row["bad"] else "",
+        )  # fmt: skip
+    console.print(table)
+    if len(record.tables) > MOST_TABLES:
+        console.print(f"{len(record.tables) - MOST_TABLES} more, narrower: see --json.")
+    console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
+    if record.loss is not None:
+        console.print(
+            f"A plan that knew the file's own frequencies would cost {record.loss:.1%} less.",
+            soft_wrap=True,
+        )
+
+
+def record_document(record: RecordOutcome) -> dict[str, Any]:
+    """Return the figures of a plan for records; the loss is a raw figure."""
+    return {
+        "alpha": record.alpha,
+        "alpha_prior": record.alpha_prior,
+        "prior": record.prior_source,
+        "branches": len(record.plan.branches),
+        "loss": record.loss,
+        "tables": [
+            {
+                "columns": list(one.columns),
+                "cells": one.cells,
+                "standard_error": one.error,
+                "half_width": one.half_width,
+                "noise": one.useless,
+            }
+            for one in record.tables
+        ],
+    }
+
+
 def as_document(result: Release) -> dict[str, Any]:
     """Return the answer for the curator's scripts; checks, risk and warnings are raw figures."""
     outcome = outcome_of(result)
@@ -217,6 +292,7 @@ def as_document(result: Release) -> dict[str, Any]:
             {"prior": c.prior_source, **{name: getattr(c, name) for name in SHOWN}}
             for c in outcome.columns
         ],
+        "record": outcome.record and record_document(outcome.record),
         "risk": None if outcome.risk is None else vars(outcome.risk),
         "warnings": list(outcome.warnings),
         "checks": [vars(check) for check in outcome.checks],

@@ -15,6 +15,7 @@ from pramble.data.encode import Codes
 from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
+from pramble.engine.block import Block
 from pramble.engine.record import Each, Record
 
 
@@ -26,6 +27,9 @@ class Onlooker:
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
         """Take the true and the released codes of a block of a randomised column."""
+
+    def draw_cells(self, block: Block, x: Codes, z: Codes) -> None:
+        """Take the codes of a block's cells and of its outputs in some rows."""
 
 
 class Canonical:
@@ -68,7 +72,9 @@ class Canonical:
             return self.columns[name].encoder.codes(batch[name], rows)
 
         codes = dict(zip(names, each(codes_of, names), strict=True))
-        drawn = self.record.draw(codes, rows, each=each)
+        drawn = self.record.draw(
+            codes, rows, each=each, told=None if tally is None else tally.draw_cells
+        )
 
         def column(name: str) -> Any:
             if name in drawn:

@@ -35,9 +35,7 @@ class Column:
     @cached_property
     def outputs(self) -> Sequence[Label]:
         """The labels of the outputs, as a range if they count up from 0; a blank is None, last."""
-        labels = self.declared.outputs.values
-        if self.declared.blank:
-            return (*labels, None)
+        labels = self.declared.released.values
         return range(len(labels)) if counts_up(labels) else labels
 
     @cached_property

@@ -108,8 +108,17 @@ class Record:
         drawn = self.draw(codes, rows)
         return {name: values_like(drawn[name], self.columns[name], values[name]) for name in drawn}
 
-    def draw(self, codes: Mapping[str, Codes], rows: Rows, *, each: Each = map) -> dict[str, Codes]:
+    def draw(
+        self,
+        codes: Mapping[str, Codes],
+        rows: Rows,
+        *,
+        each: Each = map,
+        told: Callable[[Block, Codes, Codes], object] | None = None,
+    ) -> dict[str, Codes]:
         """Return the drawn codes of every column; ``each`` maps over blocks.
+
+        ``told`` gets the mechanism's codes of each block before and after.
 
         A combination that a block does not know is refused in whichever branch its record is, so
         that it does not depend on the key.
@@ -123,8 +132,10 @@ class Record:
                 cells = block.cells(codes, rows)[at]
             else:
                 cells = block.cells({name: codes[name][at] for name in block.names}, own)
-            drawn = block.split(block.draw(cells, own))
-            for name, found in zip(block.names, drawn, strict=True):
+            drawn = block.draw(cells, own)
+            if told is not None:
+                told(block, cells, drawn)
+            for name, found in zip(block.names, block.split(drawn), strict=True):
                 out[name][at] = found
 
         places = self.coin.positions(rows)

@@ -23,6 +23,11 @@ class ColumnLabels:
     outputs: Labels
     blank: bool = False
 
+    @property
+    def released(self) -> Labels:
+        """What may stand in the release: the outputs, and None last where it may be blank."""
+        return Labels((*self.outputs.values, None)) if self.blank else self.outputs
+
 
 def labels_by_column(
     branches: Sequence[Mapping[tuple[str, ...], Mechanism]],

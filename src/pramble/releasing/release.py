@@ -29,6 +29,13 @@ from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
+from pramble.releasing.prepare.record_figures import (
+    advice,
+    expected_record,
+    loss_from_noise,
+    observed_record,
+)
+from pramble.releasing.prepare.repair import RepairedRecords
 from pramble.releasing.write.check import compare
 from pramble.releasing.write.released import rehearse, write_release
 from pramble.releasing.write.secret import bound_key, shuffled
@@ -147,6 +154,8 @@ def release(
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
     records, target = open_records(source, decisions.full_reading()), Path(target)
     decisions.check_columns(records.names)
+    if any("repair" in rule for rule in decisions.possible):
+        records = RepairedRecords(records, decisions.possible)
     if not dry_run:
         check_target(target)
     digest = records.digest()
@@ -169,6 +178,9 @@ def release(
     account.check(job.spent)
     outcome = expected_outcome(job, account, started=started)
     outcome = replace(outcome, warnings=(*key_warnings(sign), *outcome.warnings))
+    if outcome.record is not None and (pages or dry_run):
+        clock.tell("comparing plans", COUNTING)
+        outcome = replace(outcome, record=replace(outcome.record, loss=loss_from_noise(job)))
     if dry_run:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
@@ -221,19 +233,21 @@ def decisions_of(
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
     asked, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
-    risk = None
+    risk, record = None, expected_record(job)
+    noise = None if record is None else advice(job, record)
     if asked is not None and job.keys is not None:
         risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
         columns=tuple(expected_figures(design, rows=job.rows) for design in job.designs),
+        record=record,
         untouched=job.untouched,
         dropped=job.decisions.drop,
         guarantee=job.spent,
         limit=job.decisions.limit,
-        split=job.decisions.split if job.decisions.alpha is not None else "own",
-        warnings=(*ledger_warnings(job, account), *job.warnings),
+        split=split_of(job.decisions),
+        warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
         ledger_total=before + job.spent if account.ledger else None,
@@ -245,6 +259,13 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         created=document["created"],
         dry_run=True,
     )
+
+
+def split_of(decisions: Decisions) -> str:
+    """Say how α is divided over the columns."""
+    if decisions.design == "records":
+        return "together"
+    return decisions.split if decisions.alpha is not None else "own"
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
@@ -283,6 +304,7 @@ def write_folder(
         columns=tuple(
             observed_figures(c, tally.after[c.name], tally.changed[c.name]) for c in outcome.columns
         ),
+        record=outcome.record and observed_record(outcome.record, path),
         checks=checks,
         data_bytes=size,
         created=document["created"],

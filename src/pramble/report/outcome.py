@@ -11,9 +11,8 @@ from typing import Any
 from pramble.mechanisms.base import Mechanism
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import RecordPrivacy
+from pramble.report.record import Numbers, RecordOutcome
 from pramble.values import value
-
-Numbers = tuple[float, ...]
 
 
 @value
@@ -173,6 +172,9 @@ class ReleaseOutcome:
     rows : int
         Number of records.
     columns : tuple of ColumnOutcome
+        Where columns were designed one by one.
+    record : RecordOutcome or None
+        Where records were designed as a whole.
     untouched, dropped : tuple of str
         Columns released as they are (**not protected**), and columns left out.
     guarantee, limit : Guarantee
@@ -214,6 +216,13 @@ class ReleaseOutcome:
     version: str
     created: str
     dry_run: bool = False
+    record: RecordOutcome | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The randomised columns."""
+        shown = self.columns if self.record is None else self.record.columns
+        return tuple(column.name for column in shown)
 
     @property
     def alpha(self) -> float:
@@ -226,6 +235,7 @@ class ReleaseOutcome:
             self,
             source=None,
             columns=tuple(column.without_raw() for column in self.columns),
+            record=None if self.record is None else self.record.without_raw(),
             warnings=(),
             checks=(),
             risk=None,

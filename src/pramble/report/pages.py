@@ -7,6 +7,7 @@ from pramble.plots.pages import page_environment
 from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
 from pramble.report import numbers
 from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
+from pramble.report.record_view import record_view, verdict
 
 SUMMARY = "summary.html"
 
@@ -36,7 +37,8 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "outcome": {**vars(outcome), "raw": raw},
         "cards": cards(outcome),
         "plain_words": plain_words(outcome),
-        "budget_chart": budget_chart(outcome),
+        "budget_chart": budget_chart(outcome) if outcome.columns else None,
+        "record": outcome.record and record_view(outcome.record),
         "columns": [column_view(column, outcome.rows) for column in outcome.columns],
         "unit": outcome.guarantee.unit,
         "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
@@ -47,8 +49,15 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "risk": outcome.risk and risk_view(outcome.risk),
         "rows": numbers.count(outcome.rows),
         "use": use(raw=raw),
-        "example_by": f'"{outcome.columns[0].name}"' if outcome.columns else "",
+        "example_by": ", ".join(f'"{name}"' for name in example_of(outcome)),
     }
+
+
+def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
+    """Return the columns of a table that an analyst may ask for."""
+    if outcome.record is not None and outcome.record.tables:
+        return outcome.record.tables[0].columns
+    return outcome.names[:1]
 
 
 def use(*, raw: bool) -> str:
@@ -73,12 +82,14 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
     shares = [column.share for column in outcome.columns if not hides_prior(column)]
     shown = [
         (numbers.alpha_text(outcome.alpha), f"α spent on each {outcome.guarantee.unit}"),
-        (numbers.count(len(outcome.columns)), "columns randomised"),
+        (numbers.count(len(outcome.names)), "columns randomised"),
         (numbers.count(len(outcome.untouched)), "columns released as they are"),
     ]
     if shares:
         share = numbers.percent(sum(shares) / len(shares), 0)
         shown.append((share, "of the information that α allows, on average"))
+    if outcome.record is not None and outcome.record.tables:
+        shown.append(verdict(outcome.record.tables))
     if outcome.risk:
         before, after = outcome.risk.tau2_before, outcome.risk.tau2_after
         shown.append((numbers.few_digits(before), "expected correct matches before"))
@@ -88,12 +99,14 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
 
 def plain_words(outcome: ReleaseOutcome) -> list[str]:
     """Say what was done in sentences without symbols where they can be avoided."""
-    names = joined([column.name for column in outcome.columns])
-    columns = "these columns" if len(outcome.columns) > 1 else names
+    names = joined(list(outcome.names))
+    columns = "these columns" if len(outcome.names) > 1 else names
+    blank = outcome.record is not None and len(outcome.record.plan.branches) > 1
     sentences = [
         (
-            f"In {names}, every person's value was replaced at random: kept with a known "
-            "probability, else changed."
+            f"In {names}, every person's values were replaced at random: "
+            + ("blank, " if blank else "")
+            + "kept with a known probability, else changed."
         ),
         outcome.guarantee.sentence(),
         (

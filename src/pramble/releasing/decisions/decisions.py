@@ -15,6 +15,7 @@ from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
 
 SEEN = "seen"
+DESIGNS = ("records", "paper")
 FAMILIES = ("uniform", "general", "response")
 OBJECTIVES = ("information", "estimation")
 SPLITS = ("equal", "weights", "optimal")
@@ -122,6 +123,18 @@ class Decisions:
     ----------
     columns : tuple of ColumnDecision
         The columns to randomise; every other column is released as it is, unless dropped.
+    design : str
+        "records": the best plan for the wanted tables of all columns together; or "paper": a
+        matrix for each column, with its settings and its part of α.
+    tables : int, "all", or tuple of tuples of columns
+        The tables that a plan for records is best for: of so many columns, all, or these.
+    objective : str
+        What a plan for records is best for: "estimation" of the tables, or "information".
+    whole : bool
+        Every record keeps all its columns.
+    possible : tuple of mappings
+        Rules of which records can occur (`pramble.information.possible`), each perhaps with a
+        ``repair``: the labels that a record which breaks it gets.
     alpha : float or None
         α in total for a person; None when every column states its own.
     split : str
@@ -151,6 +164,11 @@ class Decisions:
     """
 
     columns: tuple[ColumnDecision, ...]
+    design: str = "records"
+    tables: Any = 2
+    objective: str = "estimation"
+    whole: bool = False
+    possible: tuple[Mapping[str, Any], ...] = ()
     alpha: float | None = None
     split: str = "equal"
     split_objective: str = "information"

@@ -25,6 +25,10 @@ from pramble.releasing.decisions.settings import (
 )
 
 TABLES: dict[str, Reader] = {"columns": text, "risk": text, "file": text}
+OF_RECORDS = ("tables", "whole", "possible")
+BY_COLUMN = ("family", "invariant", "estimable", "split", "split_objective")
+OF_COLUMN = ("family", "objective", "invariant", "estimable", "alpha", "weight")
+"""Settings of a plan for records, and those that mean a matrix for each column."""
 
 
 def read_table(
@@ -67,8 +71,10 @@ def decisions_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -
     mistakes: list[str] = []
     top = {key: value for key, value in settings.items() if key not in TABLES}
     found = read_table(top, {**PLAN, **TABLES}, where="The plan", mistakes=mistakes)
-    defaults = {key: found.pop(key) for key in DEFAULTS if key in found}
     columns = read_columns(settings.get("columns"), seen_allowed=seen_allowed, mistakes=mistakes)
+    mistakes.extend(settle_design(found, columns))
+    leave = {"objective"} if found["design"] == "records" else set()
+    defaults = {key: found.pop(key) for key in DEFAULTS if key in found and key not in leave}
     columns = {name: with_recoding({**defaults, **column}) for name, column in columns.items()}
     file = read_table(settings.get("file", {}), FILE, where="The table [file]", mistakes=mistakes)
     risk = read_risk(settings["risk"], mistakes) if "risk" in settings else None
@@ -80,6 +86,24 @@ def decisions_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -
         reading=Reading(**file),
         **found,
     )
+
+
+def settle_design(found: dict[str, Any], columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """State which design is meant, where it follows; return what contradicts it."""
+    by_column = [key for key in BY_COLUMN if key in found]
+    by_column += [
+        f"{key} of {name!r}" for name, c in columns.items() for key in OF_COLUMN if key in c
+    ]
+    if len({column.get("prior", found.get("prior")) for column in columns.values()}) > 1:
+        by_column.append("a prior for each column")
+    of_records = [key for key in OF_RECORDS if key in found]
+    asked = found.setdefault("design", "paper" if by_column and not of_records else "records")
+    against = by_column if asked == "records" else of_records
+    if not against:
+        return []
+    meant = "records together" if asked == "records" else "columns one by one"
+    other = "paper" if asked == "records" else "records"
+    return [f'The plan designs {meant}; {against[0]} goes with design = "{other}".']
 
 
 def with_recoding(column: dict[str, Any]) -> dict[str, Any]:
@@ -133,6 +157,11 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         found.append(f"A split is of a total; column {own[0]!r} states its own alpha.")
     if plan.get("person") in columns:
         found.append(f"Column {plan['person']!r} says whose row it is and cannot be randomised.")
+    ruled = {name for rule in plan.get("possible", ()) for part in rule.values() for name in part}
+    found.extend(
+        f"A rule of what is possible names {name!r}, which is not randomised."
+        for name in sorted(ruled - set(columns))
+    )
     both = [name for name in plan.get("drop", ()) if name in columns]
     found.extend(f"Column {name!r} is both randomised and dropped." for name in both)
     for name, column in columns.items():

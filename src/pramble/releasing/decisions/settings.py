@@ -9,6 +9,7 @@ from typing import Any
 from pramble.data.labels import label_key
 from pramble.limits import LARGEST_TOTAL
 from pramble.releasing.decisions.decisions import (
+    DESIGNS,
     FAMILIES,
     OBJECTIVES,
     OUTPUTS,
@@ -155,6 +156,32 @@ def merged(value: Any) -> dict[str, tuple[Any, ...]]:
     return {str(new): marks(old) for new, old in value.items()}
 
 
+def tables(value: Any) -> Any:
+    """Read the wanted tables: how many columns they have, "all", or lists of columns."""
+    if value == "all":
+        return value
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        try:
+            return whole(value)
+        except Mistake:
+            raise Mistake(f'must be 1, 2, 3, "all", or lists of columns; found {value!r}') from None
+    if not value:
+        raise Mistake("must name at least one table")
+    return tuple(names([part] if isinstance(part, str) else part) for part in value)
+
+
+def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
+    """Read rules of what is possible; what they name is checked with the columns at hand."""
+    for rule in a_list(value, "rules"):
+        words = set(rule) - {"repair"} if isinstance(rule, Mapping) else set()
+        if words not in ({"if", "then"}, {"never"}):
+            raise Mistake(f"must be tables with if and then, or never; found {rule!r}")
+        for word, part in rule.items():
+            if not isinstance(part, Mapping) or not part:
+                raise Mistake(f"must map columns to labels in {word}; found {part!r}")
+    return tuple(dict(rule) for rule in value)
+
+
 def one_character(value: Any) -> str:
     """Read a single character."""
     if not isinstance(value, str) or len(value) != 1:
@@ -205,6 +232,10 @@ FILE: dict[str, Reader] = {
 }
 PLAN: dict[str, Reader] = {
     **DEFAULTS,
+    "design": one_of(DESIGNS),
+    "tables": tables,
+    "whole": flag,
+    "possible": rules,
     "alpha": total,
     "split": one_of(SPLITS),
     "split_objective": one_of(OBJECTIVES),

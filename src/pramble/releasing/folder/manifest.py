@@ -1,8 +1,9 @@
 """The manifest of a release: everything the analyst needs, nothing of the raw data or the key."""
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -20,9 +21,13 @@ from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.column import Designed
+from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.prior import Prior
+from pramble.releasing.prepare.record_design import RecordDesigned
+from pramble.releasing.prepare.record_prior import RecordPrior
 
-SCHEMA = "pramble/release/2"
+SCHEMA = "pramble/release/3"
 MANIFEST = "manifest.json"
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -39,7 +44,7 @@ def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of manifests.
 
     >>> manifest_schema()["$id"]
-    'pramble/release/2'
+    'pramble/release/3'
     """
     text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -85,8 +90,7 @@ def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest; ``data`` are name, format, size and hash of the data file."""
     from pramble import __version__
 
-    designs = {design.column.name: design for design in job.designs}
-    conditional = [name for name, d in designs.items() if d.prior.source == "confidential"]
+    columns = {column.name: column for column in job.columns}
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
@@ -98,14 +102,56 @@ def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
             "limit": job.decisions.limit.to_json(),
             "relation": relation_of(job.spent),
             "sentence": job.spent.sentence(),
-            "conditional_on_prior": bool(conditional),
+            "conditional_on_prior": bool(job.conditional),
         },
         "plan": job.plan.to_json(),
+        "design": design_entry(job),
         "columns": [
-            column_entry(designs[name]) if name in designs else {"name": name, "randomised": False}
+            column_entry(columns[name]) if name in columns else {"name": name, "randomised": False}
             for name in job.names
         ],
-        "notes": notes_on(job, conditional),
+        "notes": notes_on(job),
+    }
+
+
+def design_entry(job: Prepared) -> dict[str, Any]:
+    """Return how the plan was designed and what it and its priors spent on a record, exactly."""
+    if job.record is not None:
+        return record_entry(job.record)
+    return {"kind": "columns", "parts": [part_entry(design) for design in job.designs]}
+
+
+def record_entry(record: RecordDesigned) -> dict[str, Any]:
+    """Return what the manifest says of a plan for records; no confidential probabilities."""
+    prior = record.prior
+    shown = prior.tables if prior.source != "confidential" else {}
+    costs = record.costs if prior.source != "confidential" else {}
+    return {
+        "kind": "records",
+        "objective": record.design.objective,
+        "alpha": record.design.alpha,
+        "prior": {
+            **origin(prior),
+            "tables": [
+                {"columns": list(names), "probabilities": table.reshape(-1).tolist()}
+                for names, table in shown.items()
+            ],
+        },
+        "tables": [
+            {"columns": list(names)}
+            | ({"cost": costs[names]} if math.isfinite(costs.get(names, math.inf)) else {})
+            for names in record.tables
+        ],
+    }
+
+
+def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
+    """Return where a prior comes from and what it spent."""
+    return {
+        "source": prior.source,
+        "alpha": float_above(prior.spent),
+        "alpha_exact": str(prior.spent),
+        "detail": prior.detail,
     }
 
 
@@ -116,9 +162,18 @@ def relation_of(spent: RecordPrivacy) -> str:
     return f"replace one person, in at most {spent.rows} rows"
 
 
-def notes_on(job: Prepared, conditional: Sequence[str]) -> list[str]:
+def notes_on(job: Prepared) -> list[str]:
     """Return what a reader of the release must know, one sentence each."""
-    notes = ["Each record is protected on its own; alpha adds up over the randomised columns."]
+    notes = [
+        "Each record is protected on its own; alpha adds up over the randomised columns."
+        if job.record is None
+        else "Each record is protected as a whole: alpha is of all randomised columns together."
+    ]
+    if len(job.plan.branches) > 1:
+        notes.append(
+            "A record shows the columns of one branch of the plan, drawn at random; its other "
+            "randomised columns are blank, which says nothing of it."
+        )
     if job.spent.rows > 1:
         notes.append(
             f"A person has at most {job.spent.rows} rows; alpha of a person is so many times that "
@@ -129,34 +184,34 @@ def notes_on(job: Prepared, conditional: Sequence[str]) -> list[str]:
     if job.seen:
         names = ", ".join(sorted(job.seen))
         notes.append(f"Categories taken from the values that occur: {names}.")
-    if conditional:
+    if job.conditional:
         notes.append(
             "The guarantee is conditional on the prior, which was counted on the confidential "
-            f"file and may be revealed by the mechanism: {', '.join(conditional)}."
+            f"file and may be revealed by the mechanism: {', '.join(job.conditional)}."
         )
     return notes
 
 
-def column_entry(design: Designed) -> dict[str, Any]:
-    """Return what the manifest says of a randomised column; no confidential probabilities."""
-    decision, prior = design.column.decision, design.prior
-    origin: dict[str, Any] = {
-        "source": prior.source,
-        "alpha": float_above(prior.spent),
-        "alpha_exact": str(prior.spent),
-        "detail": prior.detail,
-    }
-    if prior.source != "confidential":
-        origin["probabilities"] = list(prior.probabilities)
+def column_entry(column: Counted) -> dict[str, Any]:
+    """Return what the manifest says of a randomised column."""
     return {
-        "name": decision.name,
+        "name": column.name,
         "randomised": True,
+        "categories_from": "data" if column.seen else "plan",
+    }
+
+
+def part_entry(design: Designed) -> dict[str, Any]:
+    """Return how one column was designed; no confidential probabilities."""
+    decision, prior = design.column.decision, design.prior
+    shown = list(prior.probabilities) if prior.source != "confidential" else None
+    return {
+        "column": decision.name,
         "alpha": design.alpha,
         "family": decision.family,
         "objective": decision.objective,
         "invariant": decision.invariant,
-        "categories_from": "data" if design.column.seen else "plan",
-        "prior": origin,
+        "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
     }
 
 
@@ -254,7 +309,6 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan:
     """Return the plan that the data was released with, which randomises the columns it says."""
     with undamaged():
         plan = Plan.from_json(manifest["plan"])
-        plan.single_columns(what="open_release")
     stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(stated) != sorted(plan.columns):
         raise InvalidData(

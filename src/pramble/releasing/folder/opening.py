@@ -1,7 +1,7 @@
 """The analyst's door: open a release folder and check it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
+from pramble.data.labels import Labels
 from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
 from pramble.limits import LARGEST_TOTAL
-from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import Certificate, certify
@@ -100,9 +100,9 @@ class Release:
 @certify.register
 def _(release: Release) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
-    columns = [column for column in release.manifest["columns"] if column["randomised"]]
     with undamaged():
-        besides = sum((stated_alpha(column["prior"]) for column in columns), Fraction(0))
+        parts = parts_of(release.manifest["design"])
+        besides = sum((stated_alpha(part["prior"]) for part in parts), Fraction(0))
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
     return replace(certify(release.plan), besides=besides, rows=rows)
 
@@ -159,11 +159,11 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     refuse_rows(records.rows, manifest["rows"])
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
-    mechanisms = plan.single_columns(what="open_release")
+    labels = plan.column_labels()
     for place, name in enumerate(names):
         values = table[name]
-        if name in mechanisms:
-            values = in_labels(values, mechanisms[name], column=name, typed=records.typed)
+        if name in labels:
+            values = in_labels(values, labels[name].released, column=name, typed=records.typed)
         elif not records.typed:
             values = as_they_stand(values)
         table = table.set_column(place, pa.field(name, values.type), values)
@@ -185,18 +185,18 @@ def as_they_stand(texts: Any) -> Any:
     return pa.chunked_array([typed.take(pc.index_in(texts.combine_chunks(), labels))])
 
 
-def in_labels(values: Any, mechanism: Mechanism, *, column: str, typed: bool) -> Any:
+def in_labels(values: Any, released: Labels, *, column: str, typed: bool) -> Any:
     """Return released values in the type of their labels; refuse what cannot be released."""
     if pa.types.is_nested(values.type):
         raise InvalidData(f"Column {column!r} must hold labels; its type is {values.type}.")
-    encoder = Encoder(mechanism.output_labels, column, from_text=not typed)
+    encoder = Encoder(released, column, from_text=not typed)
     try:
         codes = encoder.codes(values)
     except InvalidData:
         raise InvalidData(
             f"Column {column!r} holds values that its mechanism cannot release."
         ) from None
-    labels = natural_arrow_labels(mechanism.output_labels.values)
+    labels = natural_arrow_labels(released.values)
     return pa.chunked_array([labels.take(pa.array(codes))])
 
 
@@ -205,10 +205,10 @@ def check_promise(release: Release) -> None:
     promise, spent, conditional = release.manifest["promise"], Fraction(0), False
     with undamaged():
         stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
-        for column in release.manifest["columns"]:
-            if column["randomised"]:
-                spent += spent_on(column, release.plan[column["name"]])
-                conditional |= column["prior"]["source"] == "confidential"
+        design = release.manifest["design"]
+        for part, protected, what in protected_parts(design, release.plan):
+            spent += spent_on(part, protected, what=what)
+            conditional |= part["prior"]["source"] == "confidential"
     if not isinstance(stated, RecordPrivacy) or stated.alpha != spent * stated.rows:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
@@ -222,23 +222,61 @@ def check_promise(release: Release) -> None:
         )
 
 
-def spent_on(column: Mapping[str, Any], mechanism: Mechanism) -> Fraction:
-    """Return the α of a column and its prior; refuse what the mechanism does not satisfy."""
-    name = column["name"]
-    if "alpha" not in column or "prior" not in column:
-        raise InvalidData(f"column {name!r} lacks its alpha or prior.")
-    alpha, prior = rational(column["alpha"], InvalidData), column["prior"]
-    if alpha > LARGEST_TOTAL or not certify(mechanism).satisfies(float(alpha)):
+def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the parts of a design that spend α: a column each, or the record as a whole."""
+    parts = design.get("parts") if design["kind"] == "columns" else [design]
+    for part in parts if isinstance(parts, list) else [{}]:
+        if "alpha" not in part or "prior" not in part:
+            raise InvalidData("a part of its design lacks its alpha or prior.")
+    return list(parts or [])
+
+
+def protected_parts(
+    design: Mapping[str, Any], plan: Plan
+) -> Iterator[tuple[Mapping[str, Any], Plan, str]]:
+    """Yield every part of a design with what it protects, each column once."""
+    parts = parts_of(design)
+    if design["kind"] == "records":
+        check_tables(design["prior"], plan)
+        yield parts[0], plan, "the record"
+        return
+    mechanisms = plan.single_columns(what="A design by columns")
+    if sorted(part["column"] for part in parts) != sorted(mechanisms):
+        raise InvalidData("its design has other columns than its plan.")
+    for part in parts:
+        name = part["column"]
+        check_shares(part["prior"].get("probabilities"), mechanisms[name].shape[0], what=name)
+        yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
+
+
+def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse tables of a prior that are no laws of the plan's columns."""
+    labels = plan.column_labels()
+    for table in prior.get("tables", []):
+        if not table["columns"] or not set(table["columns"]) <= set(labels):
+            raise InvalidData("a table of its prior has columns that the plan does not randomise.")
+        cells = math.prod(len(labels[name].labels) for name in table["columns"])
+        check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
+
+
+def check_shares(shares: Any, size: int, *, what: str) -> None:
+    """Refuse numbers that are no law of so many categories."""
+    if shares is None:
+        return
+    whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
+    if len(shares) != size or not whole:
+        raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
+
+
+def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
+    """Return the α of a part and its prior; refuse what the plan does not satisfy."""
+    alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
+    if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
         raise InvalidData(
-            f"it states α = {short(column['alpha'])} for column {name!r}, which its mechanism "
-            "does not satisfy."
+            f"it states α = {short(part['alpha'])} for {what}, which its mechanism does not "
+            "satisfy."
         )
     on_prior = stated_alpha(prior)
     if on_prior and prior["source"] != "private":
-        raise InvalidData(f"the prior of column {name!r} is not private and spends α.")
-    shares = prior.get("probabilities")
-    if shares is not None:
-        whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
-        if len(shares) != mechanism.shape[0] or not whole:
-            raise InvalidData(f"the prior of column {name!r} is no law of its categories.")
+        raise InvalidData(f"the prior of {what} is not private and spends α.")
     return alpha + on_prior

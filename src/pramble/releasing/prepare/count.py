@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.crosstab import Tabulation
-from pramble.data.encode import UNDECLARED, Encoder
+from pramble.data.encode import UNDECLARED, Codes, Encoder
 from pramble.data.labels import Label, as_labels
 from pramble.data.levels import Levels
 from pramble.data.order import in_order, typed_texts
@@ -15,11 +15,14 @@ from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData, with_values
+from pramble.information.records import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
 from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.prepare.people import RowsOfPeople
-from pramble.values import Clock, value
+from pramble.releasing.prepare.repair import BrokenRules
+from pramble.releasing.prepare.tables import TableCounts
+from pramble.values import Clock, Integers, value
 
 
 class ValueCounts:
@@ -36,15 +39,21 @@ class ValueCounts:
         self.columns = [column]
         self.levels = Levels(column)
         self.totals = np.zeros(0, dtype=np.int64)
+        self.codes: Codes = self.totals
         self.neighbours = Neighbours()
+
+    @property
+    def size(self) -> int:
+        """How many values were met."""
+        return len(self.levels.labels)
 
     def add(self, batch: Any) -> None:
         """Count one batch."""
-        codes = self.levels.codes(batch[self.columns[0]])
-        found = np.bincount(codes, minlength=max(len(self.totals), len(self.levels.labels)))
+        self.codes = self.levels.codes(batch[self.columns[0]])
+        found = np.bincount(self.codes, minlength=self.size)
         found[: len(self.totals)] += self.totals
         self.totals = found
-        self.neighbours.add(codes)
+        self.neighbours.add(self.codes)
 
     @property
     def counts(self) -> dict[Label, int]:
@@ -56,13 +65,15 @@ class ValueCounts:
 class Counted:
     """A column of the plan with its categories and their counts in the confidential file.
 
-    ``ordered`` says whether its values go with the order of the rows, ``seen`` whether its
+    ``places`` are those of the values among the labels, in the order in which they were met;
+    ``ordered`` says whether the values go with the order of the rows, ``seen`` whether the
     categories were taken from the file.
     """
 
     decision: ColumnDecision
     labels: tuple[Label, ...]
     counts: tuple[int, ...]
+    places: tuple[int, ...] = ()
     ordered: bool = False
     seen: bool = False
 
@@ -70,6 +81,11 @@ class Counted:
     def name(self) -> str:
         """The column's name."""
         return self.decision.name
+
+    @property
+    def counted(self) -> Integers:
+        """The counts as an array."""
+        return np.array(self.counts, dtype=np.int64)
 
     @property
     def needs_prior(self) -> bool:
@@ -88,34 +104,47 @@ class Counts:
     keys : Crosstab or None
         The records by their risk keys.
     rows_per_person : int
+    tables : mapping from table to counts
+        Of the tables that were asked for, as far as they are not too large.
     """
 
     rows: int
     columns: tuple[Counted, ...]
     keys: Crosstab | None
     rows_per_person: int
+    tables: Mapping[Table, Integers]
 
 
-def count_columns(records: Records, decisions: Decisions, *, clock: Clock) -> Counts:
-    """Scan the file once; every column is checked against its categories."""
+def count_columns(
+    records: Records, decisions: Decisions, *, tables: Sequence[Table] = (), clock: Clock
+) -> Counts:
+    """Scan the file once; columns are checked against their categories, records against rules."""
     columns, risk = decisions.columns, decisions.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
+    joint = TableCounts(jobs, tables)
+    rules = BrokenRules(decisions.possible, typed=records.typed)
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
     people = None if decisions.person is None else RowsOfPeople(decisions.person)
     rows = scan(
         records,
-        [*jobs.values(), *(job for job in (keys, people) if job is not None)],
+        [*jobs.values(), joint, rules, *(job for job in (keys, people) if job is not None)],
         watch=lambda count, share: clock.tell("counting", share, rows=count),
     )
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
     declared = decisions.rows_per_person
     most = declared or 1 if people is None else people.most(declared)
+    settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
+    rules.refuse()
     return Counts(
         rows,
-        tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns),
+        settled,
         None if keys is None else with_missing(keys.result(), columns),
         most,
+        joint.settled(
+            {c.name: np.array(c.places, dtype=np.int64) for c in settled},
+            {c.name: len(c.labels) for c in settled},
+        ),
     )
 
 
@@ -132,10 +161,13 @@ def settle(decision: ColumnDecision, found: ValueCounts, *, typed: bool) -> Coun
     counts = found.counts
     seen = () if decision.declared is not None else seen_labels(decision.name, counts, typed=typed)
     labels = decision.labels(seen)
+    places = declared_places(decision, labels, counts=counts, typed=typed)
+    totals = np.bincount(places, weights=list(counts.values()), minlength=len(labels))
     return Counted(
         decision,
         labels,
-        declared_counts(decision, labels, counts=counts, typed=typed),
+        tuple(totals.astype(np.int64).tolist()),
+        places,
         ordered=found.neighbours.tell(counts.values()),
         seen=decision.declared is None,
     )
@@ -147,21 +179,20 @@ def encoder_of(decision: ColumnDecision, labels: Sequence[Label], *, typed: bool
     return Encoder(as_labels(labels), decision.name, from_text=not typed, null_label=null)
 
 
-def declared_counts(
+def declared_places(
     decision: ColumnDecision, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
 ) -> tuple[int, ...]:
-    """Return counts in the order of the labels; refuse values that are none of them."""
+    """Return where each value stands among the labels; refuse values that are none of them."""
     encoder = encoder_of(decision, labels, typed=typed)
-    totals, strange = [0] * len(labels), {}
-    for label, count in counts.items():
-        place = int(encoder.places(pa.array([label]))[0])
-        if place == UNDECLARED:
-            strange[label] = count
-        else:
-            totals[place] += count
+    places = [int(encoder.places(pa.array([label]))[0]) for label in counts]
+    strange = {
+        label: count
+        for (label, count), place in zip(counts.items(), places, strict=True)
+        if place == UNDECLARED
+    }
     if strange:
         raise undeclared(decision.name, strange)
-    return tuple(totals)
+    return tuple(places)
 
 
 def undeclared(name: str, strange: Mapping[Label, int]) -> InvalidData:

@@ -1,7 +1,7 @@
 """The figures of a release: what each column keeps, what an analyst will get, what risk is left."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from pramble.privacy.guarantee import float_above
 from pramble.releasing.decisions.decisions import RiskDecision
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
-from pramble.report.outcome import ColumnOutcome, Numbers, RiskOutcome
+from pramble.report.outcome import ColumnOutcome, RiskOutcome
+from pramble.report.record import Numbers
 from pramble.risk.assess import assess
 from pramble.solvers.result import most_information
 from pramble.values import Integers
@@ -85,11 +86,18 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
     )
 
 
+def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] | None:
+    """Return what of a plan bears on some keys: single columns, or the whole; None if nothing."""
+    if not set(plan.columns) & set(keys):
+        return None
+    return {name: plan[name] for name in plan.columns if name in keys} if plan.is_simple else plan
+
+
 def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model=risk.model)
-    chosen = {name: plan[name] for name in plan.columns if name in keys}
+    chosen = relevant(plan, keys)
     after = before.after(chosen) if chosen and risk.model != "none" else before
     return RiskOutcome(
         keys=risk.keys,

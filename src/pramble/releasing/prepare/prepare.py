@@ -1,6 +1,7 @@
 """Everything before writing: the decisions checked against the whole file, and the designs."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,14 +13,24 @@ from pramble.data.frame_records import MixedRecords, mixed
 from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
+from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.column import Designed
-from pramble.releasing.prepare.count import count_columns
+from pramble.releasing.prepare.count import Counted, count_columns
 from pramble.releasing.prepare.designs import design_columns
 from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
+from pramble.releasing.prepare.record_design import (
+    RecordDesigned,
+    design_of_record,
+    wanted_tables,
+)
 from pramble.values import Clock, value
+
+COUNTED = ("private", "confidential")
+MOST_TABLES = 500
+"""More tables than this are not counted for a prior; single columns are."""
 
 
 @value(eq=False)
@@ -32,7 +43,12 @@ class Prepared:
         The confidential file.
     decisions : Decisions
     rows : int
+    columns : tuple of Counted
+        The columns to randomise, counted.
     designs : tuple of Designed
+        The matrix of each column, where columns are designed one by one.
+    record : RecordDesigned or None
+        The plan for records, where they are designed together.
     spent : RecordPrivacy
         What priors and mechanisms spend together.
     digest : str
@@ -46,15 +62,19 @@ class Prepared:
     records: Records
     decisions: Decisions
     rows: int
+    columns: tuple[Counted, ...]
     designs: tuple[Designed, ...]
     spent: RecordPrivacy
     digest: str
     keys: Crosstab | None = None
     links: tuple[Link, ...] = ()
+    record: RecordDesigned | None = None
 
     @cached_property
     def plan(self) -> Plan:
         """What is done to a record."""
+        if self.record is not None:
+            return self.record.design.plan
         return Plan({design.column.name: design.mechanism for design in self.designs})
 
     @property
@@ -75,7 +95,14 @@ class Prepared:
     @property
     def seen(self) -> frozenset[str]:
         """Columns whose categories were taken from the file."""
-        return frozenset(design.column.name for design in self.designs if design.column.seen)
+        return frozenset(column.name for column in self.columns if column.seen)
+
+    @property
+    def conditional(self) -> tuple[str, ...]:
+        """Columns whose prior was counted on the confidential file."""
+        if self.record is not None and self.record.prior.source == "confidential":
+            return self.plan.columns
+        return tuple(d.column.name for d in self.designs if d.prior.source == "confidential")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -88,7 +115,7 @@ class Prepared:
                 f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
-        ordered = sorted(design.column.name for design in self.designs if design.column.ordered)
+        ordered = sorted(column.name for column in self.columns if column.ordered)
         if ordered and not self.decisions.shuffle:
             found.append(
                 f"The order of the rows goes with {', '.join(ordered)}: neighbours "
@@ -101,10 +128,10 @@ class Prepared:
                 f"Allowed although they may tell protected columns: "
                 f"{', '.join(self.decisions.allow)}."
             )
-        conditional = [d.column.name for d in self.designs if d.prior.source == "confidential"]
-        if conditional:
+        if self.conditional:
+            names = ", ".join(self.conditional)
             found.append(
-                f"The mechanisms of {', '.join(conditional)} reveal something of the confidential "
+                f"The mechanisms of {names} reveal something of the confidential "
                 "frequencies, which α does not cover."
             )
         lost = [d.column.name for d in self.designs if math.isinf(d.variance)]
@@ -114,7 +141,7 @@ class Prepared:
                 "be estimated from the release."
             )
         notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
-        return (*found, *notes)
+        return (*found, *notes, *(self.record.notes if self.record is not None else ()))
 
 
 def prepare(
@@ -123,17 +150,37 @@ def prepare(
     """Count the whole file once, refuse what does not fit, and design every column."""
     check_output(records, decisions)
     check_public(records, decisions)
-    found = count_columns(records, decisions, clock=clock)
-    watched, names = decisions.watched(records.names), [c.name for c in decisions.columns]
+    names = [column.name for column in decisions.columns]
+    found = count_columns(records, decisions, tables=joint_tables(decisions, names), clock=clock)
+    watched = decisions.watched(records.names)
     links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
     refuse_links(links)
-    designs, spent = design_columns(
-        decisions,
-        found.columns,
-        rows_per_person=found.rows_per_person,
-        confidential_allowed=confidential_allowed,
-    )
-    return Prepared(records, decisions, found.rows, designs, spent, digest, found.keys, links)
+    designs: tuple[Designed, ...] = ()
+    record = None
+    if decisions.design == "records":
+        clock.tell("designing", 1.0)
+        record, spent = design_of_record(
+            decisions, found, confidential_allowed=confidential_allowed
+        )
+    else:
+        designs, spent = design_columns(
+            decisions,
+            found.columns,
+            rows_per_person=found.rows_per_person,
+            confidential_allowed=confidential_allowed,
+        )
+    return Prepared(
+        records, decisions, found.rows, found.columns, designs, spent, digest,
+        keys=found.keys, links=links, record=record,
+    )  # fmt: skip
+
+
+def joint_tables(decisions: Decisions, names: Sequence[str]) -> list[Table]:
+    """Return the tables to count for a prior of records, if they are not too many."""
+    if decisions.design != "records" or decisions.columns[0].prior not in COUNTED:
+        return []
+    tables = wanted_tables(decisions, names)
+    return [table for table in tables if len(table) > 1] if len(tables) <= MOST_TABLES else []
 
 
 def check_output(records: Records, decisions: Decisions) -> None:

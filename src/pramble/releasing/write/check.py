@@ -1,9 +1,9 @@
 """A written release is read again before it gets its name, and compared with what was meant."""
 
 import hashlib
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,12 @@ from pramble.data.formats.delimited import as_text
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
+from pramble.engine.block import Block
 from pramble.engine.canonical import Onlooker
 from pramble.errors import InvalidData
-from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.releasing.write.draws import Draws, branch_check, change_check, kept, same_places
 from pramble.report.outcome import Check
-from pramble.values import Integers
-
-NEVER = 90.0
-"""A sound release fails the check of its rate of change with probability at most 2·exp(−NEVER)."""
 
 WRITTEN = Reading(
     separator=",",
@@ -57,6 +54,8 @@ class Tally(Onlooker):
     before, after : dict from column to counts
         Of true and of released values of a randomised column.
     changed : dict from column to int
+        Values that are released as others, blanks included.
+    draws : dict from the path of a block's bits to Draws
     last : dict from column to codes
         The true codes of the block that was met last.
     digests : dict from column to hash
@@ -68,10 +67,16 @@ class Tally(Onlooker):
     ) -> None:
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text
-        shapes = {name: plan[name].shape for name in plan.columns}
-        self.before = {name: np.zeros(S, dtype=np.int64) for name, (S, _) in shapes.items()}
-        self.after = {name: np.zeros(T, dtype=np.int64) for name, (_, T) in shapes.items()}
-        self.changed = dict.fromkeys(shapes, 0)
+        self.labels = plan.column_labels()
+        self.before, self.after = (
+            {name: np.zeros(len(side(own)), dtype=np.int64) for name, own in self.labels.items()}
+            for side in (attrgetter("labels"), attrgetter("released"))
+        )
+        self.same = {
+            name: same_places(own.labels, own.released) for name, own in self.labels.items()
+        }
+        self.changed = dict.fromkeys(self.labels, 0)
+        self.draws: dict[tuple[str, ...], Draws] = {}
         self.last: dict[str, Codes] = {}
         self.digests: dict[str, Any] = {}
 
@@ -90,8 +95,15 @@ class Tally(Onlooker):
         """Add the true and the released codes of a block of a randomised column."""
         self.last[name] = x
         self.before[name] += np.bincount(x, minlength=len(self.before[name]))
-        self.changed[name] += int((x != z).sum())
+        self.changed[name] += len(x) - kept(x, z, self.same[name])
         self.release(name, z)
+
+    def draw_cells(self, block: Block, x: Codes, z: Codes) -> None:
+        """Add the cells and the outputs of a block in some rows."""
+        path = block.stream.path
+        if path not in self.draws:
+            self.draws[path] = Draws(block.names[0], block.mechanism)
+        self.draws[path].add(x, z)
 
     def release(self, name: str, z: Codes) -> None:
         """Add the released codes of a block."""
@@ -134,8 +146,8 @@ def read_again(path: Path, meant: Tally) -> Tally:
     plan, names, records = meant.plan, meant.names, open_written(path)
     tally = Tally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
-        name: Encoder(plan[name].output_labels, name, from_text=not records.typed)
-        for name in plan.columns
+        name: Encoder(own.released, name, from_text=not records.typed)
+        for name, own in tally.labels.items()
     }
     dictionaries = (*plan.columns, *meant.coded)
     for batch in even_batches(records.batches(names, coded=dictionaries), BATCH_ROWS):
@@ -173,30 +185,15 @@ def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
             if not differing
             else f"They differ: {', '.join(sorted(differing))}.",
         ),
-        *(
-            change_check(name, meant.plan[name], meant.before[name], meant.changed[name])
-            for name in meant.plan.columns
-        ),
+        *drawn_checks(meant),
     )
 
 
-def change_check(name: str, mechanism: Mechanism, before: Integers, changed: int) -> Check:
-    r"""Compare the number of changed values with :math:`\sum_x n_x (1 - M_{xx})`.
-
-    Refusing a release for what it says of the confidential values conditions its law on them, which
-    α does not cover. So only a deviation is refused that no sound engine will ever show: with the
-    variance :math:`\sigma^2 = \sum_x n_x M_{xx}(1 - M_{xx})`, Bernstein's inequality gives
-    :math:`P(|D| > t) \le 2e^{-L}` for :math:`t = L/3 + \sqrt{L^2/9 + 2L\sigma^2}`, below
-    :math:`2^{-128}` at :math:`L = 90`, for each column.
-    """
-    stay = mechanism.operator.stay()
-    expected = float(before @ (1 - stay))
-    spread = math.sqrt(float(before @ (stay * (1 - stay))))
-    allowed = NEVER / 3 + math.hypot(NEVER / 3, math.sqrt(2 * NEVER) * spread)
-    rows = max(int(before.sum()), 1)
-    return Check(
-        f"rate of change in {name}",
-        passed=abs(changed - expected) <= allowed,
-        detail=f"{changed / rows:.4%} of the values changed; {expected / rows:.4%} expected, "
-        f"standard deviation {spread / rows:.4%}.",
-    )
+def drawn_checks(meant: Tally) -> tuple[Check, ...]:
+    """Judge the draws: block by block of a simple plan, else all together, and the branches."""
+    plan, draws = meant.plan, meant.draws
+    if plan.is_simple:
+        order = sorted(draws, key=lambda path: plan.columns.index(path[0]))
+        return tuple(change_check(f"in {draws[path].name}", [draws[path]]) for path in order)
+    together = change_check("over all blocks", list(draws.values()))
+    return (branch_check(plan, draws, rows=meant.rows), together)

@@ -23,7 +23,6 @@ PASSES = 2
 
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
     """Return the plan of a release, bound to its bits."""
-    job.plan.single_columns(what="release")
     missing = {column.name: column.missing for column in job.decisions.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
     return Record(job.plan, key, from_text=not typed, null_labels=nulls)

@@ -11,7 +11,7 @@ import numpy as np
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.possible import Possible
-from pramble.information.records import Law, Table, UniformLaw
+from pramble.information.records import ArrayLaw, Law, Table, TableLaw
 from pramble.values import Floats, Integers, value
 
 OBJECTIVES = ("estimation", "information")
@@ -136,10 +136,11 @@ def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
 
 def refuse_impossible(law: Law, possible: Possible) -> None:
     """Refuse a stated law that gives probability to cells that cannot occur."""
-    if isinstance(law, UniformLaw):
-        return
-    for columns, table in possible.tables:
-        if law.margin(columns)[~table].any():
+    stated = law.tables if isinstance(law, TableLaw) else {}
+    if isinstance(law, ArrayLaw):
+        stated = {tuple(law.sizes): law.cells}
+    for columns, table in stated.items():
+        if table[~possible.mask(columns)].any():
             raise InvalidPrior(
                 f"The prior gives probability to impossible cells of {', '.join(columns)}."
             )

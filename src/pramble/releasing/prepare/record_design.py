@@ -1,0 +1,198 @@
+"""The plan for records of a release: its prior, its budget, and what it will cost."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.information.plan_costs import plan_costs
+from pramble.information.possible import Possible, as_possible
+from pramble.information.records import Law, Table, TableLaw, as_law
+from pramble.mechanisms.column_labels import EMPTY
+from pramble.privacy.guarantee import RecordPrivacy, float_below
+from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.budget import check_spent
+from pramble.releasing.prepare.count import Counted, Counts
+from pramble.releasing.prepare.record_prior import (
+    EVEN,
+    RecordPrior,
+    confidential_tables,
+    private_tables,
+    public_tables,
+    restricted,
+    tables_worth,
+)
+from pramble.solvers.record.design_record import design_record
+from pramble.solvers.record.problem import as_tables
+from pramble.solvers.record.result import RecordDesign
+from pramble.values import Integers, value
+
+SECONDS = 5.0
+"""How long a plan for records is searched for."""
+
+
+@value(eq=False)
+class RecordDesigned:
+    """A plan for records with its prior, and what each wanted table will cost an analyst.
+
+    Attributes
+    ----------
+    columns : tuple of Counted
+    design : RecordDesign
+    prior : RecordPrior
+    law : Law
+        What the plan was designed for.
+    costs : mapping from table to float
+        n times the summed variance of its cells at the prior, as `pramble.estimate` attains it.
+    counted : mapping from table to counts
+        Of the wanted tables in the confidential file, where they were counted.
+    notes : tuple of str
+    """
+
+    columns: tuple[Counted, ...]
+    design: RecordDesign
+    prior: RecordPrior
+    law: Law
+    costs: Mapping[Table, float]
+    counted: Mapping[Table, Integers]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> dict[str, tuple[Any, ...]]:
+        """The categories of each column."""
+        return labels_of(self.columns)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The wanted tables."""
+        return tuple(self.costs)
+
+
+def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
+    """Return the categories of each column."""
+    return {column.name: column.labels for column in columns}
+
+
+def wanted_tables(decisions: Decisions, names: Sequence[str]) -> tuple[Table, ...]:
+    """Return the tables that a plan is to be best for; of fewer columns where there are fewer."""
+    asked = decisions.tables
+    try:
+        return as_tables(min(asked, len(names)) if isinstance(asked, int) else asked, names)
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+
+
+def design_of_record(
+    decisions: Decisions, found: Counts, *, confidential_allowed: bool
+) -> tuple[RecordDesigned, RecordPrivacy]:
+    r"""Design the plan for records within the budget, and return what is spent on a person.
+
+    A person of :math:`k` rows spends k times what a record does, so that a record's prior and plan
+    have :math:`\alpha/k` in all.
+    """
+    labels = labels_of(found.columns)
+    tables = wanted_tables(decisions, list(labels))
+    total = decisions.limit.alpha / found.rows_per_person
+    try:
+        possible = as_possible(rules_of(decisions), labels)
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+    prior = record_prior(
+        decisions, found, tables=tables, total=total, possible=possible,
+        allowed=confidential_allowed,
+    )  # fmt: skip
+    alpha = float_below(total - prior.spent)
+    law = law_of(prior, labels, tables, possible=possible)
+    empty = [name for name, own in labels.items() if any(label in EMPTY for label in own)]
+    best = design_record(
+        labels,
+        alpha,
+        prior=law.tables if isinstance(law, TableLaw) else None,
+        possible=possible,
+        tables=tables,
+        objective=decisions.objective,
+        whole=decisions.whole or bool(empty),
+        time_limit=SECONDS,
+    )
+    costs = plan_costs(best.plan, labels, law, tables=tables)
+    notes = () if not empty or decisions.whole else (kept_whole(empty),)
+    spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
+    counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
+    designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes)
+    return designed, check_spent(spent, decisions.limit)
+
+
+def law_of(
+    prior: RecordPrior,
+    labels: Mapping[str, Sequence[Any]],
+    tables: Sequence[Table],
+    *,
+    possible: Possible,
+) -> Law:
+    """Return the law of records of a prior, without the cells that cannot occur."""
+    law = as_law(prior.tables or None, {name: len(own) for name, own in labels.items()})
+    if not possible.tables:
+        return law
+    return as_law(restricted({t: law.margin(t) for t in tables}, possible), law.sizes)
+
+
+def rules_of(decisions: Decisions) -> list[dict[str, Any]] | None:
+    """Return the rules of what is possible, without their repairs."""
+    rules = [
+        {word: part for word, part in rule.items() if word != "repair"}
+        for rule in decisions.possible
+    ]
+    return rules or None
+
+
+def kept_whole(empty: Sequence[str]) -> str:
+    """Say why no branch leaves columns out."""
+    return (
+        f"Empty cells are a category of {', '.join(empty)}, which nobody could tell from a blank, "
+        'so every record keeps all its columns. Give them a label (missing = "none") for a plan '
+        "that costs less."
+    )
+
+
+def counts_of(found: Counts) -> dict[Table, Integers]:
+    """Return every table that was counted, single columns included."""
+    singles: dict[Table, Integers] = {(column.name,): column.counted for column in found.columns}
+    return {**singles, **found.tables}
+
+
+def record_prior(
+    decisions: Decisions,
+    found: Counts,
+    *,
+    tables: Sequence[Table],
+    total: Fraction,
+    possible: Possible,
+    allowed: bool,
+) -> RecordPrior:
+    """Return the law that the plan asks for."""
+    source = decisions.columns[0].prior
+    labels = labels_of(found.columns)
+    if source == "public":
+        return public_tables(decisions.columns, labels, tables, possible=possible)
+    counted = counts_of(found)
+    singles = [(column.name,) for column in found.columns]
+    whole = all(table in counted for table in tables)
+    if source == "confidential":
+        wanted = tables if whole else singles
+        return confidential_tables(
+            {table: counted[table] for table in wanted},
+            rows=found.rows,
+            possible=possible,
+            allowed=allowed,
+        )
+    if source == "uniform":
+        return EVEN
+    epsilon = Fraction(decisions.prior_share) * total
+    sizes = {name: len(own) for name, own in labels.items()}
+    rows = found.rows // found.rows_per_person or 1
+    chosen = tables_worth(tables if whole else singles, sizes, epsilon, rows=rows)
+    if not chosen:
+        return EVEN
+    return private_tables(
+        {table: counted[table] for table in chosen}, epsilon, rows=found.rows, possible=possible
+    )

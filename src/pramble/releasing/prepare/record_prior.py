@@ -1,0 +1,196 @@
+r"""The law of records that a plan is designed for: noisy tables, public ones, or none.
+
+A private prior spends a stated part ε of α on m tables, :math:`\varepsilon/m` each, with discrete
+Laplace noise; they are then made consistent, which costs nothing. Which tables is decided without a
+look at the data: the wanted ones if their noise is small beside the number of rows, else one-way
+tables, else none.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pramble.data.crosstab import crosstab
+from pramble.data.open import open_records
+from pramble.data.order import places_of, texts_of
+from pramble.errors import InvalidPrior, PrivacyError
+from pramble.information.consistent import consistent
+from pramble.information.possible import Possible
+from pramble.information.records import Table
+from pramble.releasing.decisions.decisions import ColumnDecision
+from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
+from pramble.releasing.prepare.prior import public_prior
+from pramble.values import Floats, Integers, value
+
+NOISE = 0.25
+"""Tables whose summed noise is expected to exceed this part of the rows are not worth their ε."""
+
+UNIFORM = 0.5
+"""So many records a cell are added to tables, evenly, so that no cell is taken for impossible."""
+
+
+@value(eq=False)
+class RecordPrior:
+    """Tables that a law of records is made from, their source, and what they spent.
+
+    Attributes
+    ----------
+    tables : mapping from table to array
+        Probabilities of their cells; none of them is a uniform law.
+    source : str
+        "uniform", "public", "private" or "confidential".
+    spent : Fraction
+        Part of α spent on them, exactly; zero unless private.
+    detail : str
+        One sentence for the manifest and the report.
+    """
+
+    tables: Mapping[Table, Floats]
+    source: str
+    spent: Fraction
+    detail: str
+
+
+EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
+
+
+def tables_worth(
+    wanted: Sequence[Table], sizes: Mapping[str, int], epsilon: Fraction, *, rows: int
+) -> tuple[Table, ...]:
+    """Return the tables whose noisy counts say something: the wanted ones, one-way ones, or none.
+
+    >>> sizes = {"a": 4, "b": 5}
+    >>> tables_worth([("a", "b")], sizes, Fraction(1, 25), rows=100_000)
+    (('a', 'b'),)
+    >>> tables_worth([("a", "b")], sizes, Fraction(1, 25), rows=2_500)
+    (('a',), ('b',))
+    >>> tables_worth([("a", "b")], sizes, Fraction(1, 25), rows=100)
+    ()
+    """
+    singles = tuple((name,) for name in sizes)
+    for tables in (tuple(wanted), singles):
+        cells = sum(int(np.prod([sizes[name] for name in table])) for table in tables)
+        noise = float(2 * len(tables) / epsilon) * cells / len(tables)
+        if noise <= NOISE * rows:
+            return tables
+    return ()
+
+
+def private_tables(
+    counts: Mapping[Table, Integers],
+    epsilon: Fraction,
+    *,
+    rows: int,
+    possible: Possible,
+    randbelow: RandBelow = secrets.randbelow,
+) -> RecordPrior:
+    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
+    part = epsilon / len(counts)
+    noisy = {
+        table: np.array(
+            noisy_histogram(found.reshape(-1).tolist(), part, randbelow=randbelow), dtype=np.float64
+        ).reshape(found.shape)
+        / rows
+        for table, found in counts.items()
+    }
+    return RecordPrior(
+        evened(consistent(noisy), possible, rows=rows),
+        "private",
+        epsilon,
+        f"{len(counts)} tables with discrete Laplace noise of scale {float(2 / part):.6g} "
+        f"(sensitivity 2), which spent {float(epsilon):.6g} of α together.",
+    )
+
+
+def confidential_tables(
+    counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
+) -> RecordPrior:
+    """Return the tables of the confidential file, if the curator said so explicitly."""
+    if not allowed:
+        raise PrivacyError(
+            "A confidential prior makes the published plan reveal frequencies of the file, which α "
+            "does not cover. Use a private, public or uniform prior, or pass "
+            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
+        )
+    return RecordPrior(
+        evened({table: found / rows for table, found in counts.items()}, possible, rows=rows),
+        "confidential",
+        Fraction(0),
+        "Counted on the confidential file: the privacy guarantee is conditional on these "
+        "probabilities, which the plan may reveal.",
+    )
+
+
+def public_tables(
+    columns: Sequence[ColumnDecision],
+    labels: Mapping[str, Sequence[Any]],
+    wanted: Sequence[Table],
+    *,
+    possible: Possible,
+) -> RecordPrior:
+    """Return tables of a public source: the wanted ones, or those of single columns."""
+    paths = {column.prior_file for column in columns}
+    path = next(iter(paths)) if len(paths) == 1 else None
+    if path is not None and set(labels) <= set(open_records(Path(path)).names):
+        found = {table: public_table(Path(path), table, labels) for table in wanted}
+        return RecordPrior(
+            evened(found, possible), "public", Fraction(0), f"Tables of {Path(path).name}, public."
+        )
+    singles: dict[Table, Floats] = {}
+    for column in columns:
+        if column.prior_file is not None:
+            prior = public_prior(
+                column.prior_file, column.name, categories=labels[column.name]
+            ).probabilities
+        else:
+            prior = column.prior_probabilities or ()
+        if len(prior) != len(labels[column.name]):
+            raise InvalidPrior(
+                f"Column {column.name!r} has {len(labels[column.name])} categories and "
+                f"{len(prior)} probabilities."
+            )
+        singles[column.name,] = np.array(prior)
+    return RecordPrior(singles, "public", Fraction(0), "Frequencies of single columns, public.")
+
+
+def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:
+    """Return the shares of a table's cells in a public file; labels are compared as text."""
+    counted = crosstab(open_records(path), list(table))
+    places = []
+    for name, levels in zip(table, counted.levels, strict=True):
+        own = places_of([texts_of(label)[0] for label in labels[name]],
+                        [texts_of(level)[0] for level in levels])  # fmt: skip
+        unknown = [str(level) for level, place in zip(levels, own, strict=True) if place is None]
+        if unknown:
+            raise InvalidPrior(
+                f"The public source {path.name!r} has values of column {name!r} that are not "
+                f"declared categories: {unknown[:5]}. Declare or recode them."
+            )
+        places.append(np.array(own, dtype=np.int64))
+    cells = np.zeros(tuple(len(labels[name]) for name in table))
+    np.add.at(cells, np.ix_(*places), counted.array())
+    return np.asarray(cells / cells.sum())
+
+
+def evened(
+    tables: Mapping[Table, Floats], possible: Possible, *, rows: int = 1000
+) -> dict[Table, Floats]:
+    """Return tables in which every possible cell has some probability, and no other."""
+    if not tables:
+        return {}
+    most = max(table.size for table in tables.values())
+    part = min(0.1, UNIFORM * most / rows)
+    return restricted(
+        {names: (1 - part) * table + part / table.size for names, table in tables.items()},
+        possible,
+    )
+
+
+def restricted(tables: Mapping[Table, Floats], possible: Possible) -> dict[Table, Floats]:
+    """Return laws without the cells that cannot occur."""
+    left = {names: np.where(possible.mask(names), own, 0.0) for names, own in tables.items()}
+    return {names: own / own.sum() for names, own in left.items()}

@@ -1,0 +1,175 @@
+"""Records that break a rule of what is possible: repaired as declared, or refused.
+
+A repair gives the record labels that the rule allows, from the record alone, before anything is
+counted or drawn; what α promises for a record is promised for the repaired one too.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramble.data.arrays import plain
+from pramble.data.labels import Label, object_key
+from pramble.data.order import texts_of, typed_texts
+from pramble.data.recode import is_number
+from pramble.data.records import Records, Watch
+from pramble.errors import InvalidData
+
+Mask = NDArray[np.bool_]
+Rule = Mapping[str, Any]
+
+
+def columns_of(rule: Rule) -> set[str]:
+    """Return the columns that a rule looks at or repairs."""
+    return {name for part in rule.values() for name in part}
+
+
+def broken(rule: Rule, batch: Any, *, typed: bool) -> Mask:
+    """Return the rows of a batch that break a rule."""
+
+    def meets(part: Mapping[str, Any]) -> Mask:
+        found = np.ones(batch.num_rows, dtype=np.bool_)
+        for name, wanted in part.items():
+            found &= meets_condition(batch[name], wanted, typed=typed)
+        return found
+
+    return meets(rule["never"]) if "never" in rule else meets(rule["if"]) & ~meets(rule["then"])
+
+
+def meets_condition(values: Any, wanted: Any, *, typed: bool) -> Mask:
+    """Return which values of a column meet a condition of a rule."""
+    coded = pc.dictionary_encode(plain(values))
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    occurring = coded.dictionary.to_pylist()
+    met = np.array([*(met_by(one, wanted, typed=typed) for one in occurring), False])
+    place = coded.indices.cast(pa.int64()).fill_null(len(occurring))
+    return np.asarray(met[place.to_numpy(zero_copy_only=False)])
+
+
+def met_by(found: Label, wanted: Any, *, typed: bool) -> bool:
+    """Whether a value meets a condition; in a text file by what its text stands for."""
+    if isinstance(wanted, Mapping):
+        number = found if typed else typed_texts([found])[0]
+        low, high = wanted.get("from", -np.inf), wanted.get("below", np.inf)
+        return is_number(number) and bool(low <= number < high)
+    listed = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if typed:
+        return object_key(found) in {object_key(label) for label in listed}
+    return any(found in texts_of(label) for label in listed)
+
+
+class RepairedRecords(Records):
+    """Records in which those that break a rule with a repair are repaired."""
+
+    def __init__(self, records: Records, rules: Sequence[Rule]) -> None:
+        self.inner, self.rules = records, [rule for rule in rules if "repair" in rule]
+        self.name, self.reading, self.backend = records.name, records.reading, records.backend
+
+    @property
+    def typed(self) -> bool:
+        """Whether values have types."""
+        return self.inner.typed
+
+    @property
+    def path(self) -> Path | None:
+        """The file or folder."""
+        return self.inner.path
+
+    @property
+    def raw_schema(self) -> Any:
+        """The Arrow schema before recoding."""
+        return self.inner.raw_schema
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema of the batches."""
+        return self.inner.schema
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, where it is known without reading."""
+        return self.inner.rows
+
+    def digest(self) -> str:
+        """Return a SHA-256 of the content, before repairs."""
+        return self.inner.digest()
+
+    def declared(self, column: str) -> tuple[Label, ...] | None:
+        """Return the categories that a recoding or the column's own type declares."""
+        return self.inner.declared(column)
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        """Yield batches of some columns before recoding, and before repairs."""
+        return self.inner.raw_batches(columns, coded, watch)
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        coded: Collection[str] = (),
+        watch: Watch | None = None,
+    ) -> Iterator[Any]:
+        """Yield batches in order, recoded and repaired."""
+        wanted = list(self.names if columns is None else columns)
+        rules = [rule for rule in self.rules if set(rule["repair"]) & set(wanted)]
+        needed = set().union(*map(columns_of, rules)) if rules else set()
+        for batch in self.inner.batches(
+            [*wanted, *sorted(needed - set(wanted))], coded=coded, watch=watch
+        ):
+            yield self._repaired(batch, rules).select(wanted)
+
+    def _repaired(self, batch: Any, rules: Sequence[Rule]) -> Any:
+        for rule in rules:
+            wrong = broken(rule, batch, typed=self.typed)
+            if not wrong.any():
+                continue
+            for name, label in rule["repair"].items():
+                place = batch.schema.get_field_index(name)
+                values = plain(batch.column(place))
+                text = texts_of(label)[0] if not self.typed else label
+                fixed = pc.if_else(pa.array(wrong), pa.scalar(text, values.type), values)
+                if pa.types.is_dictionary(batch.schema.field(place).type):
+                    fixed = fixed.dictionary_encode()
+                batch = batch.set_column(place, pa.field(name, fixed.type), fixed)
+        return batch
+
+
+class BrokenRules:
+    """Counts the records that break a rule: a job for a scan."""
+
+    def __init__(self, rules: Sequence[Rule], *, typed: bool) -> None:
+        self.rules, self.typed = rules, typed
+        self.columns = sorted(set().union(*map(columns_of, rules))) if rules else []
+        self.counts = [0] * len(rules)
+        self.first: list[int | None] = [None] * len(rules)
+        self.rows = 0
+
+    def add(self, batch: Any) -> None:
+        """Count one batch."""
+        for i, rule in enumerate(self.rules):
+            wrong = broken(rule, batch, typed=self.typed)
+            if wrong.any() and self.first[i] is None:
+                self.first[i] = self.rows + int(wrong.argmax()) + 1
+            self.counts[i] += int(wrong.sum())
+        self.rows += batch.num_rows
+
+    def refuse(self) -> None:
+        """Raise where a rule is broken."""
+        for i, (rule, count, first) in enumerate(
+            zip(self.rules, self.counts, self.first, strict=True), start=1
+        ):
+            if count:
+                repaired = "its repair does not mend them" if "repair" in rule else "state a repair"
+                raise InvalidData(
+                    f"Rule {i} of what is possible ({', '.join(sorted(columns_of(rule)))}) is "
+                    f"broken by {count} rows, the first of them row {first}. Correct them, change "
+                    f"the rule, or {repaired}."
+                )

@@ -1,0 +1,85 @@
+"""A plan for records turned into sentences, rows and charts."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pramble.plots.plan import pairs_chart, plan_chart
+from pramble.plots.release import frequency_chart
+from pramble.report import numbers
+from pramble.report.record import RecordOutcome, TableOutcome
+
+MOST_LISTED = 60
+
+
+def record_view(record: RecordOutcome) -> dict[str, Any]:
+    """Return everything that the template shows of a plan for records."""
+    return {
+        "alpha": numbers.alpha_text(record.alpha),
+        "alpha_prior": numbers.alpha_text(record.alpha_prior) if record.alpha_prior else "—",
+        "ratio": numbers.ratio_text(record.alpha),
+        "prior": record.prior_detail,
+        "certificate": f"Certificate, decided in integers: {record.certificate}.",
+        "sentences": plan_sentences(record),
+        "plan_chart": plan_chart(record.plan),
+        "pairs_chart": pairs_chart(record.tables),
+        "tables": [table_row(table) for table in worst_first(record.tables)[:MOST_LISTED]],
+        "more": max(len(record.tables) - MOST_LISTED, 0),
+        "columns": [
+            {"name": column.name, "size": len(column.categories), "chart": frequency_chart(column)}
+            for column in record.columns
+        ],
+        "loss": None
+        if record.loss is None
+        else f"The plan was designed for noisy frequencies. One that knew the file's own would "
+        f"cost {numbers.percent(record.loss)} less.",
+    }
+
+
+def worst_first(tables: Sequence[TableOutcome]) -> list[TableOutcome]:
+    """Return tables, those with the widest intervals for their cells first."""
+    return sorted(tables, key=lambda table: -table.half_width / table.typical)
+
+
+def plan_sentences(record: RecordOutcome) -> list[str]:
+    """Say what is done to a record."""
+    branches = record.plan.branches
+    if len(branches) == 1:
+        blocks = [" with ".join(block) for block in branches[0].blocks]
+        return [f"Every record keeps all its columns; randomised together: {'; '.join(blocks)}."]
+    return [
+        (
+            f"Each record shows the columns of one of {len(branches)} branches, drawn at random "
+            "without a look at it; columns within a branch that are joined in the picture are "
+            "randomised together by one matrix. The other columns of the record are blank."
+        ),
+        "Every table that analysts want is estimated from all records that bear on it.",
+    ]
+
+
+def table_row(table: TableOutcome) -> dict[str, Any]:
+    """Return one line of the list of tables."""
+    return {
+        "name": " × ".join(table.columns),
+        "cells": numbers.count(table.cells),
+        "typical": f"{100 * table.typical:.2g} %",
+        "error": "cannot be told"
+        if math.isinf(table.cost)
+        else f"± {100 * table.half_width:.2g} points",
+        "group": "—" if math.isinf(table.cost) else numbers.count(table.smallest_group),
+        "bad": table.useless,
+    }
+
+
+def verdict(tables: Sequence[TableOutcome]) -> tuple[str, str]:
+    """Return the error of the typical wanted table, and what it is good for."""
+    middle = sorted(tables, key=lambda table: table.half_width)[len(tables) // 2]
+    if math.isinf(middle.cost):
+        return "none", "of the typical wanted table can be told"
+    return (
+        f"± {100 * middle.half_width:.2g} points",
+        (
+            f"95 % interval of a cell of a typical wanted table ({' × '.join(middle.columns)}, "
+            f"{middle.cells} cells)"
+        ),
+    )
