@@ -339,9 +339,7 @@ def test_a_person_of_several_rows_gets_a_part_of_alpha_for_each(tmp_path):
     assert pramble.certify(opened).satisfies(4.0)
 
 
-def test_an_engine_that_changes_nothing_is_caught_in_records_too(
-    people_file, tmp_path, monkeypatch
-):
+def test_an_engine_that_keeps_all_records_is_caught(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("pramble.engine.block.Block.draw", lambda self, codes, rows: codes)
     with pytest.raises(PrivacyError, match=r"rate of change over all blocks.*Nothing was"):
         release(people_file, tmp_path / "out", columns=COLUMNS, alpha=1.0)
