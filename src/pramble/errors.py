@@ -76,6 +76,10 @@ class NotIdentifiable(PrambleError):
     directions: Any = None
 
 
+class NotShown(InvalidInput, NotIdentifiable):
+    """A table of columns that no records of a release show together."""
+
+
 class NotConverged(PrambleError):
     """A fit or solve stopped before it reached its tolerance."""
 
