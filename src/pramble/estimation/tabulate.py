@@ -12,7 +12,7 @@ from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.table import refuse_empty
-from pramble.errors import InvalidData, InvalidInput
+from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.estimation.cell_codes import Codes, separate_blocks
 from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
 from pramble.estimation.records import from_branches
@@ -187,9 +187,17 @@ def plan_of(plan: Any, by: Sequence[str]) -> Plan:
     return separate_blocks(as_plan(plan))
 
 
-def mechanisms_of(plan: Any, *, what: str) -> dict[str, Mechanism]:
-    """Return the mechanism of each randomised column of a simple plan."""
-    return separate_blocks(as_plan(plan)).single_columns(what=what)
+def mechanisms_of(plan: Any) -> dict[str, Mechanism]:
+    """Return the mechanism of each randomised column; refuse blocks and branches."""
+    separate = separate_blocks(as_plan(plan))
+    if not separate.is_simple:
+        raise InvalidPlan(
+            "A regression takes a plan of one branch with single columns; this one has branches, "
+            "or blocks of several columns. Means and totals of an untouched column within cells "
+            "(estimate with mean= or total=), shares (query=) and the independence test work with "
+            "every plan."
+        )
+    return separate.single_columns(what="A regression")
 
 
 def names_of(columns: Sequence[str] | str) -> list[str]:

@@ -108,7 +108,7 @@ def patterns_of(
 ) -> Patterns:
     """Return the patterns of a regression: equal records are one."""
     data, plan = data_and_plan(data, plan)
-    mechanisms = mechanisms_of({} if plan is None else plan, what="A regression")
+    mechanisms = mechanisms_of({} if plan is None else plan)
     names = names_of(covariates)
     if response in names or len(set(names)) != len(names):
         raise InvalidInput(
