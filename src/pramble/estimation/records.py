@@ -13,13 +13,14 @@ from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty, totals
 from pramble.errors import InvalidData, InvalidPlan, NotShown
 from pramble.estimation.branch_weights import Pooled, stack
-from pramble.estimation.cell_codes import Codes, places_among, separate_blocks
+from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.layout import Layout, groups_of, refuse_many
 from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, part_of
 from pramble.estimation.stacked import View
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Floats, Integers
 
 

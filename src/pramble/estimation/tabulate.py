@@ -13,7 +13,7 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.table import refuse_empty
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
-from pramble.estimation.cell_codes import Codes, separate_blocks
+from pramble.estimation.cell_codes import Codes
 from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
 from pramble.estimation.records import from_branches
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
@@ -21,6 +21,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.axes import output_shape
 from pramble.mechanisms.operators.product import axes_of
 from pramble.mechanisms.plan import Block, Plan, as_plan
+from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Floats
 
 ONE_COLUMN = "category"
