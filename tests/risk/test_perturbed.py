@@ -2,7 +2,6 @@
 
 import math
 import time
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
