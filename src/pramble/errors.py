@@ -71,6 +71,16 @@ class NotIdentifiable(PrambleError):
 
     ``directions`` holds, where known, a basis of the differences of priors that give the same
     released law, one per row.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.Mechanism.from_matrix([[0.5, 0.5], [0.5, 0.5]])
+    >>> try:
+    ...     pramble.estimate([40, 60], m, counts=True)
+    ... except pramble.NotIdentifiable as error:
+    ...     print(error.directions.shape)
+    (1, 2)
     """
 
     directions: Any = None
