@@ -11,6 +11,7 @@ import pramble
 from pramble.errors import InvalidInput
 
 KEYS = ["age", "sex", "region"]
+TOGETHER = ["age", "region"]
 N = 3000
 
 
@@ -26,7 +27,7 @@ def people():
 
 
 def calibrated(people, **options):
-    given = {"population_size": N, "columns": KEYS, "time_limit": 0.1, "tolerance": 0.05}
+    given = {"population_size": N, "columns": TOGETHER, "time_limit": 0.1, "tolerance": 0.05}
     return pramble.calibrate(people, KEYS, **given | options)
 
 
@@ -39,7 +40,7 @@ def test_the_plan_is_safe_and_what_fails_lies_close_by(people, measure, at_most)
     assert k.value <= at_most < getattr(k.before.after({}), measure)
     assert pramble.certify(k.plan).satisfies(k.alpha)
     assert k.design.plan is k.plan
-    assert set(k.plan.columns) == set(KEYS)
+    assert set(k.plan.columns) == set(TOGETHER)
     beyond = k.curve["alpha"][(k.curve["value"] > at_most) & (k.curve["alpha"] > k.alpha)]
     assert beyond.min() <= 1.06 * k.alpha
     assert json.loads(json.dumps(k.summary()))["alpha"] == k.alpha
@@ -47,13 +48,13 @@ def test_the_plan_is_safe_and_what_fails_lies_close_by(people, measure, at_most)
 
 
 def test_an_error_is_that_of_the_dearest_table(people):
-    k = calibrated(people, measure="error", at_most=0.15, tables=[("age", "sex"), ("region",)])
+    k = calibrated(people, measure="error", at_most=0.1, tables=[("age",), ("region",)])
     assert k.met
-    assert set(k.design.costs) == {("age", "sex"), ("region",)}
+    assert set(k.design.costs) == {("age",), ("region",)}
     assert k.value == pytest.approx(np.sqrt(max(k.design.costs.values()) / 300))
-    assert k.value <= 0.15
+    assert k.value <= 0.1
     larger = k.curve["value"][k.curve["alpha"] < k.alpha]
-    assert larger.max() > 0.15
+    assert larger.max() > 0.1
 
 
 def test_the_time_of_a_search_is_bounded(people):
@@ -63,7 +64,7 @@ def test_the_time_of_a_search_is_bounded(people):
 
 
 def test_a_public_prior_is_used(people):
-    prior = np.full((4, 2, 5), 1 / 40)
+    prior = np.full((4, 5), 1 / 20)
     wide = {"measure": "worst", "at_most": 0.05, "tolerance": 0.5, "model": "independence"}
     k = calibrated(people, prior=prior, **wide)
     assert not any("distribution of the file" in note for note in k.notes)
