@@ -12,6 +12,7 @@ import pytest
 import pramble
 from pramble.data.open import open_records
 from pramble.errors import NotShown
+from pramble.estimation import parts
 from pramble.estimation.cells import cell_estimate
 from pramble.estimation.groups import group_estimate
 from pramble.estimation.queries import query_estimate
@@ -245,6 +246,29 @@ def test_what_a_plan_can_give():
     with pytest.raises(pramble.InvalidInput, match="pairs of them are shown, but not all"):
         pramble.estimate(pramble.perturb(people(500, np.random.default_rng(0)), SAMPLED), SAMPLED,
                          by=["a", "b", "c"])  # fmt: skip
+
+
+def test_large_tables_of_one_branch_can_be_given_and_of_several_not():
+    wide = {name: pramble.randomized_response(100, 1.0) for name in "uv"}
+    assert answerable(pramble.Plan(wide), ["u", "v"])
+    halves = [
+        pramble.Branch(Fraction(1, 2), wide),
+        pramble.Branch(Fraction(1, 2), {"u": wide["u"]}),
+    ]
+    assert not answerable(pramble.Plan(branches=halves), ["u", "v"])
+    assert answerable(pramble.Plan(branches=halves), ["v"])
+
+
+@pytest.mark.parametrize("by", [["a"], ["c", "a"]], ids="".join)
+def test_a_block_through_its_operator_is_the_block_as_an_array(by, monkeypatch):
+    plan = pramble.Plan({("a", "b", "c"): rough("abc", 2.0, 3)})
+    z = pramble.perturb(people(3000, np.random.default_rng(14)), plan)
+    dense = pramble.estimate(z, plan, by=by, method="inverse")
+    monkeypatch.setattr(parts, "MOST_BLOCK_CELLS", 17)
+    large = pramble.estimate(z, plan, by=by, method="inverse")
+    np.testing.assert_allclose(large.probabilities, dense.probabilities, atol=1e-9)
+    np.testing.assert_allclose(large.covariance, dense.covariance, atol=1e-9)
+    np.testing.assert_allclose(large.upper, dense.upper, rtol=0.02)
 
 
 def test_the_table_of_a_plan_with_one_block_needs_no_name():

@@ -11,7 +11,7 @@ import numpy as np
 from pramble.data.crosstab import crosstab
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty, totals
-from pramble.errors import InvalidData, InvalidPlan, NotShown
+from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable, NotShown
 from pramble.estimation.branch_weights import Pooled, stack
 from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.layout import Layout, groups_of, refuse_many
@@ -19,7 +19,8 @@ from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, part_of
 from pramble.estimation.stacked import View
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Floats, Integers
 
@@ -126,6 +127,23 @@ class Table:
             yield " and ".join(self.columns)
 
 
+def direct_blocks(plan: Plan, names: Sequence[str]) -> dict[Block, Mechanism] | None:
+    """Return the blocks that make a table by themselves, one axis each; None if they do not.
+
+    They do in a plan of one branch, if each lies inside the table or outside, with a cell for
+    every combination of its columns' labels.
+    """
+    if len(plan.branches) > 1:
+        return None
+    blocks = {b: m for b, m in plan.branches[0].blocks.items() if set(b) & set(names)}
+    labels = plan.column_labels()
+    for block, mechanism in blocks.items():
+        whole = int(np.prod([len(labels[name].labels) for name in block], dtype=object))
+        if not set(block) <= set(names) or mechanism.shape[0] != whole:
+            return None
+    return blocks
+
+
 def fitting(parts: list[Part]) -> list[Part]:
     """Return as many parts as can be held together, without the largest first."""
     while len(parts) > 1:
@@ -157,8 +175,12 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     """
     plan = separate_blocks(plan)
     randomised = [name for name in columns if name in plan.columns]
-    if not randomised:
-        return True
+    direct = direct_blocks(plan, randomised)
+    if direct is not None:
+        return all(has_inverse(mechanism) for mechanism in direct.values())
+    sizes = [len(plan.column_labels()[name].labels) for name in randomised]
+    if int(np.prod(sizes, dtype=object)) > MOST_BLOCK_CELLS:
+        return False
     table = Table(plan, randomised)
     told = [b for b, parts in enumerate(table.parts) if parts]
     if not told:
@@ -166,6 +188,15 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     views = table.views(told, [np.zeros(outputs_of(table.parts[b])) for b in told])
     shares = np.array([float(plan.branches[b].share) for b in told])
     return not Pooled(views, shares).lost.shape[1]
+
+
+def has_inverse(mechanism: Mechanism) -> bool:
+    """Whether a mechanism tells all its categories."""
+    try:
+        mechanism.operator.right_inverse()
+    except NotIdentifiable:
+        return False
+    return True
 
 
 def outputs_of(parts: Sequence[Part]) -> int:

@@ -15,7 +15,7 @@ from pramble.data.table import refuse_empty
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.estimation.cell_codes import Codes
 from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
-from pramble.estimation.records import from_branches
+from pramble.estimation.records import direct_blocks, from_branches
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.axes import output_shape
@@ -72,23 +72,6 @@ def default_table(plan: Plan) -> list[str]:
     """Return the columns of a plan that has one block alone, in however many branches."""
     blocks = {frozenset(block): block for branch in plan.branches for block in branch.blocks}
     return list(*blocks.values()) if len(blocks) == 1 else []
-
-
-def direct_blocks(plan: Plan, names: Sequence[str]) -> dict[Block, Mechanism] | None:
-    """Return the blocks that make a table by themselves, one axis each; None if they do not.
-
-    They do in a plan of one branch, if each lies inside the table or outside, with a cell for
-    every combination of its columns' labels.
-    """
-    if len(plan.branches) > 1:
-        return None
-    blocks = {b: m for b, m in plan.branches[0].blocks.items() if set(b) & set(names)}
-    labels = plan.column_labels()
-    for block, mechanism in blocks.items():
-        whole = int(np.prod([len(labels[name].labels) for name in block], dtype=object))
-        if not set(block) <= set(names) or mechanism.shape[0] != whole:
-            return None
-    return blocks
 
 
 def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
