@@ -248,6 +248,22 @@ def test_what_a_plan_can_give():
                          by=["a", "b", "c"])  # fmt: skip
 
 
+def test_a_table_that_cannot_be_given_is_refused_in_its_own_words():
+    lost = pramble.Mechanism.from_matrix(np.full((3, 3), 1 / 3), COLUMNS["c"])
+    plan = pramble.Plan(branches=[
+        pramble.Branch(Fraction(1, 2), {"a": SINGLE["a"], "c": lost}),
+        pramble.Branch(Fraction(1, 2), {("a", "b"): response("ab", 1.0)}),
+    ])  # fmt: skip
+    z = pramble.perturb(people(400, np.random.default_rng(15)), plan)
+    with pytest.raises(NotShown, match="the categories of c cannot be told apart"):
+        pramble.estimate(z, plan, by=["a", "c"])
+    short = z.filter(pa.compute.is_null(z["b"]))
+    with pytest.raises(NotShown, match="this release has too few records"):
+        pramble.estimate(short, plan, by=["a", "b"])
+    whole = pramble.estimate(short, plan, by=["town"])
+    assert whole.probabilities.sum() == pytest.approx(1)
+
+
 def test_large_tables_of_one_branch_can_be_given_and_of_several_not():
     wide = {name: pramble.randomized_response(100, 1.0) for name in "uv"}
     assert answerable(pramble.Plan(wide), ["u", "v"])

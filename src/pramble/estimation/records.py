@@ -103,36 +103,39 @@ class Table:
             " with ".join(block) for branch in self.plan.branches for block in branch.blocks
         )
         shown = "; ".join(list(blocks)[:12]) + ("; …" if len(blocks) > 12 else "")
-        if len(self.columns) < 2:
-            what = "its categories cannot be told apart from what is released"
-        else:
-            missing = next(self.missing(), None)
-            what = (
-                f"no records show {missing} together so that all cells can be told"
-                if missing
-                else "pairs of them are shown, but not all of them together"
+        names = ", ".join(self.columns)
+        if answerable(self.plan, self.columns):
+            return NotShown(
+                f"The plan can give the table of {names}, but this release has too few records: "
+                "none are in a branch that the table needs."
             )
-        return NotShown(
-            f"The plan cannot give the table of {', '.join(self.columns)}: {what}. "
-            f"It shows {shown}."
+        missing = next(self.missing())
+        what = (
+            f"no records show {' and '.join(missing)} together so that all cells can be told"
+            if len(missing) > 1
+            else f"the categories of {missing[0]} cannot be told apart from what is released"
         )
+        if len(missing) > 2:
+            what = "pairs of them are shown, but not all of them together"
+        return NotShown(f"The plan cannot give the table of {names}: {what}. It shows {shown}.")
 
-    def missing(self) -> Iterator[str]:
-        """Yield the columns, then the pairs of columns, that the plan cannot give."""
+    def missing(self) -> Iterator[tuple[str, ...]]:
+        """Yield the columns, then the pairs of columns, that the plan cannot give; then all."""
         for size in (1, 2):
             for some in combinations(self.columns, size):
-                if len(some) < len(self.columns) and not answerable(self.plan, some):
-                    yield " and ".join(some)
-        if len(self.columns) == 2:
-            yield " and ".join(self.columns)
+                if not answerable(self.plan, some):
+                    yield some
+        yield tuple(self.columns)
 
 
 def direct_blocks(plan: Plan, names: Sequence[str]) -> dict[Block, Mechanism] | None:
     """Return the blocks that make a table by themselves, one axis each; None if they do not.
 
     They do in a plan of one branch, if each lies inside the table or outside, with a cell for
-    every combination of its columns' labels.
+    every combination of its columns' labels. Untouched columns alone need none.
     """
+    if not set(names) & set(plan.columns):
+        return {}
     if len(plan.branches) > 1:
         return None
     blocks = {b: m for b, m in plan.branches[0].blocks.items() if set(b) & set(names)}
