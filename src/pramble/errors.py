@@ -71,9 +71,23 @@ class NotIdentifiable(PrambleError):
 
     ``directions`` holds, where known, a basis of the differences of priors that give the same
     released law, one per row.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.Mechanism.from_matrix([[0.5, 0.5], [0.5, 0.5]])
+    >>> try:
+    ...     pramble.estimate([40, 60], m, counts=True)
+    ... except pramble.NotIdentifiable as error:
+    ...     print(error.directions.shape)
+    (1, 2)
     """
 
     directions: Any = None
+
+
+class NotShown(InvalidInput, NotIdentifiable):
+    """A table of columns that no records of a release show together."""
 
 
 class NotConverged(PrambleError):

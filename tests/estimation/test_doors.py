@@ -246,10 +246,15 @@ def test_weights_must_be_one_per_record(door, size):
         pramble.estimate(door(), PLAN, by="sex", weights=np.ones(size))
 
 
-def test_blocks_need_all_their_columns():
-    plan = pramble.Plan({("sex", "other"): pramble.product([SEX, SEX])})
+def test_blocks_need_the_columns_that_bear_on_the_table():
+    cells = [(one, two) for one in SEX.categories for two in SEX.categories]
+    M = np.array([[5.0, 3, 1, 2], [1, 4, 2, 1], [2, 1, 6, 1], [1, 1, 1, 3]])
+    joint = pramble.Mechanism.from_matrix(M / M.sum(axis=1, keepdims=True), cells)
     with pytest.raises(pramble.InvalidData, match="no column 'other'"):
-        pramble.estimate(FRAME, plan, by="sex")
+        pramble.estimate(FRAME, pramble.Plan({("sex", "other"): joint}), by="sex")
+    apart = pramble.Plan({("sex", "other"): pramble.product([SEX, SEX])})
+    one, two = (pramble.estimate(FRAME, plan, by="sex") for plan in (apart, {"sex": SEX}))
+    np.testing.assert_array_equal(one.probabilities, two.probabilities)
 
 
 def test_nothing_larger_than_the_table_is_held(tmp_path):

@@ -128,11 +128,3 @@ def test_what_is_no_release_by_the_plan_is_refused():
     z = pramble.perturb(people(50, RNG), twice)
     with pytest.raises(InvalidPlan, match="two of them show a"):
         pramble.estimate(z, twice, by=["a"])
-
-
-def test_what_plans_of_branches_do_not_do_yet_is_said():
-    z = pramble.perturb(people(50, RNG), SAMPLED)
-    with pytest.raises(InvalidInput, match="query= goes with plans of one branch"):
-        pramble.estimate(z, SAMPLED, by=["a"], query={"x": 1})
-    with pytest.raises(InvalidInput, match="by= must name"):
-        pramble.estimate(z, SAMPLED)

@@ -2,7 +2,6 @@
 
 import math
 import time
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -262,20 +261,6 @@ def test_rows_that_rather_leave_are_read_from_where_they_go():
     np.testing.assert_allclose(key_readings({"a": shy}, table)["one-to-one"][0].diagonal, 0.3)
     bold = pramble.keep_probabilities([0.3, 0.3, 0.3, 0.3])
     np.testing.assert_allclose(key_readings({"a": bold}, table)["labels"][0].diagonal, 0.3)
-
-
-def test_plans_of_branches_or_blocks_are_refused():
-    a = pramble.assess({"a": [0, 1], "b": [0, 1]}, ["a", "b"], population_size=9)
-    m = pramble.randomized_response(2, 1.0)
-    half = pramble.Branch(share=Fraction(1, 2), blocks={"a": m})
-    other = pramble.Branch(share=Fraction(1, 2), blocks={"b": m})
-    for plan in (
-        pramble.Plan({("a", "b"): pramble.product([m, m])}),
-        pramble.Plan(branches=[half, other]),
-    ):
-        with pytest.raises(InvalidPlan, match="one branch with single columns"):
-            a.after(plan)
-    assert a.after(pramble.Plan({"a": m})).tau2 == a.after({"a": m}).tau2
 
 
 @pytest.mark.parametrize("columns", [["a"], ["a", "b"], ["a", "b", "c"]])

@@ -11,10 +11,15 @@ POINTS = 24
 
 
 def search(
-    experiment: Experiment, alphas: tuple[float, float], *, tolerance: float, clock: Clock
+    experiment: Experiment,
+    alphas: tuple[float, float],
+    *,
+    tolerance: float,
+    clock: Clock,
+    points: int = POINTS,
 ) -> tuple[list[Trial], Trial]:
     """Return all trials, and the one that is the answer."""
-    trials = scan(experiment, alphas, clock=clock.part(0.0, 0.6))
+    trials = scan(experiment, alphas, clock=clock.part(0.0, 0.6), points=points)
     meets, fails = bracket(trials, experiment.target)
     if meets is None:
         best = min(trials, key=lambda trial: (trial.value, trial.alpha))

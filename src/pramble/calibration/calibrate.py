@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.calibration.bisection import search
+from pramble.calibration.bisection import POINTS, search
 from pramble.calibration.calibration import Calibration
 from pramble.calibration.columns import design_columns, parts_of_alpha
+from pramble.calibration.records import design_plans
 from pramble.calibration.target import Target
-from pramble.calibration.trial import Experiment, Trial, curve_of, plan_of
+from pramble.calibration.trial import DesignAt, Experiment, Trial, curve_of
 from pramble.data.reading import Reading
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.risk.assess import assess
 from pramble.risk.cells import Missing
@@ -23,6 +25,9 @@ from pramble.values import Clock, Watcher
 ASSESSING = 0.3
 """The share of the work that assessing is taken for."""
 ALPHAS = (0.01, 16.0)
+CLOSE, CLOSE_PLANS = 1e-4, 1e-2
+PLANS = 8
+"""Plans that are searched for before the crossing is closed in."""
 CHOICE = (
     "α was chosen by looking at the data, and α does not cover that choice: calibrate on a public "
     "reference file, or take a smaller α than this."
@@ -37,7 +42,9 @@ def calibrate(
     data: Any,
     keys: Sequence[str],
     *,
-    column: str | Sequence[str] | Mapping[str, float],
+    column: str | Sequence[str] | Mapping[str, float] | None = None,
+    columns: Sequence[str] | None = None,
+    tables: Any = 2,
     at_most: float,
     measure: str = "tau2",
     level: float | None = None,
@@ -46,9 +53,10 @@ def calibrate(
     prior: ArrayLike | Mapping[str, ArrayLike] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     family: str = "uniform",
-    objective: str = "information",
+    objective: str | None = None,
+    time_limit: float = 2.0,
     alphas: tuple[float, float] = ALPHAS,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
     weights: str | None = None,
     impossible: Sequence[Rule] = (),
     missing: Missing = "category",
@@ -72,13 +80,17 @@ def calibrate(
     data, keys, population_size, model, weights, impossible, missing, reading, rng
         As for :func:`~pramble.assess`.
     column : str, sequence of str, or mapping from str to float
-        The key to randomise; or several, which share α equally or in the given proportions.
+        The key to randomise; or several, which share α equally or in the given proportions, each
+        with a design of its own.
+    columns, tables : sequence of str, and what :func:`~pramble.design_record` takes
+        Two or more keys to randomise together, in place of ``column``: every α tried gives one plan
+        for the whole record, best for these tables.
     at_most : float
         The target.
     measure : {"tau2", "tau1", "worst", "share", "error"}
         τ̃2, τ̃1 or the largest r̃2 after randomisation; the share of records with r̃2 above ``level``;
-        or the expected Euclidean distance between estimated and true distribution of the column
-        (asymptotic; the worst column's).
+        or the expected Euclidean distance between estimated and true distribution of the column, or
+        of the wanted table (asymptotic; the worst one's).
     level : float, optional
         With "share" only.
     prior : array_like, or mapping from column to array_like, optional
@@ -86,11 +98,15 @@ def calibrate(
     categories : mapping from column to labels, optional
         All values a column can take; those that occur unless given.
     family, objective : str
-        As for :func:`~pramble.design`.
+        As for :func:`~pramble.design`, by default the most information; with ``columns`` only
+        ``objective``, as for :func:`~pramble.design_record`, by default estimation.
+    time_limit : float
+        With ``columns``: about how many seconds to search for each plan. There are 8 of them, and
+        then some ten to close in.
     alphas : (float, float)
         The range of α, the total over the columns.
     tolerance : float
-        α is found to this relative tolerance.
+        α is found to this relative tolerance: 0.0001, or 0.01 with ``columns``.
     progress : callable, optional
         Given a :class:`~pramble.Progress` now and then.
 
@@ -129,28 +145,78 @@ def calibrate(
         rng=rng,
         progress=lambda told: first.tell(told.what, told.share),
     )
-    parts = parts_of_alpha(column, before.keys)
-    designs_at = design_columns(
-        parts, before.table, prior=prior, categories=categories, family=family, objective=objective
+    given, designs_at = designs_of(
+        before.table,
+        column,
+        columns,
+        tables=tables,
+        prior=prior,
+        categories=categories,
+        family=family,
+        objective=objective,
+        time_limit=time_limit,
     )
+    close = (CLOSE if columns is None else CLOSE_PLANS) if tolerance is None else tolerance
+    points = POINTS if columns is None else PLANS
     experiment = Experiment(before, target, designs_at)
-    trials, best = search(experiment, (low, high), tolerance=tolerance, clock=rest)
-    again = None if best.left is None else before.after(plan_of(best.designs))
-    found = target.value(again, best.designs, n=before.n)
+    trials, best = search(experiment, (low, high), tolerance=close, clock=rest, points=points)
+    again = None if best.left is None else before.after(best.proposal.plan)
+    found = target.value(again, error=best.error)
     met = found <= target.at_most
-    given = prior if isinstance(prior, Mapping) else dict.fromkeys(parts, prior)
-    own_prior = any(given.get(name) is None for name in parts)
+    own_prior = any(one is None for one in given)
     return Calibration(
         best.alpha,
         found,
         met,
-        best.designs,
+        best.proposal,
         target,
         before,
         best.left,
         curve_of(trials),
         tuple(notes_on(target, best, met=met, high=high, own_prior=own_prior)),
     )
+
+
+def designs_of(
+    table: Crosstab,
+    column: str | Sequence[str] | Mapping[str, float] | None,
+    columns: Sequence[str] | None,
+    *,
+    tables: Any,
+    prior: Any,
+    categories: Mapping[str, Sequence[Any]] | None,
+    family: str,
+    objective: str | None,
+    time_limit: float,
+) -> tuple[list[Any], DesignAt]:
+    """Return the priors as given, and the function from α to what it proposes."""
+    if (column is None) == (columns is None):
+        raise InvalidInput(
+            "Give column=, keys with designs of their own, or columns=, keys to randomise together."
+        )
+    if columns is not None:
+        plans = design_plans(
+            columns,
+            table,
+            tables=tables,
+            prior=prior,
+            categories=categories,
+            objective=objective or "estimation",
+            time_limit=time_limit,
+        )
+        return [prior], plans
+    assert column is not None, "one of the two is given"
+    parts = parts_of_alpha(column, table.columns)
+    designs = design_columns(
+        parts,
+        table,
+        prior=prior,
+        categories=categories,
+        family=family,
+        objective=objective or "information",
+    )
+    given = prior if isinstance(prior, Mapping) else dict.fromkeys(parts, prior)
+    return [given.get(name) for name in parts], designs
 
 
 def notes_on(target: Target, best: Trial, *, met: bool, high: float, own_prior: bool) -> list[str]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.calibration.proposal import Proposal
 from pramble.calibration.target import Target
-from pramble.calibration.trial import OF_RISK, plan_of
+from pramble.calibration.trial import OF_RISK
 from pramble.mechanisms.plan import Plan
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
-from pramble.solvers.result import Design
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -29,10 +29,11 @@ class Calibration:
         For a measure of risk the largest α found that meets the target, for an error the smallest;
         over several columns the total. When ``met`` is false, the α that came nearest.
     value : float
-        The measure at exactly the mechanisms of ``designs``.
+        The measure at exactly the mechanisms of ``plan``.
     met : bool
         Whether ``value`` is at most the target.
-    designs : mapping from column to Design
+    proposal : Proposal
+        ``designs``, ``plan``, and what they keep.
     target : Target
         ``target.measure``, ``target.at_most`` and ``target.level``.
     before : Assessment
@@ -60,7 +61,7 @@ class Calibration:
     alpha: float
     value: float
     met: bool
-    designs: Mapping[str, Design]
+    proposal: Proposal
     target: Target
     before: Assessment = field(repr=False)
     after: RiskAfter | None = field(repr=False)
@@ -68,14 +69,19 @@ class Calibration:
     notes: tuple[str, ...]
 
     @property
+    def designs(self) -> Mapping[str, Any]:
+        """The design of each column; with ``columns=`` the one of all of them."""
+        return self.proposal.designs
+
+    @property
     def design(self) -> Any:
-        """The design of the one column; with several columns, all of them by name."""
+        """The one design; with several columns on their own, all of them by name."""
         return next(iter(self.designs.values())) if len(self.designs) == 1 else self.designs
 
     @property
     def plan(self) -> Plan:
-        """The mechanisms, by column."""
-        return plan_of(self.designs)
+        """What is done to a record."""
+        return self.proposal.plan
 
     def plot(self) -> "Figure":
         """Return a figure of risk and information against α, with the target and the choice."""
@@ -93,7 +99,7 @@ class Calibration:
             "at_most": self.target.at_most,
             "level": self.target.level,
             "columns": {name: design.alpha for name, design in self.designs.items()},
-            "information": {name: design.information for name, design in self.designs.items()},
+            "information": dict(self.proposal.informations),
             "before": self.before.summary(),
             "notes": list(self.notes),
             "curve": {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()},

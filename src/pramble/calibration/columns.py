@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from numpy.typing import ArrayLike
 
+from pramble.calibration.proposal import ByColumn
 from pramble.calibration.trial import DesignAt
 from pramble.data.labels import Label
 from pramble.data.table import Crosstab
@@ -57,8 +57,8 @@ def design_columns(
     }
     priors = {name: prior_of(table, name, labels[name], prior=prior) for name in parts}
 
-    def designs_at(alpha: float) -> dict[str, Any]:
-        return {
+    def designs_at(alpha: float) -> ByColumn:
+        designs = {
             name: design(
                 priors[name],
                 float_below(Fraction(alpha) * part),
@@ -68,6 +68,7 @@ def design_columns(
             )
             for name, part in parts.items()
         }
+        return ByColumn(designs)
 
     return designs_at
 

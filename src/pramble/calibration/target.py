@@ -1,12 +1,7 @@
 """What is to be met: a measure and the most it may be."""
 
-import math
-from collections.abc import Mapping
-
 from pramble.errors import InvalidInput
-from pramble.information.fisher import estimation_variance
 from pramble.risk.after.perturbed import RiskAfter
-from pramble.solvers.result import Design
 from pramble.values import value
 
 MEASURES = {
@@ -52,10 +47,10 @@ class Target:
         """Whether the measure is one of risk, which grows with α, and not of error."""
         return self.measure != "error"
 
-    def value(self, left: RiskAfter | None, designs: Mapping[str, Design], *, n: int) -> float:
-        """Return the measure, given the risk left and the designs of the columns."""
+    def value(self, left: RiskAfter | None, *, error: float) -> float:
+        """Return the measure, given the risk left and the error of estimates."""
         if not self.of_risk:
-            return estimation_error(designs, n=n)
+            return error
         if left is None:
             raise InvalidInput(
                 f'measure={self.measure!r} needs a model of the population; model="none" has none.'
@@ -63,15 +58,3 @@ class Target:
         if self.level is not None:
             return left.share_above(self.level)
         return float(getattr(left, self.measure))
-
-
-def estimation_error(designs: Mapping[str, Design], *, n: int) -> float:
-    r"""Return :math:`\sqrt{\operatorname{tr}\operatorname{Cov}(\hat p)}`, the largest column's.
-
-    Asymptotic, for the maximum likelihood estimate from n released records; infinite when a column
-    is not identifiable.
-    """
-    return max(
-        math.sqrt(estimation_variance(design.prior, design.mechanism) / n)
-        for design in designs.values()
-    )

@@ -1,22 +1,20 @@
-"""One α tried: the designs it gives, the risk they leave and the information they keep."""
+"""One α tried: what it proposes, the risk that leaves and the information it keeps."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.calibration.target import Target, estimation_error
-from pramble.information.measures import entropy
-from pramble.mechanisms.plan import Plan
+from pramble.calibration.proposal import Proposal
+from pramble.calibration.target import Target
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
 from pramble.risk.records import record_array
-from pramble.solvers.result import Design
 from pramble.values import Floats, value
 
 OF_RISK = ("tau1", "tau2", "worst")
-DesignAt = Callable[[float], Mapping[str, Design]]
+DesignAt = Callable[[float], Proposal]
 
 
 @value(eq=False)
@@ -25,19 +23,19 @@ class Trial:
 
     alpha: float
     value: float
-    designs: Mapping[str, Design]
+    proposal: Proposal
     left: RiskAfter | None
     error: float
 
     @property
     def information(self) -> float:
         """Mutual information between true and released values, over the columns, in nats."""
-        return sum(design.information for design in self.designs.values())
+        return sum(self.proposal.informations.values())
 
     @property
     def kept(self) -> float:
         """The information as a share of the columns' entropy."""
-        whole = sum(entropy(design.prior) for design in self.designs.values())
+        whole = self.proposal.whole
         return self.information / whole if whole else 1.0
 
 
@@ -51,16 +49,10 @@ class Experiment:
 
     def __call__(self, alpha: float) -> Trial:
         """Design for this α and measure what it leaves."""
-        designs = self.designs_at(alpha)
-        left = self.assessment.after(plan_of(designs)) if self.assessment.fit else None
-        n = self.assessment.n
-        measured = self.target.value(left, designs, n=n)
-        return Trial(alpha, measured, designs, left, estimation_error(designs, n=n))
-
-
-def plan_of(designs: Mapping[str, Design]) -> Plan:
-    """Return the mechanisms of the designs."""
-    return Plan({name: design.mechanism for name, design in designs.items()})
+        proposal = self.designs_at(alpha)
+        left = self.assessment.after(proposal.plan) if self.assessment.fit else None
+        error = proposal.error(self.assessment.n)
+        return Trial(alpha, self.target.value(left, error=error), proposal, left, error)
 
 
 def curve_of(trials: Sequence[Trial]) -> NDArray[np.void]:

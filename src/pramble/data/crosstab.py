@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from pramble.data.arrays import as_numbers, is_number
 from pramble.data.encode import Encoder
 from pramble.data.frame_records import LazyRecords
 from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels
+from pramble.data.presence import Presence
 from pramble.data.records import Records, Watch
 from pramble.data.scan import scan
 from pramble.data.table import Crosstab, Powers, group, totals
@@ -30,6 +32,7 @@ def crosstab(
     least_weight: float = 0.0,
     powers: Sequence[Powers] = (),
     keep_rows: bool = False,
+    presence: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Crosstab:
     """Count records by combinations of values, in one pass and the memory of what it returns.
@@ -39,17 +42,19 @@ def crosstab(
     Values of a column in ``labels`` must be among its declared categories; other columns have the
     values that occur. ``weights`` are a column or one number for each record, and none is below
     ``least_weight``; ``powers`` says which sums of powers of the weight and of ``measure``, a
-    numeric column, to return; ``keep_rows`` asks for the cell of each record.
+    numeric column, to return; ``keep_rows`` asks for the cell of each record. Columns in
+    ``presence`` come last, and count only as blank (code 0) or not.
     """
     job = Tabulation(
         records,
-        tuple(columns),
+        (*columns, *presence),
         labels=labels,
         weights=weights,
         measure=measure,
         least_weight=least_weight,
         powers=tuple(powers),
         keep_rows=keep_rows,
+        presence=tuple(presence),
     )
     if job.can_be_pushed_down:
         return job.grouped()
@@ -79,24 +84,27 @@ class Tabulation:
         least_weight: float = 0.0,
         powers: tuple[Powers, ...] = (),
         keep_rows: bool = False,
+        presence: tuple[str, ...] = (),
     ) -> None:
         labels = labels or {}
         self.records, self.names, self.powers = records, names, powers
+        self.presence = presence
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
         records.refuse_missing(self.columns)
         self.measure, self.keep_rows, self.least_weight = measure, keep_rows, least_weight
         given = weights is None or isinstance(weights, str)
         self.weights = weights if given else as_numbers(weights, "weights")
-        self.encoders = {
+        self.encoders: dict[str, Encoder | Presence] = {
             name: Encoder(labels[name], name, from_text=not records.typed)
             for name in names
             if name in labels
         }
+        self.encoders |= {name: Presence(from_text=not records.typed) for name in presence}
         self.levels = {
             name: Levels(name, typed=records.typed, known=records.declared(name))
             for name in names
-            if name not in labels
+            if name not in self.encoders
         }
         self.rows = 0
         self.parts: list[Part] = []
@@ -174,7 +182,10 @@ class Tabulation:
         if terms:
             fine = w.is_finite() & (w >= 0) & y.is_finite()
             terms[sound] = nw.when(fine).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        frame = records.frame.with_columns(**terms) if terms else records.frame
+        shown = {name: shown_or_null(records, name) for name in self.presence}
+        frame = records.frame
+        for fresh in (terms, shown):
+            frame = frame.with_columns(**fresh) if fresh else frame
         sums = [nw.col(name).sum().alias(name) for name in terms]
         groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums)
         for batch in records.collect(groups).to_batches():
@@ -226,6 +237,14 @@ class Tabulation:
         starts = np.cumsum([0, *(len(part.cells) for part in self.parts)])
         parts = [member[start + own] for start, own in zip(starts, self.members, strict=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def shown_or_null(records: Records, name: str) -> Any:
+    """Return the expression that is 1 where a column is shown, else null."""
+    shown = ~nw.col(name).is_null()
+    if pa.types.is_floating(records.schema.field(name).type):
+        shown = shown & ~nw.col(name).is_nan()
+    return nw.when(shown).then(nw.lit(1))
 
 
 def product(w: Any, a: int, y: Any, b: int) -> Any:

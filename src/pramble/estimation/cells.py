@@ -6,14 +6,14 @@ from pramble.estimation.fit.fit import FittedTable, fit
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate, Settings
-from pramble.estimation.tabulate import Tabulated
+from pramble.estimation.tabulated import Tabulated
 from pramble.values import Floats, value
 
 
 def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     """Return the estimate of every cell of a table."""
     layout, counts = tabulated.layout, tabulated.counts
-    fitted = fit(layout.axes, counts, method=settings.method)
+    fitted = fit(tabulated.axes, counts, method=settings.method)
     moments = moments_of(tabulated, fitted, settings=settings)
     lower, upper = moments.intervals(moments.invert(counts / counts.sum()), level=settings.level)
     return Estimate(
@@ -52,7 +52,7 @@ def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
 
 def moments_of(tabulated: Tabulated, fitted: FittedTable, *, settings: Settings) -> SecondMoments:
     """Return the second moments of a fit; without weights they come from the fitted law."""
-    axes, squares = tabulated.layout.axes, tabulated.squared_weights
+    axes, squares = tabulated.axes, tabulated.squared_weights
     inverses = right_inverses(axes, fitted.law if settings.method == "mle" else None)
     share = settings.sampling_share(tabulated.n)
     squares = fitted.law / tabulated.n if squares is None else squares

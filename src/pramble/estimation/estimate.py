@@ -9,11 +9,10 @@ from pramble.estimation.cells import cell_estimate
 from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
-from pramble.estimation.records import record_estimate
 from pramble.estimation.result import Estimate, Settings, as_cover
-from pramble.estimation.tabulate import data_and_plan, names_of, tabulate
+from pramble.estimation.tabulate import tabulate
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan, as_plan
+from pramble.mechanisms.plan import Plan
 
 
 def estimate(
@@ -119,48 +118,18 @@ def estimate(
         raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
     settings = Settings(check_level(level), as_cover(covers), population_size, method)
     measure = mean if mean is not None else total
-    data, plan = data_and_plan(data, plan)
-    if isinstance(plan, Mapping) and not as_plan(plan).is_simple:
-        return from_record(
-            data,
-            as_plan(plan),
-            by=by,
-            settings=settings,
-            reading=reading,
-            others={
-                "counts": counts or None,
-                "weights": weights,
-                "query": query,
-                "mean": mean,
-                "total": total,
-            },
-        )
     tabulated = tabulate(
-        data, plan, by=by, counts=counts, weights=weights, measure=measure, reading=reading
+        data,
+        plan,
+        by=by,
+        counts=counts,
+        weights=weights,
+        measure=measure,
+        partial=query is not None,
+        reading=reading,
     )
     if query is not None:
         return query_estimate(tabulated, settings, query=query)
     if measure is not None:
         return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
     return cell_estimate(tabulated, settings)
-
-
-def from_record(
-    data: Any,
-    plan: Plan,
-    *,
-    by: Sequence[str] | str | None,
-    settings: Settings,
-    reading: Reading | Mapping[str, Any] | None,
-    others: Mapping[str, Any],
-) -> Estimate:
-    """Return a table from a plan of several branches or blocks; refuse what it does not do yet."""
-    asked = [name for name, given in others.items() if given is not None]
-    if asked:
-        raise InvalidInput(
-            f"{asked[0]}= goes with plans of one branch and single columns; this plan has branches "
-            "or blocks of several columns."
-        )
-    if by is None:
-        raise InvalidInput(f"by= must name columns of the table; the plan has {plan.columns}.")
-    return record_estimate(data, plan, by=names_of(by), settings=settings, reading=reading)

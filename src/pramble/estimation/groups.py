@@ -21,7 +21,7 @@ import numpy as np
 from pramble.estimation.fit.fit import inverse_moments
 from pramble.estimation.moments import SecondMoments
 from pramble.estimation.result import Estimate, Settings
-from pramble.estimation.tabulate import Tabulated
+from pramble.estimation.tabulated import Tabulated
 from pramble.values import Floats, value
 
 
@@ -159,7 +159,7 @@ def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Es
 
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
-    moments = inverse_moments(layout.axes, tabulated.counts, sampling=share)
+    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
     groups = KINDS[kind](GroupSums(tabulated, moments))
     values = layout.flatten(groups.values())
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))

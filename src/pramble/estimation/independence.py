@@ -18,6 +18,9 @@ five times, the statistic is compared with that of tables drawn given both margi
 originals are, if they are independent then every pairing of the released values is equally likely,
 so this permutation test is exact for any number of records.
 
+Where the two columns come from branches, or from one block, the test is that of the estimated cells
+with their covariance (:mod:`pramble.estimation.moment_test`).
+
 The strength of the dependence is that of the originals (:mod:`pramble.estimation.association`).
 """
 
@@ -31,9 +34,11 @@ from pramble.errors import InvalidInput
 from pramble.estimation.association import cramers_v, unbiased_contingency, v_interval
 from pramble.estimation.fit.fit import inverse_moments
 from pramble.estimation.intervals import check_level
-from pramble.estimation.layout import Layout
+from pramble.estimation.moment_test import MomentTest
 from pramble.estimation.moments import SecondMoments
+from pramble.estimation.stacked import StackedOperator
 from pramble.estimation.tabulate import tabulate
+from pramble.estimation.tabulated import Tabulated
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.values import Floats, value
@@ -52,16 +57,17 @@ class Independence:
     ----------
     statistic, degrees_of_freedom, p_value : float, int, float
         The chi-square statistic, and how likely one as large is when the originals are independent.
-    method : {"chi-square", "permutation"}
+    method : {"chi-square", "permutation", "bootstrap"}
         Where the p-value comes from: tables drawn given both margins, 1,999 of them, where some
-        cell is expected fewer than five times; it is then at least 1/2000.
+        cell is expected fewer than five times; it is then at least 1/2000. With branches or blocks
+        of several columns, as many releases of independent columns.
     cramers_v : float
         Strength of the dependence of the originals, 0 to 1, corrected for the noise of the release.
     cramers_v_interval : pair of float
         Its interval of the confidence ``level``; NaN for tables of more than 2,500 cells.
     cramers_v_released : float
         The same for the released columns as they are: weaker, since randomisation hides
-        dependence.
+        dependence. NaN where no one table of them is released.
     n : float
         Number of records.
 
@@ -130,16 +136,17 @@ def independence_test(
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidInput(f"columns must name two different columns; found {names!r}.")
     tabulated = tabulate(data, plan, by=names, reading=reading)
-    layout = tabulated.layout
-    table = two_way(tabulated.counts, layout, side=1)
-    matrices = [m.operator.dense() for m in layout.randomised.values()]
+    if not all(len(block) == 1 for block in tabulated.blocks) or is_stacked(tabulated):
+        return from_moments(tabulated, level=check_level(level))
+    table = two_way(tabulated.counts, tabulated, side=1)
+    matrices = [m.operator.dense() for m in tabulated.blocks.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
     shape, seen = table.shape, (table.sum(axis=1) > 0, table.sum(axis=0) > 0)
     table = table[np.ix_(*seen)]
     released = released_table(table, [M[:, z] for M, z in zip(matrices, seen, strict=True)])
     statistic, rare = float(released.statistics(table[None])[0]), released.is_rare
-    moments = inverse_moments(layout.axes, tabulated.counts, sampling=1.0)
-    p, variances = (two_way(cells, layout, side=0) for cells in (moments.p, moments.variances()))
+    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
+    p, variances = (two_way(cells, tabulated, side=0) for cells in (moments.p, moments.variances()))
     return Independence(
         statistic=statistic,
         degrees_of_freedom=released.freedom,
@@ -147,7 +154,7 @@ def independence_test(
         method="permutation" if rare else "chi-square",
         cramers_v=cramers_v(float(unbiased_contingency(p, variances)), p.shape),
         cramers_v_interval=v_interval(
-            p, variances, lambda: two_way_covariance(moments, layout), level=check_level(level)
+            p, variances, lambda: two_way_covariance(moments, tabulated), level=check_level(level)
         ),
         cramers_v_released=cramers_v(released.pearson(table) / tabulated.n, shape),
         level=level,
@@ -155,25 +162,53 @@ def independence_test(
     )
 
 
-def two_way(cells: Floats, layout: Layout, *, side: int) -> Floats:
+def is_stacked(tabulated: Tabulated) -> bool:
+    """Whether the table comes from several branches."""
+    return any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
+
+
+def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
+    """Return the test from estimated cells, for plans of branches and blocks."""
+    test = MomentTest(tabulated)
+    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
+    order = tabulated.layout.order
+    p, variances = test.cells, test.two_way(moments.variances())
+    return Independence(
+        statistic=test.statistic,
+        degrees_of_freedom=test.freedom,
+        p_value=test.p_value(),
+        method="bootstrap" if test.is_rare else "chi-square",
+        cramers_v=cramers_v(float(unbiased_contingency(p, variances)), p.shape),
+        cramers_v_interval=v_interval(
+            p, variances, lambda: moments.covariance()[np.ix_(order, order)], level=level
+        ),
+        cramers_v_released=float("nan"),
+        level=level,
+        n=tabulated.n,
+    )
+
+
+def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
     """Return cells over categories (side 0) or outputs (side 1) as a two-way table.
 
     Untouched columns come first, with the labels that occur; absent combinations are 0.
     """
-    sizes = [m.shape[side] for m in layout.randomised.values()]
+    sizes = [m.shape[side] for m in tabulated.blocks.values()]
     if sizes:
         return cells.reshape(-1, sizes[-1])
-    rows, columns = (np.unique(codes, return_inverse=True)[1] for codes in layout.groups.T)
+    rows, columns = (
+        np.unique(codes, return_inverse=True)[1] for codes in tabulated.layout.groups.T
+    )
     table = np.zeros((rows.max() + 1, columns.max() + 1))
     table[rows, columns] = cells
     return table
 
 
-def two_way_covariance(moments: SecondMoments, layout: Layout) -> Floats:
+def two_way_covariance(moments: SecondMoments, tabulated: Tabulated) -> Floats:
     """Return the covariance of the cells of the two-way table; absent combinations have none."""
     own = moments.covariance()
-    place = np.flatnonzero(two_way(np.ones_like(moments.p), layout, side=0))
-    size = two_way(moments.p, layout, side=0).size
+    place = np.flatnonzero(two_way(np.ones_like(moments.p), tabulated, side=0))
+    size = two_way(moments.p, tabulated, side=0).size
     if size == len(own):
         return own
     answer = np.zeros((size, size))

@@ -13,13 +13,15 @@ Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without wei
 and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
 """
 
+from collections.abc import Sequence
 from functools import cached_property, reduce
 
 import numpy as np
 
 from pramble.estimation.intervals import unified_interval
-from pramble.mechanisms.operators.axes import Axes, along_axes, apply_axes, category_shape
-from pramble.mechanisms.operators.base import MechanismOperator, RightInverse
+from pramble.estimation.stacked import StackedInverse
+from pramble.mechanisms.operators.axes import Inverting, along_axes, apply_axes, category_shape
+from pramble.mechanisms.operators.base import RightInverse
 from pramble.values import Floats, value
 
 
@@ -41,7 +43,7 @@ class SecondMoments:
         the file is the population.
     """
 
-    axes: tuple[MechanismOperator, ...]
+    axes: tuple[Inverting, ...]
     inverses: tuple[RightInverse, ...]
     p: Floats
     law: Floats
@@ -82,15 +84,28 @@ class SecondMoments:
 
     def sandwich(self, released: Floats) -> Floats:
         r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""
-        G: Floats = np.ones((1, 1))
-        for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
-            G = np.asarray(np.kron(G, inverse.adjoint(np.eye(S)).T), dtype=np.float64)
-        cells = G.shape[1]
+        cells = self.p[0].size
         answer = np.zeros((self.p.size, self.p.size))
+        G = None
         for group, own in enumerate(released.reshape(len(self.p), -1)):
+            if G is None or not self.is_common:
+                G = self.dense_inverse(group)
             block = slice(group * cells, (group + 1) * cells)
             answer[block, block] = (G.T * own) @ G
         return answer
+
+    @property
+    def is_common(self) -> bool:
+        """Whether all groups have the same inverse."""
+        return not any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
+
+    def dense_inverse(self, group: int) -> Floats:
+        """Return the right inverse over all cells of a group."""
+        G: Floats = np.ones((1, 1))
+        for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
+            one = inverse.of_group(group) if isinstance(inverse, StackedInverse) else inverse
+            G = np.asarray(np.kron(G, one.adjoint(np.eye(S)).T), dtype=np.float64)
+        return G
 
     def intervals(self, centre: Floats, *, level: float) -> tuple[Floats, Floats]:
         r"""Return unified intervals around unbiased estimates.
@@ -122,7 +137,9 @@ def inner_point(p: Floats, *, n: float) -> Floats:
     return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
-def right_inverses(axes: Axes, law: Floats | None = None) -> tuple[RightInverse, ...]:
+def right_inverses(
+    axes: Sequence[Inverting], law: Floats | None = None
+) -> tuple[RightInverse, ...]:
     """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
 
     Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.

@@ -16,21 +16,26 @@ import numpy as np
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.candidates import candidates_of
-from pramble.estimation.fit.fit import FittedTable, fit
+from pramble.estimation.fit.fit import FittedTable, axes_of_group, fit
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point, right_inverses
 from pramble.estimation.result import Estimate, Settings
-from pramble.estimation.tabulate import Tabulated
-from pramble.mechanisms.operators.axes import Axes, adjoint_axes, along_axes
-from pramble.mechanisms.operators.base import MechanismOperator
+from pramble.estimation.stacked import StackedOperator
+from pramble.estimation.tabulated import Tabulated
+from pramble.mechanisms.operators.axes import (
+    Inverting,
+    adjoint_axes,
+    along_axes,
+    category_shape,
+)
 from pramble.values import Floats, value
 
 RESIDUAL = 1e-9
 
 
 def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
-    """Return names and weights (Q, R, S1, …, Sk) of one query, a list, or named ones."""
+    """Return names and weights (Q, R, K) of one query, a list, or named ones."""
     if isinstance(query, Mapping) and query and not all(map(is_number, query.values())):
         named = {str(name): weights for name, weights in query.items()}
     elif isinstance(query, str):
@@ -113,13 +118,15 @@ def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
     return answer
 
 
-def released_weights(axes: Axes, w: Floats, *, law: Floats | None) -> Floats:
+def released_weights(axes: Sequence[Inverting], w: Floats, *, law: Floats | None) -> Floats:
     """Return u with Mu = w, per query; refuse a query for which there is none."""
     try:
         return along_axes([inverse.adjoint for inverse in right_inverses(axes, law)], w)
     except NotIdentifiable as error:
         lost = error
-    pseudo = [np.linalg.pinv(axis.dense(), rcond=1e-12) for axis in axes]
+    if isinstance(axes[0], StackedOperator):
+        return axes[0].told(w)
+    pseudo = [np.linalg.pinv(one.dense(), rcond=1e-12) for one in axes_of_group(axes, 0)]
     u = along_axes([lambda v, P=P: v @ P.T for P in pseudo], w)
     left = np.abs(adjoint_axes(axes, u) - w).reshape(len(w), -1).max(axis=1)
     bad = np.flatnonzero(left > RESIDUAL * np.maximum(np.abs(w).reshape(len(w), -1).max(axis=1), 1))
@@ -130,8 +137,9 @@ def released_weights(axes: Axes, w: Floats, *, law: Floats | None) -> Floats:
 
 def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
     """Return the answers to linear queries."""
-    axes = tabulated.layout.axes
-    names, w = parse_queries(query, tabulated.layout)
+    axes = tabulated.axes
+    names, flat = parse_queries(query, tabulated.layout)
+    w = flat.reshape(*flat.shape[:2], *category_shape(axes))
     fitted = query_fit(tabulated, settings)
     u = released_weights(axes, w, law=fitted.law if settings.method == "mle" else None)
     weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
@@ -171,7 +179,7 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
 
 def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
     """Return a fit; the maximum likelihood stands in for an inverse that does not exist."""
-    axes = tabulated.layout.axes
+    axes = tabulated.axes
     try:
         return fit(axes, tabulated.counts, method=settings.method)
     except NotIdentifiable:
@@ -193,7 +201,7 @@ class Known:
 class Weighing:
     """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
 
-    axes: tuple[MechanismOperator, ...]
+    axes: tuple[Inverting, ...]
     w: Floats
     u: Floats
 

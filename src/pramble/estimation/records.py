@@ -1,350 +1,308 @@
-r"""Tables from plans of several branches and blocks.
+"""Tables from plans of several branches and blocks: sums over what the records of each show."""
 
-A record shows the columns of its branch, which is public, so the records of each branch are a
-sample of their own. Let :math:`c` be the counts of a branch with n records, M the matrix on the
-cells of its blocks that bear on the table, and A the sums that give what the table shares with
-them. The efficient right inverse G of M gives unbiased margins :math:`y = A^\top G^\top c/n` with
-information :math:`nF_A` (:mod:`pramble.information.tables`), and all branches together
-
-.. math:: \hat p = V \sum_b n_b B_b^\top F_b y_b, \qquad
-          V = \Big(\sum_b n_b B_b^\top F_b B_b\Big)^{-1}, \qquad
-          \operatorname{Cov} \hat p = V - \hat p \hat p^\top/n .
-
-Groups of untouched columns are tables of their own, with their share of the records.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import combinations, product
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from pramble.data.crosstab import crosstab
-from pramble.data.labels import Label, Labels, label_key
-from pramble.data.open import open_records
-from pramble.data.reading import Reading
-from pramble.data.table import Crosstab, refuse_empty
-from pramble.errors import InvalidData, InvalidInput, InvalidPlan
-from pramble.estimation.intervals import unified_interval
-from pramble.estimation.result import Estimate, Settings
-from pramble.information.simplex import nearest_on_simplex
-from pramble.information.tables import (
-    CellCovariance,
-    covariance_of_cells,
-    inner,
-    margin_information,
-)
+from pramble.data.records import Records
+from pramble.data.table import Crosstab, refuse_empty, totals
+from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable, NotShown
+from pramble.estimation.branch_weights import Pooled, stack
+from pramble.estimation.cell_codes import Codes, places_among
+from pramble.estimation.layout import Layout, groups_of, refuse_many
+from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, part_of
+from pramble.estimation.stacked import View
+from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.plan import Branch, Plan
-from pramble.values import Floats, Integers, value
-
-MOST_BLOCK_CELLS = 3000
-SINGULAR = 1e-9
-STEPS = 3
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Block, Plan
+from pramble.mechanisms.separate import separate_blocks
+from pramble.values import Floats, Integers
 
 
-@value(eq=False)
-class Shown:
-    """What the records of one branch show of a table.
+class Table:
+    """A table of columns as the branches of a plan show it.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of str
-        The columns of the blocks that bear on the table.
-    matrix : (S, T) array
-        From their cells to outputs.
-    cells : list of tuple
-        Labels of each cell.
-    outputs : mapping from the keys of labels to places
+    plan : Plan
+        Without products, which are blocks of their own.
+    columns : sequence of str
+        The randomised columns of the table.
     """
 
-    columns: tuple[str, ...]
-    matrix: Floats
-    cells: list[tuple[Any, ...]]
-    outputs: Mapping[tuple[Any, ...], int]
+    def __init__(self, plan: Plan, columns: Sequence[str]) -> None:
+        self.plan, self.columns = plan, list(columns)
+        self.codes = Codes.of(*(branch.blocks for branch in plan.branches))
+        self.shape = tuple(len(self.codes.categories[name]) for name in self.columns)
+        refuse_many(self.shape, self.columns, most=MOST_BLOCK_CELLS)
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+        grid = np.unravel_index(np.arange(self.size), self.shape) if self.columns else ()
+        self.cells: dict[str, Integers] = dict(zip(self.columns, grid, strict=True))
 
-    def onto(self, shared: Sequence[str], lists: Mapping[str, Sequence[Label]]) -> Integers:
-        """Return which cell of some columns each cell is in, the last running fastest."""
-        codes = np.zeros(len(self.cells), dtype=np.int64)
-        for name in shared:
-            places = {label_key(label): code for code, label in enumerate(lists[name])}
-            position = self.columns.index(name)
-            own = [places[label_key(cell[position])] for cell in self.cells]
-            codes = codes * len(lists[name]) + np.array(own)
-        return codes
+    @cached_property
+    def parts(self) -> list[list[Part]]:
+        """What each branch tells, block by block; nothing from a branch that is silent."""
+        known: dict[Any, Part | None] = {}
+        answer = []
+        for branch in self.plan.branches:
+            own = []
+            for block, mechanism in branch.blocks.items():
+                if not set(block) & set(self.columns):
+                    continue
+                key = block, id(mechanism)
+                if key not in known:
+                    known[key] = part_of(block, mechanism, wanted=self.columns, codes=self.codes)
+                own.append(known[key])
+            answer.append(fitting([part for part in own if part is not None]))
+        return answer
 
-    def estimate(self, law: Floats) -> tuple[Floats, CellCovariance]:
-        r"""Return the cells' probabilities and what one record tells of them.
+    @property
+    def needed(self) -> list[str]:
+        """The columns whose released values count."""
+        found = (name for parts in self.parts for part in parts for name in part.needed)
+        return list(dict.fromkeys(found))
 
-        :math:`F^{-1} M D_{pM}^{-1}` is the efficient right inverse at p; p is first uniform and
-        then what that gives.
-        """
-        found = np.full(len(self.matrix), 1 / len(self.matrix))
-        for _ in range(STEPS):
-            guess = inner(np.maximum(found, 0.0))
-            covariance = covariance_of_cells(self.matrix, guess)
-            found = covariance.matrix @ (self.matrix @ (law / (guess @ self.matrix)))
-        return found, covariance
+    def onto(self, parts: Sequence[Part]) -> Integers:
+        """Return which cell of what a branch tells each cell of the table is in, or −1."""
+        place, possible = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.bool_)
+        for part in parts:
+            shared = list(part.cells)
+            known = self.codes.keys(part.cells, shared, side=0)
+            wanted = self.codes.keys(self.cells, shared, side=0)
+            possible &= np.isin(wanted, known)
+            own = np.zeros(self.size, dtype=np.int64)
+            own[possible] = places_among(known, wanted[possible])
+            place = place * len(known) + own
+        return np.where(possible, place, -1)
+
+    def views(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[View, ...]:
+        """Return what some branches tell, with counts of their outputs."""
+        ontos = [self.onto(self.parts[b]) for b in branches]
+        impossible = np.any([onto < 0 for onto in ontos], axis=0)
+        answer = []
+        for b, onto, own in zip(branches, ontos, counts, strict=True):
+            sizes = [len(part.outputs) for part in self.parts[b]]
+            cube = own.reshape(sizes)
+            pairs = []
+            for axis, part in enumerate(self.parts[b]):
+                others = tuple(i for i in range(len(sizes)) if i != axis)
+                pairs.append(part.telling.at(cube.sum(axis=others)))
+            matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
+            answer.append(View(np.where(impossible, -1, onto), matrix, u))
+        return tuple(answer)
+
+    def refusal(self) -> NotShown:
+        """Return the error for a table that the plan cannot give, with what it can."""
+        blocks = dict.fromkeys(
+            " with ".join(block) for branch in self.plan.branches for block in branch.blocks
+        )
+        shown = "; ".join(list(blocks)[:12]) + ("; …" if len(blocks) > 12 else "")
+        names = ", ".join(self.columns)
+        if answerable(self.plan, self.columns):
+            return NotShown(
+                f"The plan can give the table of {names}, but this release has too few records: "
+                "none are in a branch that the table needs."
+            )
+        missing = next(self.missing())
+        what = (
+            f"no records show {' and '.join(missing)} together so that all cells can be told"
+            if len(missing) > 1
+            else f"the categories of {missing[0]} cannot be told apart from what is released"
+        )
+        if len(missing) > 2:
+            what = "pairs of them are shown, but not all of them together"
+        return NotShown(f"The plan cannot give the table of {names}: {what}. It shows {shown}.")
+
+    def missing(self) -> Iterator[tuple[str, ...]]:
+        """Yield the columns, then the pairs of columns, that the plan cannot give; then all."""
+        for size in (1, 2):
+            for some in combinations(self.columns, size):
+                if not answerable(self.plan, some):
+                    yield some
+        yield tuple(self.columns)
 
 
-def shown_by(branch: Branch, wanted: Sequence[str]) -> Shown | None:
-    """Return what a branch shows of the wanted columns; None if nothing, or too much to hold."""
-    blocks = {block: m for block, m in branch.blocks.items() if set(block) & set(wanted)}
-    shapes = [m.shape for m in blocks.values()]
-    sizes = [int(np.prod([shape[side] for shape in shapes])) for side in (0, 1)]
-    if not blocks or sizes[0] > MOST_BLOCK_CELLS or sizes[0] * sizes[1] > MOST_CELLS:
+def direct_blocks(plan: Plan, names: Sequence[str]) -> dict[Block, Mechanism] | None:
+    """Return the blocks that make a table by themselves, one axis each; None if they do not.
+
+    They do in a plan of one branch, if each lies inside the table or outside, with a cell for
+    every combination of its columns' labels. Untouched columns alone need none.
+    """
+    if not set(names) & set(plan.columns):
+        return {}
+    if len(plan.branches) > 1:
         return None
-    columns = tuple(name for block in blocks for name in block)
-    matrix = np.ones((1, 1))
-    for mechanism in blocks.values():
-        matrix = np.asarray(np.kron(matrix, mechanism.operator.dense()))
-    cells = side_by_side([as_tuples(m.labels, len(b)) for b, m in blocks.items()])
-    outputs = side_by_side([as_tuples(m.output_labels, len(b)) for b, m in blocks.items()])
-    places = {tuple(map(label_key, cell)): place for place, cell in enumerate(outputs)}
-    return Shown(columns, matrix, cells, places)
+    blocks = {b: m for b, m in plan.branches[0].blocks.items() if set(b) & set(names)}
+    labels = plan.column_labels()
+    for block, mechanism in blocks.items():
+        whole = int(np.prod([len(labels[name].labels) for name in block], dtype=object))
+        if not set(block) <= set(names) or mechanism.shape[0] != whole:
+            return None
+    return blocks
 
 
-def as_tuples(labels: Labels, columns: int) -> list[tuple[Any, ...]]:
-    """Return labels as tuples, also those of a single column."""
-    return [tuple(label) if columns > 1 else (label,) for label in labels.values]
+def fitting(parts: list[Part]) -> list[Part]:
+    """Return as many parts as can be held together, without the largest first."""
+    while len(parts) > 1:
+        outputs = int(np.prod([len(part.outputs) for part in parts], dtype=object))
+        margins = int(np.prod([len(next(iter(p.cells.values()))) for p in parts], dtype=object))
+        if outputs * margins <= MOST_CELLS:
+            break
+        parts = sorted(parts, key=lambda part: len(part.outputs))[:-1]
+    return parts
 
 
-def side_by_side(lists: Sequence[list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
-    """Return every combination of tuples as one tuple, the last running fastest."""
-    return [tuple(one for part in parts for one in part) for parts in product(*lists)]
+def answerable(plan: Plan, columns: Sequence[str]) -> bool:
+    """Whether a plan can give the table of some columns; those it leaves untouched never hinder.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : sequence of str
+
+    Examples
+    --------
+    >>> import pramble
+    >>> from fractions import Fraction
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
+    >>> plan = pramble.Plan(branches=halves)
+    >>> answerable(plan, ["smokes"]), answerable(plan, ["smokes", "drinks"])
+    (True, False)
+    """
+    plan = separate_blocks(plan)
+    randomised = [name for name in columns if name in plan.columns]
+    direct = direct_blocks(plan, randomised)
+    if direct is not None:
+        return all(has_inverse(mechanism) for mechanism in direct.values())
+    sizes = [len(plan.column_labels()[name].labels) for name in randomised]
+    if int(np.prod(sizes, dtype=object)) > MOST_BLOCK_CELLS:
+        return False
+    table = Table(plan, randomised)
+    told = [b for b, parts in enumerate(table.parts) if parts]
+    if not told:
+        return False
+    views = table.views(told, [np.zeros(outputs_of(table.parts[b])) for b in told])
+    shares = np.array([float(plan.branches[b].share) for b in told])
+    return not Pooled(views, shares).lost.shape[1]
 
 
-def record_estimate(
-    data: Any,
+def has_inverse(mechanism: Mechanism) -> bool:
+    """Whether a mechanism tells all its categories."""
+    try:
+        mechanism.operator.right_inverse()
+    except NotIdentifiable:
+        return False
+    return True
+
+
+def outputs_of(parts: Sequence[Part]) -> int:
+    """Return the number of outputs of a branch."""
+    return int(np.prod([len(part.outputs) for part in parts], dtype=np.int64))
+
+
+def from_branches(
+    records: Records,
     plan: Plan,
     *,
     by: Sequence[str],
-    settings: Settings,
-    reading: Reading | Mapping[str, Any] | None,
-) -> Estimate:
-    """Return the estimate of a table from every branch that bears on it."""
-    labels = plan.column_labels()
-    wanted = [name for name in by if name in labels]
-    untouched = [name for name in by if name not in labels]
-    lists = {name: tuple(labels[name].labels.values) for name in wanted}
-    shape = tuple(len(lists[name]) for name in wanted)
-    refuse_many(shape, by)
-    records = open_records(data, reading)
-    outputs = {
-        name: Labels((*own.outputs.values, None)) if own.blank else own.outputs
-        for name, own in labels.items()
+    weights: Any = None,
+    measure: str | None = None,
+    partial: bool = False,
+) -> Tabulated:
+    """Return the sums of records whose branches each show something of the table."""
+    table = Table(plan, [name for name in by if name in plan.columns])
+    untouched = [name for name in by if name not in plan.columns]
+    needed = table.needed
+    found = crosstab(
+        records,
+        [*untouched, *needed],
+        labels={name: table.codes.outputs[name] for name in needed},
+        weights=weights,
+        measure=measure,
+        powers=powers_for(weights, measure),
+        presence=[n for n in blanks_of(plan) if n not in needed],
+    )
+    refuse_empty(found, records.name)
+    groups, group_of = groups_of(found, len(untouched))
+    branch_of = branches_of(found, plan, needed=needed)
+    told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
+    if not told:
+        raise table.refusal()
+    sizes = [outputs_of(table.parts[b]) for b in told]
+    place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
+    for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=True):
+        rows = np.flatnonzero(branch_of == b)
+        place[rows] = start + released_places(table, b, found, rows)
+    outer = (len(groups), sum(sizes) + 1)
+    flat = np.ravel_multi_index((group_of, place), outer)
+    sums = sums_over(found, flat, outer)
+    numbers = totals(flat, found.counts, outer[0] * outer[1])
+    pooled = sums[1, 0].sum(axis=0)
+    views = table.views(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
+    operator = stack(views, sums[1, 0], numbers.reshape(outer))
+    if operator.lost.shape[1]:
+        if not partial:
+            raise table.refusal()
+        operator = replace(operator, refusal=table.refusal())
+    levels = dict(zip(untouched, found.levels, strict=False))
+    categories = {name: table.codes.categories[name].values for name in table.columns}
+    layout = Layout(tuple(by), table.cells, categories, levels, groups)
+    return Tabulated(
+        layout, (operator,), sums, float(found.n), {}, weights is not None, records.backend
+    )
+
+
+def blanks_of(plan: Plan) -> list[str]:
+    """Return the columns that some branch leaves blank."""
+    return [name for name, own in plan.column_labels().items() if own.blank]
+
+
+def released_places(table: Table, b: int, found: Crosstab, rows: Integers) -> Integers:
+    """Return which output of a branch each of some released cells is."""
+    codes = {
+        name: found.cells[rows, found.columns.index(name)]
+        for part in table.parts[b]
+        for name in part.needed
     }
-    table = crosstab(records, [*untouched, *plan.columns], labels=outputs)
-    refuse_empty(table, records.name)
-    groups, group_of = np.unique(table.cells[:, : len(untouched)], axis=0, return_inverse=True)
-    branch_of = branches_of(table, plan, first=len(untouched))
-    parts = [
-        GroupEstimate(plan, wanted, lists, table, np.flatnonzero(group_of.reshape(-1) == g),
-                      branch_of, first=len(untouched))
-        for g in range(len(groups))
-    ]  # fmt: skip
-    return answer(parts, groups, table, by=by, untouched=untouched, settings=settings,
-                  backend=records.backend)  # fmt: skip
+    place = np.zeros(len(rows), dtype=np.int64)
+    for part in table.parts[b]:
+        own = table.codes.keys(codes, part.needed, side=1)
+        place = place * len(part.outputs) + places_among(part.outputs, own)
+    return place
 
 
-def refuse_many(shape: tuple[int, ...], by: Sequence[str]) -> None:
-    """Refuse a table whose cells cannot be held together."""
-    if int(np.prod(shape)) > MOST_BLOCK_CELLS:
-        raise InvalidInput(
-            f"A table from several branches has at most {MOST_BLOCK_CELLS:,} cells; "
-            f"{', '.join(by)} make {int(np.prod(shape)):,}. Take fewer columns at a time."
-        )
-
-
-def branches_of(table: Crosstab, plan: Plan, *, first: int) -> Integers:
+def branches_of(found: Crosstab, plan: Plan, *, needed: Sequence[str]) -> Integers:
     """Return the branch of each released cell, known by the columns that are not blank."""
     known: dict[frozenset[str], int] = {}
+    blanks = blanks_of(plan)
     for number, branch in enumerate(plan.branches):
-        columns = frozenset(branch.columns)
+        columns = frozenset(branch.columns) & set(blanks)
         if columns in known:
             raise InvalidPlan(
                 "Branches must show different columns to be told apart; two of them show "
-                f"{', '.join(sorted(columns))}."
+                f"{', '.join(sorted(branch.columns))}."
             )
         known[columns] = number
-    blanks = plan.column_labels()
-    filled = np.ones((len(table.cells), len(plan.columns)), dtype=np.bool_)
-    for i, name in enumerate(plan.columns):
-        if blanks[name].blank:
-            filled[:, i] = table.cells[:, first + i] < len(blanks[name].outputs.values)
+    labels = plan.column_labels()
+    filled = np.zeros((len(found.cells), len(blanks)), dtype=np.bool_)
+    for i, name in enumerate(blanks):
+        codes = found.cells[:, found.columns.index(name)]
+        filled[:, i] = codes < len(labels[name].outputs) if name in needed else codes == 1
     patterns, inverse = np.unique(filled, axis=0, return_inverse=True)
-    found = []
+    answer = []
     for pattern in patterns:
-        shown = frozenset(n for n, there in zip(plan.columns, pattern, strict=True) if there)
+        shown = frozenset(n for n, there in zip(blanks, pattern, strict=True) if there)
         if shown not in known:
             raise InvalidData(
                 "The data must be a release by this plan; some records show "
                 f"{', '.join(sorted(shown)) or 'no column'} alone, which no branch does."
             )
-        found.append(known[shown])
-    return np.asarray(np.array(found)[inverse.reshape(-1)])
-
-
-class GroupEstimate:
-    """The estimate of one group's cells: a measure that sums to the group's share."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        wanted: Sequence[str],
-        lists: Mapping[str, Sequence[Label]],
-        table: Crosstab,
-        rows: Integers,
-        branch_of: Integers,
-        *,
-        first: int,
-    ) -> None:
-        self.plan, self.wanted, self.lists = plan, wanted, lists
-        self.table, self.rows, self.branch_of, self.first = table, rows, branch_of, first
-        self.size = int(np.prod([len(lists[name]) for name in wanted], dtype=np.int64))
-
-    @cached_property
-    def solved(self) -> tuple[Floats, Floats]:
-        """The estimated measure and its covariance as if n were random."""
-        information, weighted = np.zeros((self.size, self.size)), np.zeros(self.size)
-        for number, branch in enumerate(self.plan.branches):
-            shown = shown_by(branch, self.wanted)
-            records = float(self.table.counts[self.branch_of == number].sum())
-            if shown is None or not records:
-                continue
-            told = self.told(shown, number, records)
-            if told is None:
-                continue
-            F, y, onto = told
-            information += records * F[np.ix_(onto, onto)]
-            weighted += records * (F @ y)[onto]
-        diagonal = np.sqrt(np.maximum(np.diag(information), 1e-300))
-        values = np.linalg.eigvalsh(information / np.outer(diagonal, diagonal))
-        if not len(values) or values[0] <= SINGULAR * values[-1]:
-            raise self.not_told()
-        V = np.asarray(np.linalg.inv(information), dtype=np.float64)
-        return V @ weighted, V
-
-    def told(
-        self, shown: Shown, number: int, records: float
-    ) -> tuple[Floats, Floats, Integers] | None:
-        """Return a branch's information on margins, its estimate of them, and where they lie."""
-        counts = np.zeros(len(shown.outputs))
-        places = [self.first + self.plan.columns.index(name) for name in shown.columns]
-        own = self.rows[self.branch_of[self.rows] == number]
-        levels = [self.table.levels[place] for place in places]
-        for cell, count in zip(
-            self.table.cells[own][:, places], self.table.counts[own], strict=True
-        ):
-            key = tuple(
-                label_key(level[code]) for level, code in zip(levels, cell.tolist(), strict=True)
-            )
-            if key not in shown.outputs:
-                raise InvalidData("The data holds released values that the plan cannot release.")
-            counts[shown.outputs[key]] += count
-        share = counts.sum() / records
-        if not share:
-            return None
-        cells, covariance = shown.estimate(counts / counts.sum())
-        for shared in self.shared_sets(shown):
-            _, dense = np.unique(shown.onto(shared, self.lists), return_inverse=True)
-            place = dense.reshape(-1)
-            if covariance.tells(place):
-                F = margin_information(covariance, place) / share
-                y = np.asarray(np.bincount(place, weights=cells * share), dtype=np.float64)
-                return F, y, self.spread(shared)
-        return None
-
-    def shared_sets(self, shown: Shown) -> Iterator[tuple[str, ...]]:
-        """Yield what a branch may tell of the table: all that it shows, then fewer columns."""
-        names = [name for name in self.wanted if name in shown.columns]
-        for size in range(len(names), 0, -1):
-            yield from combinations(names, size)
-
-    def spread(self, shared: Sequence[str]) -> Integers:
-        """Return for each cell of the table which cell of some of its columns it is in."""
-        shape = [len(self.lists[name]) for name in self.wanted]
-        codes = np.unravel_index(np.arange(self.size), shape)
-        where = np.zeros(self.size, dtype=np.int64)
-        for name, own in zip(self.wanted, codes, strict=True):
-            if name in shared:
-                where = where * len(self.lists[name]) + own
-        return where
-
-    def not_told(self) -> InvalidInput:
-        """Return the error for a table that the plan cannot give, with what it can."""
-        pairs = sorted({
-            " with ".join(block) for branch in self.plan.branches for block in branch.blocks
-        })  # fmt: skip
-        return InvalidInput(
-            f"The plan cannot give the table of {', '.join(self.wanted)}: no branch shows these "
-            f"columns together so that all cells can be told. It shows {'; '.join(pairs[:12])}"
-            f"{'; …' if len(pairs) > 12 else ''}."
-        )
-
-
-@value(eq=False)
-class RecordCovariance:
-    """The covariance of estimates from several branches."""
-
-    matrix: Floats
-
-    def covariance(self) -> Floats:
-        """Return the (K, K) matrix."""
-        return self.matrix
-
-
-def answer(
-    parts: Sequence[GroupEstimate],
-    groups: Integers,
-    table: Crosstab,
-    *,
-    by: Sequence[str],
-    untouched: Sequence[str],
-    settings: Settings,
-    backend: str,
-) -> Estimate:
-    """Return the estimates of all groups as one."""
-    n = float(table.n)
-    found = [part.solved for part in parts]
-    p = np.concatenate([one for one, _ in found])
-    K = len(p)
-    matrix = np.zeros((K, K))
-    at = 0
-    for one, V in found:
-        matrix[at : at + len(one), at : at + len(one)] = V
-        at += len(one)
-    share = settings.sampling_share(n)
-    matrix -= np.outer(p, p) / n
-    if share < 1:
-        matrix -= (1 - share) * (np.diag(np.maximum(p, 0)) - np.outer(p, p)) / n
-    variances = np.maximum(np.diag(matrix), 1e-18)
-    lower, upper = unified_interval(p, lambda _: variances, level=settings.level)
-    inside = p if settings.method == "inverse" else nearest_on_simplex(p)
-    codes = codes_by_column(parts[0], groups, untouched)
-    order = np.lexsort([codes[name] for name in reversed(by)])
-    labels = {**{name: table.levels[j] for j, name in enumerate(untouched)}, **parts[0].lists}
-    return Estimate(
-        cells={name: [labels[name][code] for code in codes[name][order]] for name in by},
-        probabilities=inside[order],
-        standard_errors=np.sqrt(variances)[order],
-        lower=lower[order],
-        upper=upper[order],
-        n=n,
-        covariance_parts=RecordCovariance(matrix[np.ix_(order, order)]),
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        backend=backend,
-    )
-
-
-def codes_by_column(
-    part: GroupEstimate, groups: Integers, untouched: Sequence[str]
-) -> dict[str, Integers]:
-    """Return the code of every column in each cell, groups first."""
-    shape = [len(part.lists[name]) for name in part.wanted]
-    grid = np.unravel_index(np.arange(part.size), shape)
-    codes = {name: np.repeat(groups[:, j], part.size) for j, name in enumerate(untouched)}
-    return codes | {n: np.tile(own, len(groups)) for n, own in zip(part.wanted, grid, strict=True)}
+        answer.append(known[shown])
+    return np.asarray(np.array(answer)[inverse.reshape(-1)])

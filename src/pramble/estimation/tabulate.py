@@ -1,6 +1,6 @@
 """Whatever may be handed to an estimation, brought to one form: sums over released cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,52 +11,20 @@ from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.table import Powers, refuse_empty
-from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.layout import NO_GROUPS, Layout, layout_of
+from pramble.data.table import refuse_empty
+from pramble.errors import InvalidData, InvalidInput, InvalidPlan
+from pramble.estimation.cell_codes import Codes
+from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
+from pramble.estimation.records import direct_blocks, from_branches
+from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.axes import output_shape
-from pramble.mechanisms.plan import as_plan
-from pramble.values import Floats, value
+from pramble.mechanisms.operators.product import axes_of
+from pramble.mechanisms.plan import Block, Plan, as_plan
+from pramble.mechanisms.separate import separate_blocks
+from pramble.values import Floats
 
 ONE_COLUMN = "category"
-WEIGHTED: tuple[Powers, ...] = ((1, 0), (2, 0))
-MEASURED: tuple[Powers, ...] = (*WEIGHTED, (1, 1), (2, 1), (2, 2))
-
-
-@value(eq=False)
-class Tabulated:
-    r"""Sums over the released cells of a table.
-
-    Attributes
-    ----------
-    layout : Layout
-    sums : mapping from (a, b) to (R, T1, …, Tk) arrays
-        :math:`\sum_i w_i^a y_i^b` over the records of each released cell, with weights w (1
-        without weights) and a measure y.
-    n : float
-        Number of records.
-    weighted : bool
-        Whether weights were given.
-    backend : str
-        The frame library to answer in.
-    """
-
-    layout: Layout
-    sums: Mapping[Powers, Floats]
-    n: float
-    weighted: bool = False
-    backend: str = "pyarrow"
-
-    @property
-    def counts(self) -> Floats:
-        """Counts of records, or sums of their weights."""
-        return self.sums[1, 0]
-
-    @property
-    def squared_weights(self) -> Floats | None:
-        """Sums of squared weights, of weights that sum to one; None without weights."""
-        return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None
 
 
 def tabulate(
@@ -67,9 +35,13 @@ def tabulate(
     counts: bool = False,
     weights: Any = None,
     measure: str | None = None,
+    partial: bool = False,
     reading: Reading | Mapping[str, Any] | None = None,
 ) -> Tabulated:
-    """Return the sums of whatever was handed in."""
+    """Return the sums of whatever was handed in.
+
+    With ``partial``, also of a table that the plan tells only some queries of.
+    """
     data, plan = data_and_plan(data, plan)
     if isinstance(plan, Mechanism) and not is_frame(data):
         if by is not None:
@@ -81,16 +53,25 @@ def tabulate(
         return from_column(data, plan, weights=weights)
     if counts:
         raise InvalidInput("counts=True goes with one mechanism and one vector of counts.")
-    mechanisms = mechanisms_of(plan, [] if by is None else names_of(by))
-    names = list(mechanisms) if by is None else names_of(by)
-    if not names or len(set(names)) != len(names) or (by is None and len(names) > 1):
+    plan = plan_of(plan, [] if by is None else names_of(by))
+    names = default_table(plan) if by is None else names_of(by)
+    if not names or len(set(names)) != len(names):
         raise InvalidInput(
             f"by= must name one or more different columns of the table; found {by!r}. The plan has "
-            f"{', '.join(map(repr, mechanisms)) or 'none'}."
+            f"{', '.join(map(repr, plan.columns)) or 'none'}."
         )
-    refuse_randomised([weights, measure], mechanisms)
+    refuse_randomised([weights, measure], plan.columns)
     records = open_records(data, reading)
-    return from_records(records, mechanisms, by=names, weights=weights, measure=measure)
+    direct = direct_blocks(plan, names)
+    if direct is not None:
+        return from_records(records, direct, by=names, weights=weights, measure=measure)
+    return from_branches(records, plan, by=names, weights=weights, measure=measure, partial=partial)
+
+
+def default_table(plan: Plan) -> list[str]:
+    """Return the columns of a plan that has one block alone, in however many branches."""
+    blocks = {frozenset(block): block for branch in plan.branches for block in branch.blocks}
+    return list(*blocks.values()) if len(blocks) == 1 else []
 
 
 def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
@@ -98,9 +79,11 @@ def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(counts, mechanism.shape[1])
-    layout = Layout((ONE_COLUMN,), {ONE_COLUMN: mechanism}, {}, NO_GROUPS)
-    cells = vector.reshape(1, *output_shape(layout.axes))
-    return Tabulated(layout, {(1, 0): cells}, float(vector.sum()))
+    blocks: dict[Block, Mechanism] = {(ONE_COLUMN,): mechanism}
+    layout = layout_of(blocks, Codes.of(blocks), by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
+    axes = axes_of(mechanism)
+    cells = vector.reshape(1, *output_shape(axes))
+    return Tabulated(layout, axes, {(1, 0): cells}, float(vector.sum()), blocks)
 
 
 def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
@@ -109,46 +92,68 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
         raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
     return from_records(
         open_records({ONE_COLUMN: values}),
-        {ONE_COLUMN: mechanism},
+        {(ONE_COLUMN,): mechanism},
         by=[ONE_COLUMN],
         weights=weights,
         backend=backend_of(values),
     )
 
 
+def layout_of(
+    blocks: Mapping[Block, Mechanism],
+    codes: Codes,
+    *,
+    by: Sequence[str],
+    levels: Mapping[str, Sequence[Any]],
+    groups: Any,
+) -> Layout:
+    """Return the layout of a table of blocks: the cells of each, the last running fastest."""
+    sizes = [mechanism.shape[0] for mechanism in blocks.values()]
+    refuse_many([len(groups), *(m.shape[1] for m in blocks.values())], by)
+    grid = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes) if sizes else ()
+    cells = {
+        name: own[place]
+        for (block, mechanism), place in zip(blocks.items(), grid, strict=True)
+        for name, own in codes.cells(block, mechanism.labels, side=0).items()
+    }
+    categories = {name: codes.categories[name].values for name in cells}
+    return Layout(tuple(by), cells, categories, dict(levels), groups)
+
+
 def from_records(
     records: Records,
-    mechanisms: Mapping[str, Mechanism],
+    blocks: Mapping[Block, Mechanism],
     *,
     by: Sequence[str],
     weights: Any = None,
     measure: str | None = None,
     backend: str | None = None,
 ) -> Tabulated:
-    """Return the sums of records, cross-classified in one pass."""
-    randomised = {name: mechanisms[name] for name in by if name in mechanisms}
-    plain = weights is None and measure is None
+    """Return the sums of records, cross-classified in one pass, with one axis for each block."""
+    columns = [name for block in blocks for name in block]
+    untouched = [name for name in by if name not in columns]
+    codes = Codes.of(blocks)
     table = crosstab(
         records,
-        [*(name for name in by if name not in randomised), *randomised],
-        labels={name: m.output_labels for name, m in randomised.items()},
+        [*untouched, *columns],
+        labels=codes.outputs,
         weights=weights,
         measure=measure,
-        powers=() if plain else WEIGHTED if measure is None else MEASURED,
+        powers=powers_for(weights, measure),
     )
     refuse_empty(table, records.name)
-    layout, place = layout_of(table, randomised, by=by)
-    shape = (len(layout.groups), *output_shape(layout.axes))
-
-    def array_of(values: Any) -> Floats:
-        cells = np.zeros(shape)
-        cells.reshape(-1)[place] = values
-        return cells
-
-    sums = {(1, 0): array_of(table.counts)} if plain else {}
-    sums |= {powers: array_of(values) for powers, values in table.sums.items()}
-    refuse_no_weight(sums[1, 0])
-    return Tabulated(layout, sums, float(table.n), weights is not None, backend or records.backend)
+    groups, group_of = groups_of(table, len(untouched))
+    levels = dict(zip(untouched, table.levels, strict=False))
+    layout = layout_of(blocks, codes, by=by, levels=levels, groups=groups)
+    released = {name: table.cells[:, table.columns.index(name)] for name in columns}
+    places = [codes.places(block, m.output_labels, released) for block, m in blocks.items()]
+    outer = (len(groups), *(m.shape[1] for m in blocks.values()))
+    axes = tuple(axis for m in blocks.values() for axis in axes_of(m))
+    place = np.ravel_multi_index((group_of, *places), outer)
+    sums = sums_over(table, place, (len(groups), *output_shape(axes)))
+    return Tabulated(
+        layout, axes, sums, float(table.n), blocks, weights is not None, backend or records.backend
+    )
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
@@ -159,11 +164,24 @@ def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
     return data.data, own if plan is None else plan
 
 
-def mechanisms_of(plan: Any, by: Sequence[str]) -> dict[str, Mechanism]:
-    """Return the mechanism of each randomised column; a mechanism alone is that of one column."""
+def plan_of(plan: Any, by: Sequence[str]) -> Plan:
+    """Return a plan whose products are blocks of their own; a mechanism is that of one column."""
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}
-    return as_plan(plan).single_columns(what="An estimate")
+    return separate_blocks(as_plan(plan))
+
+
+def mechanisms_of(plan: Any) -> dict[str, Mechanism]:
+    """Return the mechanism of each randomised column; refuse blocks and branches."""
+    separate = separate_blocks(as_plan(plan))
+    if not separate.is_simple:
+        raise InvalidPlan(
+            "A regression takes a plan of one branch with single columns; this one has branches, "
+            "or blocks of several columns. Means and totals of an untouched column within cells "
+            "(estimate with mean= or total=), shares (query=) and the independence test work with "
+            "every plan."
+        )
+    return separate.single_columns(what="A regression")
 
 
 def names_of(columns: Sequence[str] | str) -> list[str]:
@@ -171,10 +189,10 @@ def names_of(columns: Sequence[str] | str) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def refuse_randomised(names: Sequence[Any], mechanisms: Mapping[str, Mechanism]) -> None:
+def refuse_randomised(names: Sequence[Any], columns: Collection[str]) -> None:
     """Refuse to read numbers from columns that were randomised."""
     for name in names:
-        if isinstance(name, str) and name in mechanisms:
+        if isinstance(name, str) and name in columns:
             raise InvalidInput(
                 f"Numbers must come from an untouched column; {name!r} is randomised."
             )
@@ -196,9 +214,3 @@ def as_counts(counts: ArrayLike, size: int) -> Floats:
     if not answer.sum() > 0:
         raise InvalidData("Counts must not all be zero.")
     return answer
-
-
-def refuse_no_weight(sums: Floats) -> None:
-    """Raise when all weights are zero."""
-    if not sums.any():
-        raise InvalidData("Weights must not be negative, nor all zero.")

@@ -9,7 +9,7 @@ import numpy as np
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan, as_plan
+from pramble.mechanisms.plan import Plan
 from pramble.risk.after.compare import PlanComparison, compare_plans
 from pramble.risk.after.perturbed import RiskAfter, risk_after
 from pramble.risk.cells import CrossClassification
@@ -120,7 +120,7 @@ class Assessment:
         Parameters
         ----------
         plan : Plan, or mapping from column to Mechanism
-            Keys that it does not name are released as they are.
+            Of any branches and blocks. Keys that it does not name are released as they are.
 
         Examples
         --------
@@ -136,8 +136,7 @@ class Assessment:
                 'The risk after randomisation needs a model of the population; model="none" has '
                 'none. Assess with "independence" or "two-way".'
             )
-        mechanisms = as_plan(plan).single_columns(what="The risk after randomisation")
-        return risk_after(self.table, self.fit, fraction=self.fraction, plan=mechanisms)
+        return risk_after(self.table, self.fit, fraction=self.fraction, plan=plan)
 
     def compare(
         self, plans: Mapping[str, Plan | Mapping[Any, Mechanism]], *, level: float = 0.1

@@ -1,11 +1,16 @@
 """Fit the probabilities of a table, group by group."""
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 
 from pramble.errors import InvalidInput
 from pramble.estimation.fit.likelihood import maximise
 from pramble.estimation.moments import SecondMoments, right_inverses
-from pramble.mechanisms.operators.axes import Axes, along_axes, apply_axes, category_shape
+from pramble.estimation.stacked import StackedOperator
+from pramble.mechanisms.operators.axes import Inverting, along_axes, apply_axes, category_shape
+from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.values import Floats, value
 
 METHODS = ("mle", "inverse")
@@ -21,7 +26,7 @@ class FittedTable:
     gap: float
 
 
-def fit(axes: Axes, counts: Floats, *, method: str) -> FittedTable:
+def fit(axes: Sequence[Inverting], counts: Floats, *, method: str) -> FittedTable:
     """Return the fit of a count array by maximum likelihood or by the inverse."""
     if method == "mle":
         return maximum_likelihood(axes, counts)
@@ -30,21 +35,21 @@ def fit(axes: Axes, counts: Floats, *, method: str) -> FittedTable:
     raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
 
 
-def by_inverse(axes: Axes, counts: Floats) -> FittedTable:
+def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
     """Return the unbiased inverse, which may leave the simplex."""
     shares = counts / counts.sum()
     p = along_axes([inverse.apply for inverse in right_inverses(axes)], shares)
     return FittedTable(p, shares, float("nan"), float("nan"))
 
 
-def inverse_moments(axes: Axes, counts: Floats, *, sampling: float) -> SecondMoments:
+def inverse_moments(axes: Sequence[Inverting], counts: Floats, *, sampling: float) -> SecondMoments:
     """Return the second moments of the unbiased inverse, from the law as it was released."""
     fitted = by_inverse(axes, counts)
     squares = fitted.law / counts.sum()
     return SecondMoments(tuple(axes), right_inverses(axes), fitted.p, fitted.law, squares, sampling)
 
 
-def maximum_likelihood(axes: Axes, counts: Floats) -> FittedTable:
+def maximum_likelihood(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
     r"""Return the maximum likelihood estimate of all cells.
 
     An untouched column is observed as it is, so the likelihood falls apart: a group's total
@@ -57,8 +62,18 @@ def maximum_likelihood(axes: Axes, counts: Floats) -> FittedTable:
         total = own.sum()
         if not total:
             continue
-        best = maximise(axes, own) if axes else None
+        best = maximise(axes_of_group(axes, group), own) if axes else None
         p[group] = total / n if best is None else best.p * (total / n)
         value += total * np.log(total / n) + (best.log_likelihood if best else 0.0)
         gap += best.gap if best else 0.0
     return FittedTable(p, apply_axes(axes, p), float(value), gap)
+
+
+def axes_of_group(axes: Sequence[Inverting], group: int) -> list[InvertibleOperator]:
+    """Return the operators of one group; those of branches differ from group to group."""
+    return [
+        axis.of_group(group)
+        if isinstance(axis, StackedOperator)
+        else cast("InvertibleOperator", axis)
+        for axis in axes
+    ]

@@ -15,6 +15,7 @@ import numpy as np
 
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
 from pramble.estimation.fit.interior import interior_point
+from pramble.estimation.stacked import GroupOperator
 from pramble.mechanisms.operators.axes import (
     Axes,
     adjoint_axes,
@@ -22,8 +23,9 @@ from pramble.mechanisms.operators.axes import (
     apply_axes,
     category_shape,
 )
+from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.values import Floats, value
+from pramble.values import Floats, Integers, value
 
 TOLERANCE = 1e-9
 """Largest gap per record, in nats, that a maximum may be left with."""
@@ -82,7 +84,9 @@ def refuse_impossible(axes: Axes, counts: Floats) -> None:
     reach = apply_axes(axes, np.ones(category_shape(axes)))
     bad = np.argwhere((counts > 0) & (reach <= 0))
     if len(bad):
-        value = [axis.mechanism.outputs[z] for axis, z in zip(axes, bad[0], strict=True)]
+        if not all(isinstance(axis, MechanismOperator) for axis in axes):
+            raise InvalidData("The data holds released values that the plan cannot release.")
+        value = [axis.mechanism.outputs[z] for axis, z in zip(axes, bad[0], strict=True)]  # type: ignore[attr-defined]
         raise InvalidData(
             f"The mechanism never releases {value[0] if len(value) == 1 else tuple(value)!r}, "
             f"but it was counted {counts[tuple(bad[0])]:g} times. Is this the right mechanism?"
@@ -94,6 +98,8 @@ def closed_form(axes: Axes, shares: Floats) -> Floats | None:
     one = axes[0] if len(axes) == 1 else None
     if isinstance(one, UniformOperator) and one.has_closed_inverse and np.ptp(one.off) == 0:
         return fill_to_the_boundary(shares, off=float(one.off[0]), difference=float(one.d[0]))
+    if isinstance(one, GroupOperator):
+        return closed_form_of_branches(one, shares)
     if any(axis.shape[0] != axis.shape[1] for axis in axes):
         return None
     try:
@@ -101,6 +107,36 @@ def closed_form(axes: Axes, shares: Floats) -> Floats | None:
     except NotIdentifiable:
         return None
     return np.asarray(p / p.sum()) if (p >= 0).all() else None
+
+
+def closed_form_of_branches(axis: GroupOperator, shares: Floats) -> Floats | None:
+    """Return what all branches give together, where it is the maximiser.
+
+    One branch that tells margins as a randomised response does has the finite algorithm.
+    """
+    own = uniform_places(axis.dense())
+    if own is not None and not shares[-1]:
+        M = axis.dense()
+        off, stay = float(M[0, own[1]]), float(M[0, own[0]])
+        return fill_to_the_boundary(shares[own], off=off, difference=stay - off)
+    p = axis.right_inverse().apply(shares)
+    inside = (p >= 0).all() and p.sum() > 0
+    if not inside or optimality_gap([axis], p / p.sum(), counts=shares) > TOLERANCE:
+        return None
+    return np.asarray(p / p.sum())
+
+
+def uniform_places(M: Floats) -> Integers | None:
+    """Return where each category stays, if all stay alike and move alike, and none falls silent."""
+    S = len(M)
+    if M.shape[1] != S + 1 or M[:, -1].any() or S < 2:
+        return None
+    own = M.argmax(axis=1)
+    off = M[0, own[1]]
+    even = np.full((S, S), off)
+    even[np.arange(S), own] = M[0, own[0]]
+    alike = np.abs(even - M[:, :-1]).max() <= 1e-15
+    return own if alike and M[0, own[0]] > off > 0 else None
 
 
 def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Floats:

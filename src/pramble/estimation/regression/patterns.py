@@ -19,9 +19,9 @@ from pramble.estimation.tabulate import (
     data_and_plan,
     mechanisms_of,
     names_of,
-    refuse_no_weight,
     refuse_randomised,
 )
+from pramble.estimation.tabulated import refuse_no_weight
 from pramble.mechanisms.base import Mechanism
 from pramble.values import Floats, Integers, value
 
@@ -108,7 +108,7 @@ def patterns_of(
 ) -> Patterns:
     """Return the patterns of a regression: equal records are one."""
     data, plan = data_and_plan(data, plan)
-    mechanisms = mechanisms_of({} if plan is None else plan, ())
+    mechanisms = mechanisms_of({} if plan is None else plan)
     names = names_of(covariates)
     if response in names or len(set(names)) != len(names):
         raise InvalidInput(

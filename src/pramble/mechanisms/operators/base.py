@@ -81,7 +81,18 @@ class Operator(ABC):
         """Return the operator of some rows and columns; a column of −1 is all zero."""
 
 
-class MechanismOperator(Operator):
+class InvertibleOperator(Operator):
+    """An operator that may have a right inverse."""
+
+    @abstractmethod
+    def right_inverse(self, law: Floats | None = None) -> RightInverse:
+        """Return a right inverse that is efficient when ``law`` is the released law.
+
+        Raises NotIdentifiable if there is none.
+        """
+
+
+class MechanismOperator(InvertibleOperator):
     """The operator of a whole mechanism, which also has measures of information.
 
     Attributes
@@ -99,13 +110,6 @@ class MechanismOperator(Operator):
     def dense(self) -> Floats:
         """Return the matrix."""
         return self.mechanism.matrix
-
-    @abstractmethod
-    def right_inverse(self, law: Floats | None = None) -> RightInverse:
-        """Return a right inverse that is efficient when ``law`` is the released law.
-
-        Raises NotIdentifiable if there is none.
-        """
 
     @abstractmethod
     def stay(self) -> Floats:

@@ -9,6 +9,7 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.privacy.certificate import certify
+from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import shares_over
 from pramble.values import value
 
@@ -28,8 +29,8 @@ class PlanFigures:
     tau1, tau2, worst, share : float
         Risk left: τ̃1, τ̃2, the largest r̃2, and the share of records with r̃2 above the level.
     information, kept : float
-        Mutual information over the keys that the plan randomises, in nats, and as a share of their
-        entropy in the file.
+        Mutual information over the keys that the plan randomises, in nats, and as a share of the
+        sum of their entropies in the file. What a block tells of its keys together counts once.
     """
 
     name: str
@@ -110,13 +111,14 @@ def compare_plans(
 def plan_figures(assessment: "Assessment", name: str, plan: Plan, *, level: float) -> PlanFigures:
     """Return what one plan leaves and keeps."""
     left = assessment.after(plan)
-    priors = {
-        key: shares_over(assessment.table, key, plan[key].labels.values)
-        for key in assessment.keys
-        if key in plan
-    }
-    information = sum(mutual_information(prior, plan[key]) for key, prior in priors.items())
-    whole = sum(map(entropy, priors.values()))
+    table = assessment.table
+    information = sum(
+        seen.share * mutual_information(shares_over(seen.table, name, m.labels.values), m)
+        for seen in seen_branches(plan, table)
+        for name, m in seen.mechanisms.items()
+    )
+    randomised = [axis for axis, key in enumerate(table.columns) if key in plan.columns]
+    whole = sum(entropy(table.array(axes=[axis]) / table.n) for axis in randomised)
     return PlanFigures(
         name,
         certify(plan).alpha if plan else float("inf"),

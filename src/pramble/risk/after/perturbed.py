@@ -13,7 +13,9 @@ import numpy as np
 
 from pramble.data.table import Crosstab
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.risk.after.alone import expected_alone
+from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import KEPT, key_readings
 from pramble.risk.models.base import CellMeans, Operators
 from pramble.risk.records import by_record, record_array
@@ -33,6 +35,12 @@ class RiskAfter:
         \tilde r_{1j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} e^{-v_j}, \qquad
         \tilde r_{2j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} \frac{1-e^{-v_j}}{v_j}, \qquad
         v_j = \lambda_j(1-\pi M_{jj}), \quad \tilde\lambda_j = \sum_k \lambda_k M_{kj}.
+
+    In a plan of several branches what is released of a record is its branch and the outputs there:
+    the keys of a block are one key, blank keys tell nothing, and only records of the same branch
+    can be taken for it. With the share w of a branch, :math:`wM` stands for M in what follows and
+    in v, over the cells of the keys that are shown, and risks are summed over the branches; those
+    of a record are weighted by w.
 
     τ̃1 and τ̃2 are, given the file, the expected numbers of records alone on a reading that is right
     and unique in the population, and of right matches:
@@ -69,20 +77,56 @@ class RiskAfter:
 
 
 def risk_after(
-    table: Crosstab, fit: CellMeans, *, fraction: Floats, plan: Mapping[str, Mechanism]
+    table: Crosstab, fit: CellMeans, *, fraction: Floats, plan: Plan | Mapping[Any, Mechanism]
 ) -> RiskAfter:
-    """Return the risk left by the reading that serves an intruder best."""
-    left = (
-        risk_of_reading(table, fit, fraction=fraction, operators=operators, reading=name)
-        for name, operators in key_readings(plan, table).items()
-    )
-    return max(left, key=lambda risk: round(risk.tau2, 9))
+    """Return the risk left by the readings that serve an intruder best, branch by branch."""
+    figures = {name: np.zeros(len(table.counts)) for name in ("r1", "r2", "posterior")}
+    tau1 = tau2 = 0.0
+    readings: dict[str, None] = {}
+    for seen in seen_branches(as_plan(plan), table):
+        own, fractions = seen.fit(fit), seen.fractions(table, fraction)
+        left = max(
+            (
+                risk_of_reading(
+                    seen.table,
+                    own,
+                    fraction=fractions,
+                    operators=operators,
+                    share=seen.share,
+                    reading=name,
+                )
+                for name, operators in key_readings(seen.mechanisms, seen.table).items()
+            ),
+            key=lambda risk: round(risk.tau2, 9),
+        )
+        tau1, tau2 = tau1 + left.tau1, tau2 + left.tau2
+        readings[left.reading] = None
+        for name, values in left.classes.items():
+            figures[name] += seen.share * values[seen.class_of]
+    records = record_array(by_record(table, figures))
+    return RiskAfter(tau1, tau2, records, ", ".join(readings) or KEPT)
+
+
+@value(eq=False)
+class ReadingRisk:
+    """The risk that one reading leaves in one branch: sums, and figures of its classes."""
+
+    tau1: float
+    tau2: float
+    classes: Mapping[str, Floats]
+    reading: str = KEPT
 
 
 def risk_of_reading(
-    table: Crosstab, fit: CellMeans, *, fraction: Floats, operators: Operators, reading: str = KEPT
-) -> RiskAfter:
-    """Return the risk left when the keys move by the given operators.
+    table: Crosstab,
+    fit: CellMeans,
+    *,
+    fraction: Floats,
+    operators: Operators,
+    share: float = 1.0,
+    reading: str = KEPT,
+) -> ReadingRisk:
+    """Return the risk left when the keys of a share of the records move by the given operators.
 
     ``fraction`` is the sampling fraction of each class.
     """
@@ -92,14 +136,19 @@ def risk_of_reading(
     means = fit.means(table.cells)
     released = fit.released_means(table.cells, operators)
     posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
-    alone = expected_alone(table, operators, stay=stay)
+    seen = share * stay
+    alone = expected_alone(table, with_share(operators, share), stay=seen)
     one = np.ones(len(stay))
-    r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=stay)
+    r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=seen)
     before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
     per_class = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
-    return RiskAfter(
-        float(alone @ before1),
-        float(alone @ before2),
-        record_array(by_record(table, per_class)),
-        reading,
-    )
+    return ReadingRisk(float(alone @ before1), float(alone @ before2), per_class, reading)
+
+
+def with_share(operators: Operators, share: float) -> Operators:
+    """Return the operators of records of which only a share is in the branch."""
+    if share == 1 or not operators:
+        return operators
+    first, *others = operators
+    scaled = operators[first].entrywise(lambda m: np.asarray(share * m))
+    return {first: scaled, **{axis: operators[axis] for axis in others}}

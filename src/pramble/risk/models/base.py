@@ -25,6 +25,43 @@ Operators = Mapping[int, Operator]
 """How the levels of each randomised key move among each other, by its place."""
 
 
+@value(eq=False)
+class Together:
+    """Some keys taken as one.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Their places.
+    sizes : tuple of int
+        Their numbers of levels.
+    level_of : array
+        Which level of the one each combination of their levels is, the last running fastest; −1
+        where it is none.
+    count : int
+        The number of levels of the one.
+    """
+
+    axes: Margin
+    sizes: tuple[int, ...]
+    level_of: Integers
+    count: int
+
+    def codes(self, cells: Codes) -> Integers:
+        """Return the level of each cell."""
+        index = np.zeros(len(cells), dtype=np.int64)
+        for axis, size in zip(self.axes, self.sizes, strict=True):
+            index = index * size + cells[:, axis]
+        return np.asarray(self.level_of[index])
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sums over the combinations of each level, along the first axis."""
+        answer = np.zeros((self.count, *values.shape[1:]))
+        there = self.level_of >= 0
+        np.add.at(answer, self.level_of[there], values[there])
+        return answer
+
+
 class CellMeans(ABC):
     r"""Fitted sample means :math:`\mu = \pi\lambda` of every cell."""
 
@@ -40,6 +77,10 @@ class CellMeans(ABC):
     @abstractmethod
     def released_means(self, cells: Codes, operators: Operators) -> Floats:
         r"""Return the mean released counts :math:`\tilde\mu_j = \sum_k \mu_k M_{kj}`."""
+
+    @abstractmethod
+    def over(self, keys: Sequence[Together]) -> "CellMeans":
+        """Return the means over some keys alone, several of them as one."""
 
     def risks(
         self, cells: Codes, sizes: Integers, *, fraction: Floats, stay: Floats

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.table import Crosstab, group
+from pramble.data.table import Crosstab, group, totals
 from pramble.errors import InvalidInput, NotConverged
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.axes import apply_axes
@@ -17,7 +17,7 @@ from pramble.risk.models.accuracy import (
     covariance_of,
     intervals,
 )
-from pramble.risk.models.base import CellMeans, Codes, Margin, Operators
+from pramble.risk.models.base import CellMeans, Codes, Margin, Operators, Together
 from pramble.risk.models.criteria import FitCriteria, fit_criteria
 from pramble.risk.models.spread import Spread
 from pramble.risk.models.support import locate
@@ -77,6 +77,16 @@ class ListedMeans(CellMeans):
         array[(place[inside], *self.cells[inside][:, moving].T)] = self.values[inside]
         array = apply_axes([operators[axis] for axis in moving], array)
         return np.asarray(array[(wanted, *cells[:, moving].T)], dtype=np.float64)
+
+    def over(self, keys: Sequence[Together]) -> "ListedMeans":
+        """Return the means over some keys alone; the spread is that of cells with such means."""
+        codes = np.stack([key.codes(self.cells) for key in keys], axis=1)
+        inside = (codes >= 0).all(axis=1)
+        shape = tuple(key.count for key in keys)
+        member, first = group(list(codes[inside].T), list(shape), rows=int(inside.sum()))
+        values = totals(member, self.values[inside], len(first))
+        cells = codes[inside][first].astype(self.cells.dtype)
+        return ListedMeans(shape, cells, values, (), self.sweeps, self.deviation, self.spread)
 
     def shapes(self, means: Floats) -> Floats | None:
         """Return the shapes of the spread, if it is needed."""

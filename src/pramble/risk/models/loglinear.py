@@ -1,14 +1,14 @@
 """Log-linear Poisson models of the sample counts, over all possible cells."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import numpy as np
 
 from pramble.data.table import Crosstab
 from pramble.limits import MOST_CELLS
-from pramble.risk.models.base import CellMeans, Codes, Margin, Operators, Sample
+from pramble.risk.models.base import CellMeans, Codes, Margin, Operators, Sample, Together
 from pramble.risk.models.criteria import FitCriteria, fit_criteria
 from pramble.risk.models.listed import proportional_fit
 from pramble.risk.models.support import possible_cells
@@ -43,6 +43,16 @@ class IndependentMeans(CellMeans):
             for axis, share in enumerate(self.shares)
         )
         return IndependentMeans(self.n, released).means(cells)
+
+    def over(self, keys: Sequence[Together]) -> "IndependentMeans":
+        """Return the means over some keys alone: products of their shares."""
+        shares = []
+        for key in keys:
+            share = np.ones(1)
+            for axis in key.axes:
+                share = np.multiply.outer(share, self.shares[axis]).ravel()
+            shares.append(key.sums(share))
+        return IndependentMeans(self.n, tuple(shares))
 
     def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:
         """Scan all cells as empty, a piece at a time, then put right the occupied ones."""

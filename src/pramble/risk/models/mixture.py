@@ -1,8 +1,10 @@
 """A finite mixture of products: what draws of the membership model leave to be used later."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from pramble.risk.models.base import CellMeans, Codes, Margin, Operators
+from pramble.risk.models.base import CellMeans, Codes, Margin, Operators, Together
 from pramble.risk.models.loglinear import single_axes
 from pramble.values import Floats, value
 
@@ -41,6 +43,16 @@ class MixtureMeans(CellMeans):
             size = operator.shape[0]
             tables[axis, :size] = operator.apply(tables[axis, :size].T).T
         return MixtureMeans(self.n, tables, self.weights).means(cells)
+
+    def over(self, keys: Sequence[Together]) -> "MixtureMeans":
+        """Return the means over some keys alone: products of their tables."""
+        tables = np.zeros((len(keys), max(key.count for key in keys), len(self.weights)))
+        for place, key in enumerate(keys):
+            table = np.ones((1, len(self.weights)))
+            for axis, size in zip(key.axes, key.sizes, strict=True):
+                table = (table[:, None] * self.tables[axis, :size]).reshape(-1, len(self.weights))
+            tables[place, : key.count] = key.sums(table)
+        return MixtureMeans(self.n, tables, self.weights)
 
 
 def cell_probabilities(cells: Codes, tables: Floats, weights: Floats) -> Floats:

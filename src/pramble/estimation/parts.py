@@ -1,0 +1,201 @@
+r"""What one block tells of a table: the block seen through the columns that the table shares.
+
+Where the probability of a released margin depends on the true margin alone, :math:`M C' = C M'`
+(as for every randomised response), the margins are randomised by M', and a square M has
+:math:`M^{-1} C = C' M'^{-1}`: nothing else of the output counts, and nothing of the size of M is
+built. Else :math:`u = D_m^{-1} M^\top F^- C` is the efficient unbiased estimate of the margins,
+whatever the law of the columns beside them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+
+from pramble.errors import NotIdentifiable
+from pramble.estimation.cell_codes import Codes
+from pramble.information.tables import covariance_of_cells, inner
+from pramble.limits import MOST_CELLS
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.base import MechanismOperator
+from pramble.mechanisms.operators.dense import LARGEST_INVERSE
+from pramble.mechanisms.operators.uniform import UniformOperator
+from pramble.mechanisms.plan import Block
+from pramble.values import Floats, Integers, value
+
+MOST_BLOCK_CELLS = 3000
+"""Cells of a block up to which its matrix is held as an array."""
+
+STEPS = 3
+
+
+class Telling(Protocol):
+    """How outputs tell of margins."""
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return the matrix from margins to outputs and its right inverse, for such counts."""
+
+
+@value(eq=False)
+class Part:
+    """What one block tells of a table.
+
+    Attributes
+    ----------
+    needed : tuple of str
+        The columns whose released values count.
+    outputs : (T,) array
+        The key of each output, over those columns.
+    cells : mapping from shared column to (K,) array
+        Its code in each margin that is told.
+    telling : Telling
+    """
+
+    needed: Block
+    outputs: Integers
+    cells: Mapping[str, Integers]
+    telling: Telling
+
+
+@value(eq=False)
+class ByMargin:
+    """Margins that are randomised by a matrix of their own."""
+
+    matrix: Floats
+    u: Floats
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return the matrix and its inverse, whatever was counted."""
+        del counts
+        return self.matrix, self.u
+
+
+@value(eq=False)
+class ByCells:
+    """A matrix on the cells of a block, and which margin each is in."""
+
+    matrix: Floats
+    onto: Integers
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return what is efficient at the law that the counts suggest."""
+        law = np.full(len(self.matrix), 1 / len(self.matrix))
+        for _ in range(STEPS):
+            released = law @ self.matrix
+            covariance = covariance_of_cells(self.matrix, law).matrix
+            scores = np.divide(
+                self.matrix, released, out=np.zeros_like(self.matrix), where=released > 0
+            )
+            G = scores.T @ covariance
+            fitted = law
+            law = inner(np.maximum(counts @ G, 0.0)) if counts.any() else law
+        return margins_of(fitted[:, None] * self.matrix, self.onto, fitted), summed(
+            G.T, self.onto
+        ).T
+
+
+@value(eq=False)
+class ByOperator:
+    """A block that is too large for an array, through its operator."""
+
+    operator: MechanismOperator
+    onto: Integers
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return the matrix of the margins and the sums of the block's own right inverse."""
+        inverse = self.operator.right_inverse()
+        margins = (self.onto == np.arange(self.onto.max() + 1)[:, None]).astype(np.float64)
+        S = len(self.onto)
+        law = inner(np.maximum(inverse.apply(counts / max(counts.sum(), 1.0)), 0.0) + 1e-3 / S)
+        matrix = self.operator.apply(margins * law) / (margins @ law)[:, None]
+        return matrix, np.ascontiguousarray(inverse.adjoint(margins).T)
+
+
+def summed(rows: Floats, onto: Integers) -> Floats:
+    """Return the sums of rows that belong together."""
+    answer = np.zeros((int(onto.max()) + 1, rows.shape[1]))
+    np.add.at(answer, onto, rows)
+    return answer
+
+
+def margins_of(joint: Floats, onto: Integers, law: Floats) -> Floats:
+    """Return the law of outputs given each margin."""
+    return np.asarray(summed(joint, onto) / np.bincount(onto, weights=law)[:, None])
+
+
+def part_of(
+    block: Block, mechanism: Mechanism, *, wanted: Sequence[str], codes: Codes
+) -> Part | None:
+    """Return what a block tells of the wanted columns: of all it has, or else of fewer."""
+    before = codes.cells(block, mechanism.labels, side=0)
+    after = codes.cells(block, mechanism.output_labels, side=1)
+    for shared in subsets([name for name in block if name in wanted]):
+        keys, first, onto = np.unique(
+            codes.keys(before, shared, side=0), return_index=True, return_inverse=True
+        )
+        cells = {name: before[name][first] for name in shared}
+        released, into = np.unique(codes.keys(after, shared, side=1), return_inverse=True)
+        lumped = by_margin(mechanism, onto.reshape(-1), into.reshape(-1), S=len(keys))
+        if lumped is not None:
+            return Part(shared, released, cells, lumped)
+        telling = by_block(mechanism, onto.reshape(-1))
+        if telling is not None:
+            return Part(block, codes.keys(after, block, side=1), cells, telling)
+    return None
+
+
+def subsets(names: Sequence[str]) -> Iterator[Block]:
+    """Yield all non-empty subsets, the largest first."""
+    for size in range(len(names), 0, -1):
+        yield from combinations(names, size)
+
+
+def by_margin(mechanism: Mechanism, onto: Integers, into: Integers, *, S: int) -> ByMargin | None:
+    """Return how margins are randomised by themselves; None if they are not, or are not told."""
+    if mechanism.shape[0] != mechanism.shape[1] or int(into.max()) + 1 != S:
+        return None
+    matrix = margin_matrix(mechanism, onto, into)
+    if matrix is None:
+        return None
+    try:
+        u = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    fine = bool(np.abs(u).sum(axis=1).max() < LARGEST_INVERSE)
+    return ByMargin(matrix, np.asarray(u)) if fine else None
+
+
+def margin_matrix(mechanism: Mechanism, onto: Integers, into: Integers) -> Floats | None:
+    """Return the matrix from margins to released margins, if there is one."""
+    operator = mechanism.operator
+    S = int(onto.max()) + 1
+    if S > MOST_BLOCK_CELLS:
+        return None
+    _, first = np.unique(onto, return_index=True)
+    if isinstance(operator, UniformOperator) and np.array_equal(onto, into):
+        off, d = operator.off[first], operator.d[first]
+        if not (np.array_equal(off[onto], operator.off) and np.array_equal(d[onto], operator.d)):
+            return None
+        return np.asarray(np.outer(off, np.bincount(onto)) + np.diag(d))
+    if mechanism.shape[0] > MOST_BLOCK_CELLS:
+        return None
+    rows = summed(operator.dense().T, into).T
+    return rows[first] if np.abs(rows - rows[first][onto]).max() < 1e-15 * S else None
+
+
+def by_block(mechanism: Mechanism, onto: Integers) -> ByCells | ByOperator | None:
+    """Return how a whole block tells of margins; None if it does not, or is too large."""
+    cells, outputs = mechanism.shape
+    if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
+        matrix = mechanism.operator.dense()
+        even = np.full(cells, 1 / cells)
+        told = covariance_of_cells(matrix, even).tells(onto)
+        return ByCells(matrix, onto) if told else None
+    if max(cells, outputs) * (int(onto.max()) + 1) > MOST_CELLS:
+        return None
+    try:
+        mechanism.operator.right_inverse()
+    except NotIdentifiable:
+        return None
+    return ByOperator(mechanism.operator, onto)

@@ -1,0 +1,223 @@
+r"""All branches as one matrix on the cells of a table, and its right inverse.
+
+A record shows its branch b and an output z of the blocks that bear on the table, so what is
+released of the table is (b, z), with the probability :math:`\pi_b M_b[x, z]`; records of branches
+that show nothing of it are one more output. With :math:`u_b` (T, K_b) unbiased for the margins that
+branch b tells, :math:`M_b u_b = B_b`, every row
+
+.. math:: \varphi_b[z] = u_b[z]\,L_b - \delta_b , \qquad \sum_b \pi_b B_b L_b = I, \qquad
+          \sum_b \pi_b \delta_b = 0,
+
+is unbiased for the cells: :math:`\varphi` is a right inverse, and all that is estimated is a sum of
+its rows over records. The best :math:`L_b = F_b B_b^\top V`, :math:`V = (\sum_b \pi_b B_b F_b
+B_b^\top)^{-1}`, weighs branches by their information :math:`F_b`; with the shift
+:math:`\delta_b = p B_b L_b - p` every branch has the same mean, so that the drawing of branches,
+which is known, adds no variance.
+"""
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from pramble.errors import NotShown
+from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
+from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseRightInverse
+from pramble.values import Floats, Integers, value
+
+RESIDUAL = 1e-9
+
+
+@value(eq=False)
+class View:
+    """What the records of one branch tell of a table.
+
+    Attributes
+    ----------
+    onto : (K,) array
+        Which told margin each cell of the table is in; −1 for an impossible cell.
+    matrix : (K_b, T) array
+        From those margins to outputs.
+    u : (T, K_b) array
+        A right inverse of it, unbiased whatever law the columns have that the table leaves out.
+    """
+
+    onto: Integers
+    matrix: Floats
+    u: Floats
+
+    @cached_property
+    def possible(self) -> Integers:
+        """The cells that are possible."""
+        return np.flatnonzero(self.onto >= 0)
+
+    def sums(self, p: Floats) -> Floats:
+        """Return the told margins of cells along the last axis."""
+        flat = p[..., self.possible].reshape(-1, len(self.possible))
+        answer = np.zeros((len(self.matrix), len(flat)))
+        np.add.at(answer, self.onto[self.possible], flat.T)
+        return answer.T.reshape(*p.shape[:-1], -1)
+
+    def spread(self, margins: Floats) -> Floats:
+        """Return for each cell what its margin has, along the last axis."""
+        return np.asarray(np.where(self.onto >= 0, margins[..., self.onto], 0.0))
+
+
+def slices_of(views: tuple[View, ...]) -> list[slice]:
+    """Return where the outputs of each view stand; the last output of all is silence."""
+    ends = np.cumsum([0, *(len(view.u) for view in views)]).tolist()
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+@value(eq=False)
+class StackedInverse(RightInverse):
+    """The right inverse φ, group by group.
+
+    Attributes
+    ----------
+    views : tuple of View
+    shares : (R, B + 1) array
+        The shares of the views among the records of each group, silence last.
+    weights : tuple of (R, K_b, K) arrays
+        The L above.
+    shifts : (R, B + 1, K) array
+        The δ above.
+    """
+
+    views: tuple[View, ...]
+    shares: Floats
+    weights: tuple[Floats, ...]
+    shifts: Floats
+
+    def apply(self, c: Floats) -> Floats:
+        """Return cG."""
+        answer = -c[..., -1:] * self.shifts[:, -1]
+        for b, (view, own) in enumerate(zip(self.views, slices_of(self.views), strict=True)):
+            told = np.einsum("...rk,rkx->...rx", c[..., own] @ view.u, self.weights[b])
+            answer = answer + told - c[..., own].sum(axis=-1)[..., None] * self.shifts[:, b]
+        return np.asarray(answer)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """Return Gw."""
+        parts = []
+        for b, view in enumerate(self.views):
+            told = np.einsum("...rx,rkx->...rk", w, self.weights[b]) @ view.u.T
+            parts.append(told - (w * self.shifts[:, b]).sum(axis=-1)[..., None])
+        parts.append(-(w * self.shifts[:, -1]).sum(axis=-1)[..., None])
+        return np.concatenate(parts, axis=-1)
+
+    def rows(self, group: int, b: int) -> Floats:
+        """Return the rows of φ of one view in one group."""
+        return np.asarray(self.views[b].u @ self.weights[b][group] - self.shifts[group, b])
+
+    def squares(self, m: Floats) -> Floats:
+        """Return m G²."""
+        answer = m[..., -1:] * self.shifts[:, -1] ** 2
+        for b, own in enumerate(slices_of(self.views)):
+            for group in range(len(self.shares)):
+                answer[..., group, :] += m[..., group, own] @ self.rows(group, b) ** 2
+        return np.asarray(answer)
+
+    def own(self) -> Floats:
+        """Return the diagonal of M G², group by group."""
+        answer = self.shares[:, -1:] * self.shifts[:, -1] ** 2
+        for b, view in enumerate(self.views):
+            for group, share in enumerate(self.shares[:, b].tolist()):
+                moments = view.matrix @ self.rows(group, b) ** 2
+                own = moments[view.onto, np.arange(len(view.onto))]
+                answer[group] += share * np.where(view.onto >= 0, own, 0.0)
+        return np.asarray(answer)
+
+    def of_group(self, group: int) -> DenseRightInverse:
+        """Return the inverse for the records of one group."""
+        parts = [self.rows(group, b) for b in range(len(self.views))]
+        G = np.concatenate([*parts, -self.shifts[group, -1:]])
+        return DenseRightInverse(G, stacked_matrix(self.views, self.shares[group]))
+
+
+def stacked_matrix(views: tuple[View, ...], shares: Floats) -> Floats:
+    """Return the matrix from cells to all outputs, for the shares of one group."""
+    possible = views[0].onto >= 0
+    parts = [
+        share * view.spread(view.matrix.T).T for view, share in zip(views, shares, strict=False)
+    ]
+    return np.concatenate([*parts, (shares[-1] * possible)[:, None]], axis=1)
+
+
+@value(eq=False)
+class StackedOperator:
+    """All branches on the cells of a table, in each group with its own shares of them.
+
+    Attributes
+    ----------
+    inverse : StackedInverse
+        Right for what is told.
+    lost : (K, L) array
+        A basis of the changes of the cells that no release shows, one in each column.
+    refusal : NotShown or None
+        Why not all cells are told, if they are not.
+    """
+
+    inverse: StackedInverse
+    lost: Floats
+    refusal: NotShown | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of cells and of outputs."""
+        views = self.inverse.views
+        return len(views[0].onto), sum(len(view.u) for view in views) + 1
+
+    def apply(self, p: Floats) -> Floats:
+        """Return pM."""
+        views, shares = self.inverse.views, self.inverse.shares
+        parts = [view.sums(p) @ view.matrix * shares[:, b, None] for b, view in enumerate(views)]
+        silent = p[..., views[0].possible].sum(axis=-1) * shares[:, -1]
+        return np.concatenate([*parts, silent[..., None]], axis=-1)
+
+    def adjoint(self, v: Floats) -> Floats:
+        """Return Mv."""
+        views, shares = self.inverse.views, self.inverse.shares
+        answer = v[..., -1:] * shares[:, -1:] * (views[0].onto >= 0)
+        for b, (view, own) in enumerate(zip(views, slices_of(views), strict=True)):
+            answer = answer + view.spread(v[..., own] @ view.matrix.T) * shares[:, b, None]
+        return np.asarray(answer)
+
+    def right_inverse(self, law: Floats | None = None) -> StackedInverse:
+        """Return φ, which was made efficient at the law that the release suggests."""
+        del law
+        if self.refusal is not None:
+            raise self.refusal
+        return self.inverse
+
+    def told(self, w: Floats) -> Floats:
+        """Return Gw for queries w, which must not need what is lost."""
+        short = np.abs(w @ self.lost).max(initial=0.0) > RESIDUAL * max(np.abs(w).max(), 1.0)
+        if short and self.refusal is not None:
+            raise self.refusal
+        return self.inverse.adjoint(w)
+
+    def of_group(self, group: int) -> "GroupOperator":
+        """Return the operator for the records of one group."""
+        return GroupOperator(self.inverse.of_group(group))
+
+
+@value(eq=False)
+class GroupOperator(ArrayAlgebra, InvertibleOperator):
+    """The matrix of one group, with its right inverse."""
+
+    inverse: DenseRightInverse
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of cells and of outputs."""
+        return self.inverse.M.shape[0], self.inverse.M.shape[1]
+
+    def dense(self) -> Floats:
+        """Return the matrix."""
+        return self.inverse.M
+
+    def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:
+        """Return the right inverse."""
+        del law
+        return self.inverse

@@ -1,0 +1,200 @@
+"""Risk after plans of branches and blocks, against the definition carried out on small files."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import pramble
+from pramble.risk.after.perturbed import risk_after
+from pramble.risk.cells import cross_classify
+from pramble.risk.models.listed import ListedMeans
+from pramble.risk.models.loglinear import IndependentMeans
+from pramble.risk.models.mixture import MixtureMeans
+
+SHAPE = {"a": 2, "b": 3, "c": 2}
+CELLS = np.array(list(product(*map(range, SHAPE.values()))), dtype=np.int32)
+RATES = np.random.default_rng(1).uniform(0.2, 3.0, len(CELLS))
+FILE = {"a": [0, 0, 1, 0], "b": [0, 0, 1, 2], "c": [1, 1, 0, 0]}
+FRACTION = 0.3
+
+
+def response(names, alpha):
+    labels = list(product(*(range(SHAPE[name]) for name in names)))
+    return pramble.randomized_response(labels if len(names) > 1 else [x for (x,) in labels], alpha)
+
+
+def kron(names, mechanisms):
+    labels = list(product(*(range(SHAPE[name]) for name in names)))
+    matrix = np.ones((1, 1))
+    for name in names:
+        matrix = np.kron(matrix, mechanisms[name].matrix)
+    return pramble.Mechanism.from_matrix(matrix, labels)
+
+
+SINGLE = {"a": response("a", 1.0), "b": response("b", 1.5)}
+JOINT = pramble.Plan({("b", "a"): response("ba", 2.0)})
+BRANCHES = pramble.Plan(
+    branches=[
+        pramble.Branch(Fraction(1, 4), {("a", "b"): response("ab", 2.0)}),
+        pramble.Branch(Fraction(1, 4), {"a": response("a", 2.0), "c": response("c", 0.5)}),
+        pramble.Branch(Fraction(1, 2), {"b": response("b", 1.0)}),
+    ]
+)
+
+
+def table_and_fit():
+    table = cross_classify(FILE, list(SHAPE)).table
+    return table, ListedMeans(tuple(SHAPE.values()), CELLS, FRACTION * RATES, (), 0, 0.0)
+
+
+def risk(plan):
+    table, fit = table_and_fit()
+    return risk_after(table, fit, fraction=np.full(len(table.counts), FRACTION), plan=plan)
+
+
+def by_definition(plan):
+    """Enumerate what may become of every record; sum what unique right readings are worth."""
+    people = list(zip(*FILE.values(), strict=True))
+    names = list(SHAPE)
+    everywhere = [name for name in names if name not in plan.columns]
+    outcomes = []
+    for person in people:
+        own = []
+        for number, branch in enumerate(plan.branches):
+            parts = [[(1.0, {name: person[names.index(name)] for name in everywhere})]]
+            for block, m in branch.blocks.items():
+                cell = tuple(person[names.index(name)] for name in block)
+                row = m.matrix[m.categories.index(cell if len(block) > 1 else cell[0])]
+                labels = [z if len(block) > 1 else (z,) for z in m.outputs]
+                parts.append([
+                    (chance, dict(zip(block, label, strict=True)))
+                    for chance, label in zip(row, labels, strict=True)
+                ])  # fmt: skip
+            for some in product(*parts):
+                chance = float(branch.share) * np.prod([one for one, _ in some])
+                shown = {name: label for _, part in some for name, label in part.items()}
+                own.append((chance, (number, tuple(sorted(shown.items())))))
+        outcomes.append(own)
+    tau1 = tau2 = 0.0
+    for release in product(*outcomes):
+        chance = np.prod([one for one, _ in release])
+        readings = [reading for _, reading in release]
+        for person, reading in zip(people, readings, strict=True):
+            shown = dict(reading[1])
+            right = all(person[names.index(name)] == label for name, label in shown.items())
+            if right and readings.count(reading) == 1:
+                same = [names.index(name) for name in shown]
+                size = sum(all(p[i] == person[i] for i in same) for p in people)
+                there = (CELLS[:, same] == [person[i] for i in same]).all(axis=1)
+                rest = (1 - FRACTION) * RATES[there].sum()
+                worth = np.exp(-rest) if size == 1 else 0.0
+                tau1 += chance * worth
+                tau2 += chance * inverse_mean(size, rest)
+    return tau1, tau2
+
+
+def inverse_mean(size, rest):
+    """E 1/(f + Poisson(rest))."""
+    k = np.arange(80)
+    logs = k * np.log(rest) - rest - np.cumsum(np.r_[0.0, np.log(np.arange(1, 80))])
+    return float((np.exp(logs) / (size + k)).sum())
+
+
+@pytest.mark.parametrize("plan", [JOINT, BRANCHES], ids=["joint", "branches"])
+def test_the_risk_is_that_of_the_attack_by_definition(plan):
+    left = risk(plan)
+    tau1, tau2 = by_definition(plan)
+    assert left.tau1 == pytest.approx(tau1, rel=1e-9)
+    assert left.tau2 == pytest.approx(tau2, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pramble.Plan(branches=[pramble.Branch(Fraction(1), SINGLE)]),
+        pramble.Plan({("a", "b"): pramble.product([SINGLE["a"], SINGLE["b"]])}),
+        pramble.Plan({("b", "a"): kron("ba", SINGLE)}),
+    ],
+    ids=["one branch", "product", "joint"],
+)
+def test_one_plan_written_in_many_ways_leaves_the_same(written):
+    plain, other = risk(SINGLE), risk(written)
+    assert other.tau1 == pytest.approx(plain.tau1)
+    assert other.tau2 == pytest.approx(plain.tau2)
+    for name in ("r1", "r2", "posterior"):
+        np.testing.assert_allclose(other.records[name], plain.records[name])
+
+
+def test_figures_of_a_record_are_those_of_its_branches():
+    left = risk(BRANCHES)
+    expected = np.zeros(4)
+    for branch in BRANCHES.branches:
+        shown = [name for name in SHAPE if name in branch.columns]
+        axes = [list(SHAPE).index(name) for name in shown]
+        M = np.ones((1, 1))
+        for block, m in branch.blocks.items():
+            assert list(block) == sorted(block)
+            M = np.kron(M, m.matrix)
+        sizes = [SHAPE[name] for name in shown]
+        means = np.zeros(np.prod(sizes))
+        np.add.at(means, np.ravel_multi_index(CELLS[:, axes].T, sizes), RATES)
+        share = float(branch.share)
+        for row in range(4):
+            j = np.ravel_multi_index([FILE[name][row] for name in shown], sizes)
+            v = means[j] * (1 - FRACTION * share * M[j, j])
+            posterior = means[j] * M[j, j] / (means @ M[:, j])
+            expected[row] += share * posterior * (1 - np.exp(-v)) / v
+    np.testing.assert_allclose(left.records["r2"], expected, rtol=1e-9)
+
+
+def test_columns_that_are_no_keys_do_not_count_against_a_plan():
+    """A randomised response on (b, other) does to b what one with more noise does."""
+    cells = list(product(range(3), range(4)))
+    joint = pramble.randomized_response(cells, 2.0)
+    M = np.array(
+        [[joint.matrix[4 * x, 4 * z : 4 * z + 4].sum() for z in range(3)] for x in range(3)]
+    )
+    alone = pramble.Mechanism.from_matrix(M, range(3))
+    with_other = risk(pramble.Plan({("b", "other"): joint}))
+    without = risk({"b": alone})
+    assert with_other.tau2 == pytest.approx(without.tau2)
+    np.testing.assert_allclose(with_other.records["r2"], without.records["r2"])
+
+
+def test_a_blank_key_is_safer_than_a_shown_one():
+    a = pramble.assess(FILE, list(SHAPE), population_size=50, model="independence")
+    half = pramble.Plan(branches=[
+        pramble.Branch(Fraction(1, 2), {"a": SINGLE["a"]}),
+        pramble.Branch(Fraction(1, 2), {"b": SINGLE["b"]}),
+    ])  # fmt: skip
+    assert a.after(half).tau2 < a.after(SINGLE).tau2 < a.tau2
+    compared = a.compare({"half": half, "single": SINGLE, "joint": JOINT})
+    assert compared["half"].information < compared["single"].information
+    assert 0 < compared["joint"].kept < 1
+
+
+def test_models_over_fewer_keys_are_their_margins():
+    rng = np.random.default_rng(2)
+    shares = tuple(rng.dirichlet(np.ones(size)) for size in SHAPE.values())
+    tables = np.zeros((3, 3, 2))
+    for axis, size in enumerate(SHAPE.values()):
+        tables[axis, :size] = rng.dirichlet(np.ones(size), size=2).T
+    table, listed = table_and_fit()
+    from pramble.risk.after.branches import seen_branches
+
+    for fit in (IndependentMeans(9, shares), MixtureMeans(9, tables, np.array([0.4, 0.6])), listed):
+        whole = fit.means(CELLS)
+        for seen in seen_branches(BRANCHES, table):
+            codes = np.stack([key.codes(CELLS) for key in seen.keys], axis=1)
+            for cell, mean in zip(codes, seen.fit(fit).means(codes), strict=True):
+                there = (codes == cell).all(axis=1)
+                assert mean == pytest.approx(whole[there].sum())
+
+
+def test_a_combination_that_the_block_does_not_know_is_refused():
+    cells = [(0, 0), (1, 1), (1, 2)]
+    plan = pramble.Plan({("a", "b"): pramble.randomized_response(cells, 1.0)})
+    with pytest.raises(pramble.InvalidPlan, match="every combination that occurs"):
+        risk(plan)
