@@ -69,7 +69,8 @@ class ArrayLaw(Law):
             return margin_of(self.cells, tuple(self.sizes), columns)
         shape, names = self.shape(columns), list(self.sizes)
         flat = np.ravel_multi_index(tuple(codes[names.index(name)] for name in columns), shape)
-        return np.bincount(flat, weights=masses, minlength=math.prod(shape)).reshape(shape)
+        found = np.bincount(flat, weights=masses, minlength=math.prod(shape))
+        return np.asarray(found, dtype=np.float64).reshape(shape)
 
     @cached_property
     def occupied(self) -> tuple[tuple[Integers, ...], Floats]:

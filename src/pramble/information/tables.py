@@ -27,7 +27,7 @@ EMPTY = 1e-12
 EVEN = 1e-3
 """Informations are scaled by roots of the law, mixed with so much of an even one."""
 
-SINGULAR = 1e-9
+SINGULAR = 1e-13
 LOST = 1e-6
 
 
@@ -62,7 +62,7 @@ class CellCovariance:
 
     def tells(self, onto: Integers) -> bool:
         """Whether anything of some sums of cells is told, beyond that they sum to one."""
-        return self.told_sums(onto).shape[1] > 1
+        return int(self.told_sums(onto).shape[1]) > 1
 
     def told_sums(self, onto: Integers) -> Floats:
         """Return an orthonormal basis of the sums of sums of cells that are told."""

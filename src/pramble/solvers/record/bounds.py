@@ -1,20 +1,22 @@
 r"""What no mechanism on a record can undercut.
 
-**Together.** With :math:`a = e^\alpha`, :math:`\tilde J = D_p^{1/2} J D_p^{1/2}` has the eigenvector
-:math:`\sqrt p` with eigenvalue 1, and a trace of at most :math:`(a+1)^2/4a`: a column v of any
-mechanism, scaled to :math:`p\cdot v = 1`, adds :math:`\sum_x p_x v_x^2` times its probability, and
-since :math:`\ell \le v \le a\ell` for some ℓ, :math:`(v-\ell)(a\ell-v)\ge0` gives
-:math:`\sum p v^2 \le (1+a)\ell - a\ell^2 \le (a+1)^2/4a`. Let :math:`P = I - \sqrt p\sqrt p^\top`,
-:math:`B = WD_p^{1/2}P` and K the part of :math:`\tilde J` on the range of P, of trace at most
-:math:`(a-1)^2/4a`. The value is :math:`\operatorname{tr} B K^{-1} B^\top`, and by Cauchy and Schwarz
+**Together.** Let :math:`a = e^\alpha` and :math:`\tilde J = D_p^{1/2} J D_p^{1/2}`. It has the
+eigenvector :math:`\sqrt p` with eigenvalue 1, and a trace of at most :math:`(a+1)^2/4a`: a column v
+of any mechanism, scaled to :math:`p\cdot v = 1`, adds :math:`\sum_x p_x v_x^2` times its
+probability, and since :math:`\ell \le v \le a\ell` for some ℓ, :math:`(v-\ell)(a\ell-v)\ge0` gives
+:math:`\sum p v^2 \le (1+a)\ell - a\ell^2 \le (a+1)^2/4a`. Let
+:math:`P = I - \sqrt p\sqrt p^\top`, :math:`B = WD_p^{1/2}P`, and K the part of
+:math:`\tilde J` on the range of P, of trace at most :math:`(a-1)^2/4a`. The value is
+:math:`\operatorname{tr} B K^{-1} B^\top`, and by Cauchy and Schwarz
 
 .. math:: \operatorname{tr}(BK^{-1}B^\top)\,\operatorname{tr}K \ge
           \big(\operatorname{tr}(B^\top B)^{1/2}\big)^2 , \quad\text{so}\quad
           \text{value} \ge \frac{4a}{(a-1)^2}\Big(\sum_i \sigma_i\Big)^2 ,
 
-with :math:`\sigma_i^2` the eigenvalues of :math:`BB^\top = WD_pW^\top - (Wp)(Wp)^\top`, whose entries
-are probabilities of two cells of two wanted tables at once. Each is at most 1 and they are summed
-as they are; rounding is allowed for by a factor below one. ∎
+with :math:`\sigma_i^2` the eigenvalues of :math:`BB^\top = WD_pW^\top - (Wp)(Wp)^\top`. Its entries
+need the probabilities of a cell of one wanted table and a cell of another at once, which are those
+of at most twice as many columns, never of all. Eigenvalues are lowered by more than their rounding
+before the roots are taken. ∎
 
 **One by one.** The value is a sum over tables, and a mechanism on records is one on the cells of
 each table, so bounds for single tables add up. The larger of the two is taken.
@@ -25,7 +27,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.information.records import ArrayLaw, Table, UniformLaw, margin_of
+from pramble.information.records import ArrayLaw, Table, UniformLaw
 from pramble.information.tables import inner
 from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
 from pramble.solvers.record.candidates import workload_of

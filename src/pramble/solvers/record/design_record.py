@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy, mutual_information
 from pramble.information.possible import as_possible
 from pramble.information.records import as_law
-from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.design import design, positive, representable
+from pramble.solvers.design import positive, representable
 from pramble.solvers.one_thread import one_thread
+from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordProblem,
@@ -25,7 +23,6 @@ from pramble.solvers.record.whole import whole_plan
 from pramble.solvers.watch import Watch
 from pramble.values import Watcher
 
-MOST_STORED = 5000
 SECONDS = 8.0
 CLOSE = 1e-3
 
@@ -39,6 +36,7 @@ def design_record(
     tables: Any = 2,
     objective: str = "estimation",
     whole: bool = False,
+    given: Mapping[str, Any] | None = None,
     time_limit: float = SECONDS,
     progress: Watcher | None = None,
 ) -> RecordDesign:
@@ -68,6 +66,10 @@ def design_record(
         The variance of the wanted tables, or the information about the whole record.
     whole : bool
         Every record keeps all its columns: one branch.
+    given : mapping from name to labels, or to a number of categories, optional
+        Columns that are released as they are, beside the record. With the objective "information"
+        the value is then the information about the record in their presence, I(X; Z | W), and the
+        prior runs over the columns and then these.
     time_limit : float
         How many seconds to search at most. Small records take less.
     progress : callable, optional
@@ -89,7 +91,8 @@ def design_record(
     [('ill', 'age'), ('sex', 'age'), ('sex', 'ill')]
     """
     labels = as_columns(columns)
-    sizes = {name: len(own.values) for name, own in labels.items()}
+    beside = as_given(given, labels, objective)
+    sizes = {name: len(own.values) for name, own in {**labels, **beside}.items()}
     law = as_law(prior, sizes)
     cells = as_possible(possible, {name: own.values for name, own in labels.items()})
     refuse_impossible(law, cells)
@@ -103,6 +106,7 @@ def design_record(
         tables=as_tables(tables, tuple(labels)),
         objective=objective,
         whole=bool(whole),
+        given=tuple(beside),
     )
     watch = Watch(CLOSE, positive("time_limit", time_limit), progress)
     with one_thread():
@@ -114,19 +118,15 @@ def design_record(
     return found
 
 
-def most_informative(problem: RecordProblem, watch: Watch) -> RecordDesign:
-    """Return the one branch that tells most of the record: information is linear in shares."""
-    block = problem.block(problem.columns)
-    p = block.law
-    bound = min(information_bound(problem.alpha), entropy(p))
-    if block.size <= MOST_STORED:
-        best = design(
-            p, problem.alpha, family="general", categories=block.labels.values,
-            time_limit=watch.time_limit,
-        )  # fmt: skip
-        mechanism, bound = best.mechanism, min(bound, best.bound)
-    else:
-        mechanism = randomized_response(block.labels.values, problem.alpha)
-    plan = Plan({problem.columns if len(problem.columns) > 1 else problem.columns[0]: mechanism})
-    value = mutual_information(p, mechanism)
-    return RecordDesign(plan, problem.alpha, problem.objective, value, max(bound, value), {})
+def as_given(
+    given: Mapping[str, Any] | None, labels: Mapping[str, Labels], objective: str
+) -> dict[str, Labels]:
+    """Return the labels of the columns that are released as they are."""
+    if not given:
+        return {}
+    if objective != "information":
+        raise InvalidInput('given= takes objective="information"; tables need no other columns.')
+    twice = next((name for name in given if name in labels), None)
+    if twice is not None:
+        raise InvalidInput(f"Column {twice!r} is randomised; it cannot be given as well.")
+    return as_columns(given)

@@ -52,7 +52,7 @@ class Tables:
 
     def option(self, blocks: Blocks) -> Shown:
         """Return what a branch tells of the tables, from the blocks that bear on each."""
-        known: dict[tuple[Table, ...], CellCovariance] = {}
+        known: dict[tuple[tuple[Table, Table], ...], CellCovariance] = {}
         margins: dict[tuple[Any, ...], Floats] = {}
         found: dict[Table, Floats] = {}
         for table, own in self.tables.items():

@@ -63,6 +63,7 @@ class RecordProblem:
     tables: tuple[Table, ...]
     objective: str
     whole: bool
+    given: Table = ()
 
     @cached_property
     def columns(self) -> Table:

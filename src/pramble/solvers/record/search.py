@@ -83,7 +83,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> B
     if not more:
         return best
     start = np.append(best[1], np.full(len(more), SMALL / len(more)))
-    again = ground.best_mixture([*best[0], *more], until(watch, MIXING_AGAIN), start=start)
+    again: Best = ground.best_mixture([*best[0], *more], until(watch, MIXING_AGAIN), start=start)
     return min(best, again, key=lambda one: sum(one[2].values()))
 
 

@@ -7,7 +7,6 @@ product), and :math:`\sum_A w_A m_A/x_A` chooses by greedy merging, from single 
 columns go together, and how α is shared. Every choice on the way is then valued at the real law.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -25,8 +24,8 @@ from pramble.solvers.record.candidates import Blocks, best_matrix, parts_of, sub
 from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
 from pramble.solvers.record.packing import Packing, mechanism_of
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.search import answer, bound_of, until
 from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.search import answer, bound_of, until
 from pramble.solvers.watch import Watch
 
 MOST_PARTITIONED, MOST_MERGED = 5, 10**6
