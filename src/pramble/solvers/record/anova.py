@@ -24,6 +24,7 @@ from pramble.values import Floats
 MOST_BLOCK, MOST_CARRYING = 130, 130
 MOST_SETS, MOST_SEARCHED = 4000, 320
 STEPS, GAP = 300, 1e-3
+LEAST_START = 1e-5
 
 
 def told_by(size: int, alpha: float) -> float:
@@ -120,9 +121,9 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
         if (count := problem.counts(columns)) <= MOST_CARRYING
     }  # fmt: skip
     packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
-    for i in np.argsort(-shares, kind="stable").tolist():
-        packing.put(orbits[i])
-    found = packing.polish(watch)
+    order = np.argsort(-shares, kind="stable").tolist()
+    kept = [i for i in order if packing.put(orbits[i])]
+    found = packing.polish(watch, shares[kept] + LEAST_START)
     return list(packing.branches(problem, found))
 
 

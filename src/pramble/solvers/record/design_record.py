@@ -23,7 +23,7 @@ from pramble.solvers.record.whole import whole_plan
 from pramble.solvers.watch import Watch
 from pramble.values import Watcher
 
-SECONDS = 8.0
+SECONDS, SECONDS_PER_TABLE, MOST_SECONDS = 8.0, 0.05, 60.0
 CLOSE = 1e-3
 
 
@@ -37,7 +37,7 @@ def design_record(
     objective: str = "estimation",
     whole: bool = False,
     given: Mapping[str, Any] | None = None,
-    time_limit: float = SECONDS,
+    time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> RecordDesign:
     r"""Return the best plan for a record of several columns under one promise.
@@ -70,8 +70,9 @@ def design_record(
         Columns that are released as they are, beside the record. With the objective "information"
         the value is then the information about the record in their presence, I(X; Z | W), and the
         prior runs over the columns and then these.
-    time_limit : float
-        How many seconds to search at most. Small records take less.
+    time_limit : float, optional
+        How many seconds to search at most: 8 unless given, with more than a few tables up to 60.
+        Small records take less.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 
@@ -108,6 +109,8 @@ def design_record(
         whole=bool(whole),
         given=tuple(beside),
     )
+    if time_limit is None:
+        time_limit = min(SECONDS + SECONDS_PER_TABLE * len(problem.tables), MOST_SECONDS)
     watch = Watch(CLOSE, positive("time_limit", time_limit), progress)
     with one_thread():
         if objective == "information":

@@ -3,8 +3,8 @@
 See :mod:`pramble.information.tables`: what an analyst reaches who looks at one table at a time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pramble.information.tables import (
     inner,
     margin_information,
     spread_information,
+    summed,
     table_variance,
 )
 from pramble.mechanisms.base import Mechanism
@@ -27,14 +28,25 @@ from pramble.values import Floats, value
 
 FEW_STEPS, ENOUGH = 300, 1e-3
 RIDGE = 1e-11
+FEW_TABLES = 120
 MOST_HELD = 3000
 
 
 @value(eq=False)
 class Shown:
-    """A branch, and what one of its records tells of each wanted table."""
+    """A branch, and what one of its records tells of each wanted table.
+
+    Attributes
+    ----------
+    blocks : mapping from columns to mechanism
+    margins : mapping from table to table
+        What is counted of each wanted table: the columns that it shares with the branch.
+    informations : mapping from table to array
+        What a record tells of these.
+    """
 
     blocks: Blocks
+    margins: Mapping[Table, Table]
     informations: Mapping[Table, Floats]
 
     @property
@@ -53,23 +65,33 @@ class Tables:
     def option(self, blocks: Blocks) -> Shown:
         """Return what a branch tells of the tables, from the blocks that bear on each."""
         known: dict[tuple[tuple[Table, Table], ...], CellCovariance] = {}
-        margins: dict[tuple[Any, ...], Floats] = {}
+        margins: dict[Table, Table] = {}
         found: dict[Table, Floats] = {}
-        for table, own in self.tables.items():
+        for table in self.tables:
             parts = self.bearing(blocks, table)
-            if not parts:
+            columns = [name for part in parts for name in parts[part]]
+            shared = tuple(name for name in table if name in columns)
+            if len(shared) < self.least_shared(table):
                 continue
-            block = self.problem.block([name for part in parts for name in parts[part]])
-            shared = tuple(name for name in table if name in block.columns)
+            margins[table] = shared
+            if shared in found:
+                continue
+            block = self.problem.block(columns)
             key = tuple(parts.items())
             if key not in known:
                 rows = [self.channel(blocks, part, seen) for part, seen in parts.items()]
                 matrix = side_by_side_matrix(block, list(parts.values()), rows)
                 known[key] = covariance_of_cells(matrix, block.law)
-            if (key, shared) not in margins:
-                margins[key, shared] = margin_information(known[key], block.onto(shared)[1])
-            found[table] = spread_information(margins[key, shared], own.onto(shared)[1])
-        return Shown(blocks, found)
+            found[shared] = margin_information(known[key], block.onto(shared)[1])
+        return Shown(blocks, margins, found)
+
+    def least_shared(self, table: Table) -> int:
+        """Return how many columns a branch must share with a table to be counted.
+
+        One; where there are many tables, all but one of them. What is left out makes the value no
+        smaller.
+        """
+        return 1 if len(self.tables) <= FEW_TABLES else max(len(table) - 1, 1)
 
     def bearing(self, blocks: Blocks, table: Table) -> dict[Table, Table]:
         """Return the blocks that bear on a table, and which of their columns have to be seen.
@@ -108,11 +130,19 @@ class Tables:
         answer = {}
         for table, own in self.tables.items():
             whole = np.zeros((own.size, own.size))
-            for one, share in zip(shown, shares, strict=True):
-                if table in one.informations:
-                    whole += share * one.informations[table]
+            for shared, which in self.sharing(shown, table).items():
+                told = sum(shares[i] * shown[i].informations[shared] for i in which)
+                whole += spread_information(np.asarray(told), own.onto(shared)[1])
             answer[table] = table_variance(whole, own.law)
         return answer
+
+    def sharing(self, shown: Sequence[Shown], table: Table) -> dict[Table, list[int]]:
+        """Return which branches share which columns with a table."""
+        found: dict[Table, list[int]] = {}
+        for i, one in enumerate(shown):
+            if table in one.margins:
+                found.setdefault(one.margins[table], []).append(i)
+        return found
 
     def best_mixture(
         self, shown: Sequence[Shown], watch: Watch, *, start: Floats
@@ -123,9 +153,26 @@ class Tables:
         for i in np.argsort(-shares, kind="stable").tolist():
             if shares[i] > min(LEAST, 0.2 / len(shown)):
                 chosen.setdefault(shown[i].columns, i)
-        kept = [shown[i] for i in chosen.values()]
-        shares = self.best_shares(kept, watch, start=shares[list(chosen.values())])
-        return kept, shares, self.costs(kept, shares)
+        least = min(LEAST, 0.2 / len(shown))
+
+        def mixed() -> tuple[list[Shown], Floats, dict[Table, float]]:
+            kept, first = [shown[i] for i in chosen.values()], shares[list(chosen.values())]
+            found = self.best_shares(kept, watch, start=np.maximum(first, least))
+            return kept, np.maximum(found, least), self.costs(kept, np.maximum(found, least))
+
+        best = mixed()
+        lost = {table for table, cost in best[2].items() if not math.isfinite(cost)}
+        if lost:
+            chosen |= {shown[i].columns: i for i, table in self.tellers(shown) if table in lost}
+            best = mixed()
+        return best
+
+    def tellers(self, shown: Sequence[Shown]) -> Iterator[tuple[int, Table]]:
+        """Yield branches of randomised response on one wanted table, and the table."""
+        for i, one in enumerate(shown):
+            ((columns, mechanism), *others) = one.blocks.items()
+            if not others and columns in self.tables and is_response(mechanism):
+                yield i, columns
 
     def best_shares(self, shown: Sequence[Shown], watch: Watch, *, start: Floats) -> Floats:
         """Return the shares that make the summed cost smallest."""
@@ -136,21 +183,31 @@ class Tables:
 
     def gains_of(self, shown: Sequence[Shown]) -> Callable[[Floats], Floats]:
         """Return how much a larger share of each branch would help, by shares."""
+        stacks: dict[tuple[Table, tuple[int, ...]], Floats] = {}
         parts = []
         for table, own in self.tables.items():
-            which = [i for i, one in enumerate(shown) if table in one.informations]
-            root = np.sqrt(inner(own.law))
-            scale = np.outer(root, root)
-            stack = np.stack([shown[i].informations[table] * scale for i in which])
-            parts.append((which, stack.reshape(len(which), -1), root))
+            sharing = []
+            for shared, which in self.sharing(shown, table).items():
+                key = shared, tuple(which)
+                if key not in stacks:
+                    found = [shown[i].informations[shared].ravel() for i in which]
+                    stacks[key] = np.stack(found)
+                sharing.append((which, stacks[key], own.onto(shared)[1]))
+            parts.append((np.sqrt(inner(own.law)), sharing))
 
         def gains(shares: Floats) -> Floats:
             found = np.zeros(len(shown))
-            for which, stack, root in parts:
-                whole = (shares[which] @ stack).reshape(len(root), len(root))
+            for root, sharing in parts:
+                whole = np.zeros((len(root), len(root)))
+                for which, stack, onto in sharing:
+                    size = int(onto.max()) + 1
+                    whole += spread_information((shares[which] @ stack).reshape(size, size), onto)
+                whole *= np.outer(root, root)
                 whole[np.diag_indices_from(whole)] += RIDGE * np.trace(whole) / len(root)
                 inverse = np.linalg.inv(whole)
-                found[which] += stack @ ((inverse * root**2) @ inverse).ravel()
+                slope = ((inverse * root**2) @ inverse) * np.outer(root, root)
+                for which, stack, onto in sharing:
+                    found[which] += stack @ summed(summed(slope, onto).T, onto).ravel()
             return found
 
         return gains

@@ -29,8 +29,11 @@ from pramble.solvers.record.shares import multiplied
 from pramble.solvers.watch import Watch
 from pramble.values import Floats, Integers, value
 
-STEP = 0.1
-"""The share at which a new set is judged."""
+LEAST_STEP = 0.1
+"""The share at which a new set is judged, unless there are very few."""
+
+FRESH = 0.3
+"""What new sets weigh together at first, beside those whose shares are known."""
 
 MOVES, HEAT, ALONE = 4000, 0.01, 0.4
 ROUNDS, ENOUGH, WORTHLESS = 40, 1e-3, 1e-4
@@ -148,7 +151,9 @@ class Characters:
         whole = shares @ np.array([one.information for one in orbits])
         return float((self.weights / np.maximum(whole, 1e-300)).sum())
 
-    def best_shares(self, orbits: Sequence[Orbit], watch: Watch) -> Floats:
+    def best_shares(
+        self, orbits: Sequence[Orbit], watch: Watch, *, start: Floats | None = None
+    ) -> Floats:
         """Return the best shares of orbits."""
         informations = np.array([one.information for one in orbits])
 
@@ -156,7 +161,7 @@ class Characters:
             whole = np.maximum(shares @ informations, 1e-150)
             return np.asarray(informations @ (self.weights / whole**2))
 
-        return multiplied(gains, len(orbits), steps=STEPS, gap=GAP, watch=watch)
+        return multiplied(gains, len(orbits), steps=STEPS, gap=GAP, start=start, watch=watch)
 
 
 def generated(
@@ -165,20 +170,21 @@ def generated(
     """Return orbits on some sets of columns, and their best shares, by column generation."""
     rng = np.random.default_rng(len(characters.weights))
     pool: list[Orbit] = list(fixed)
-    whole = np.full(len(characters.weights), 1 / len(characters.weights))
-    whole *= characters.excess**2 / (4 * (1 + characters.excess))
+    whole, step = np.zeros(len(characters.weights)), 1.0
     shares, least = np.zeros(0), math.inf
     for _ in range(ROUNDS):
         for columns in sets:
-            pool.append(characters.better(columns, (1 - STEP) * whole, STEP, rng=rng))
+            pool.append(characters.better(columns, (1 - step) * whole, step, rng=rng))
             if len(pool) > len(sets) + len(fixed) and watch.left() < 0:
                 break
-        shares = characters.best_shares(pool, watch)
+        fresh = len(pool) - len(shares)
+        start = np.append(shares, np.full(fresh, max(FRESH, not len(shares)) / fresh))
+        shares = characters.best_shares(pool, watch, start=start)
         kept = [i for i in range(len(pool)) if shares[i] > WORTHLESS or i < len(fixed)]
         pool, shares = [pool[i] for i in kept], shares[kept] / shares[kept].sum()
         whole = shares @ np.array([one.information for one in pool])
         value = characters.cost(pool, shares)
         if value > (1 - ENOUGH) * least or watch.left() < 0:
             break
-        least = value
+        least, step = value, max(2 / len(pool), LEAST_STEP)
     return pool, shares

@@ -6,6 +6,7 @@ of columns that is shown, with as many outputs as C has possible cells. The turn
 others. The columns of C outside T are not looked at by them.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -29,27 +30,32 @@ class Packing:
 
     def __init__(self, characters: Characters, room: Mapping[Table, int]) -> None:
         self.characters, self.room = characters, dict(room)
+        place = {name: i for i, name in enumerate(characters.sizes)}
+        self.bits = {columns: sum(1 << place[name] for name in columns) for columns in room}
+        self.place = place
         self.orbits: list[Orbit] = []
         self.shown: list[Table] = []
 
     def put(self, orbit: Orbit) -> bool:
         """Put an orbit where it fits best; False if there is no room for it."""
-        fits = [
-            columns for columns, room in self.room.items()
-            if orbit.outputs <= room and set(orbit.columns) <= set(columns)
-        ]  # fmt: skip
-        if not fits:
+        own = sum(1 << self.place[name] for name in orbit.columns)
+        best, least = None, math.inf
+        for columns, room in self.room.items():
+            if orbit.outputs <= room and own & ~self.bits[columns] == 0:
+                left = -1 if columns == orbit.columns else room - orbit.outputs
+                if left < least:
+                    best, least = columns, left
+        if best is None:
             return False
-        best = min(fits, key=lambda one: (one != orbit.columns, self.room[one] - orbit.outputs))
         self.room[best] -= orbit.outputs
         self.orbits.append(orbit)
         self.shown.append(best)
         return True
 
-    def polish(self, watch: Watch) -> Floats:
+    def polish(self, watch: Watch, start: Floats) -> Floats:
         """Anneal each set beside all others, and return the shares."""
         rng = np.random.default_rng(len(self.orbits))
-        shares = self.characters.best_shares(self.orbits, watch)
+        shares = self.characters.best_shares(self.orbits, watch, start=start)
         least = self.characters.cost(self.orbits, shares)
         for _ in range(POLISHES):
             informations = np.array([one.information for one in self.orbits])
@@ -66,7 +72,7 @@ class Packing:
                 )  # fmt: skip
                 if new.outputs <= one.outputs:
                     self.orbits[i], informations[i] = new, new.information
-            shares = self.characters.best_shares(self.orbits, watch)
+            shares = self.characters.best_shares(self.orbits, watch, start=shares + WORTHLESS)
             value = self.characters.cost(self.orbits, shares)
             if value > (1 - ENOUGH) * least or watch.left() < 0:
                 break

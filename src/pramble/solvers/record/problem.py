@@ -42,7 +42,19 @@ class Block:
         """Number of possible cells."""
         return len(self.cells)
 
+    @cached_property
+    def margins(self) -> dict[Table, tuple[Integers, Integers]]:
+        """The margins that were asked for so far."""
+        return {}
+
     def onto(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
+        """Return the possible cells of some of its columns, and which of them each cell is in."""
+        names = tuple(columns)
+        if names not in self.margins:
+            self.margins[names] = self.summed_onto(names)
+        return self.margins[names]
+
+    def summed_onto(self, columns: Table) -> tuple[Integers, Integers]:
         """Return the possible cells of some of its columns, and which of them each cell is in."""
         places = [self.columns.index(name) for name in columns]
         codes = self.cells[:, places]

@@ -28,7 +28,7 @@ from pramble.solvers.record.shares import exact_shares
 from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
-TURNING, MIXING, DESIGNING, MIXING_AGAIN = 0.3, 0.45, 0.75, 0.85
+TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
 """Shares of the time after which the parts of the search end."""
 
 MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
@@ -48,7 +48,10 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
     watch.clock.tell("turned sets", 0.05)
     packed = packed_branches(problem, until(watch, TURNING))
     start = [SMALL / len(options)] * len(options)
-    for blocks, share in packed:
+    part = until(watch, VALUING)
+    for blocks, share in sorted(packed, key=lambda one: -one[1]):
+        if part.left() < 0:
+            break
         options.append(ground.option(blocks))
         start.append(share)
     watch.clock.tell("shares", TURNING)

@@ -113,7 +113,7 @@ def exact_shares(shares: Floats) -> list[Fraction]:
     >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
     [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
     """
-    kept = np.where(shares < min(LEAST, 0.2 / len(shares)), 0.0, shares)
+    kept = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
     kept = kept / kept.sum() * UNITS
     units = [math.floor(part) for part in kept]
     order = np.argsort(np.array(units) - kept, kind="stable")

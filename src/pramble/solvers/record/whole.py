@@ -19,7 +19,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
 from pramble.solvers.record import dense, many
-from pramble.solvers.record.anova import MOST_BLOCK, Components, told_by
+from pramble.solvers.record.anova import LEAST_START, MOST_BLOCK, Components, told_by
 from pramble.solvers.record.candidates import Blocks, best_matrix, parts_of, subsets
 from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
 from pramble.solvers.record.packing import Packing, mechanism_of
@@ -166,11 +166,11 @@ def orbit_matrices(
     best, least = ([first], one), characters.cost([first], one)
     for halvings in range(HALVINGS):
         packing = Packing(characters, {columns: size})
-        for i in np.argsort(-shares, kind="stable").tolist():
-            if orbits[i].outputs <= size / 2**halvings:
-                packing.put(orbits[i])
-        if packing.orbits:
-            found = packing.polish(watch)
+        order = np.argsort(-shares, kind="stable").tolist()
+        small = [i for i in order if orbits[i].outputs <= size / 2**halvings]
+        kept = [i for i in small if packing.put(orbits[i])]
+        if kept:
+            found = packing.polish(watch, shares[kept] + LEAST_START)
             cost = characters.cost(packing.orbits, found)
             if cost < least:
                 best, least = (packing.orbits, found), cost
