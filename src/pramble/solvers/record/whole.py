@@ -43,7 +43,8 @@ def whole_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
     splits = candidate_splits(problem)
     components = Components(problem)
     ranked = sorted(splits, key=lambda one: splitting_cost(components, one))
-    ranked = [*ranked[:MOST_TRIED], *(one for one in ranked[MOST_TRIED:] if len(one) == 1)]
+    known = [one for one in ranked if len(one) in (1, len(problem.columns))]
+    ranked = [*known, *(one for one in ranked if one not in known)][: MOST_TRIED + len(known)]
     part, one = until(watch, SEARCHING), np.ones(1)
     best: Any = None
     for left, split in zip(range(len(ranked), 0, -1), ranked, strict=True):
