@@ -37,6 +37,7 @@ def design_record(
     objective: str = "estimation",
     whole: bool = False,
     given: Mapping[str, Any] | None = None,
+    information_at_least: float | None = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> RecordDesign:
@@ -70,6 +71,9 @@ def design_record(
         Columns that are released as they are, beside the record. With the objective "information"
         the value is then the information about the record in their presence, I(X; Z | W), and the
         prior runs over the columns and then these.
+    information_at_least : float, optional
+        Share of the most information about the record that the plan for the tables must tell,
+        between 0 and 1. The values of all floors lie on a convex curve, never above its chords.
     time_limit : float, optional
         How many seconds to search at most: 8 unless given, with more than a few tables up to 60.
         Small records take less.
@@ -108,6 +112,7 @@ def design_record(
         objective=objective,
         whole=bool(whole),
         given=tuple(beside),
+        information_at_least=as_floor(information_at_least, objective, whole=whole),
     )
     if time_limit is None:
         time_limit = min(SECONDS + SECONDS_PER_TABLE * len(problem.tables), MOST_SECONDS)
@@ -133,3 +138,16 @@ def as_given(
     if twice is not None:
         raise InvalidInput(f"Column {twice!r} is randomised; it cannot be given as well.")
     return as_columns(given)
+
+
+def as_floor(share: float | None, objective: str, *, whole: bool) -> float | None:
+    """Return the floor under the information; refuse one that cannot be meant."""
+    if share is None:
+        return None
+    if objective != "estimation" or whole:
+        raise InvalidInput(
+            'information_at_least takes objective="estimation" and plans of several branches.'
+        )
+    if not 0 <= share <= 1:
+        raise InvalidInput(f"information_at_least lies between 0 and 1; found {share!r}.")
+    return float(share)

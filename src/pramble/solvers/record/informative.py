@@ -68,7 +68,8 @@ def told(
 ) -> RecordDesign:
     """Return the design of one block."""
     plan = Plan({columns if len(columns) > 1 else columns[0]: mechanism})
-    return RecordDesign(plan, problem.alpha, problem.objective, value, max(bound, value), {})
+    bound = max(bound, value)
+    return RecordDesign(plan, problem.alpha, problem.objective, value, bound, {}, information=value)
 
 
 def telling_columns(problem: RecordProblem) -> Table:

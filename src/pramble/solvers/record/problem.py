@@ -76,6 +76,7 @@ class RecordProblem:
     objective: str
     whole: bool
     given: Table = ()
+    information_at_least: float | None = None
 
     @cached_property
     def columns(self) -> Table:

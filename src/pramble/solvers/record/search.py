@@ -22,13 +22,15 @@ from pramble.solvers.record.candidates import (
     closed_forms,
     designed,
 )
+from pramble.solvers.record.floor import information_of, lifted, telling_branch
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.shares import exact_shares
+from pramble.solvers.record.shares import LEAST, exact_shares
 from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
+TELLING = 0.45
 """Shares of the time after which the parts of the search end."""
 
 MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
@@ -47,6 +49,10 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
     watch.clock.tell("turned sets", 0.05)
     packed = packed_branches(problem, until(watch, TURNING))
+    telling = None
+    if problem.information_at_least is not None:
+        telling = ground.option(telling_branch(problem, until(watch, TELLING)))
+        options.append(telling)
     start = [SMALL / len(options)] * len(options)
     part = until(watch, VALUING)
     for blocks, share in sorted(packed, key=lambda one: -one[1]):
@@ -55,16 +61,26 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
         options.append(ground.option(blocks))
         start.append(share)
     watch.clock.tell("shares", TURNING)
+    free = [i for i, one in enumerate(options) if can_stand_beside(one, telling)]
+    options, start = [options[i] for i in free], [start[i] for i in free]
     best = ground.best_mixture(options, until(watch, MIXING), start=np.array(start))
     watch.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
     if not few or sum(best[2].values()) > NEAR * quick_bound(problem):
-        best = improved(problem, ground, best, watch)
+        best = improved(problem, ground, best, watch, telling)
     watch.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = bound_of(problem, watch, few=few)
+    if telling is not None:
+        kept, shares = lifted(problem, best[0], best[1], telling)
+        best = kept, shares, best[2]
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
-def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> Best:
+def can_stand_beside(option: Any, telling: Any) -> bool:
+    """Whether a branch can be told from the one that tells most of the record, or is that one."""
+    return telling is None or option is telling or option.columns != telling.columns
+
+
+def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch, telling: Any) -> Best:
     """Return a mixture with matrices for the law itself, as long as they help.
 
     A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The search
@@ -74,7 +90,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> B
     failures = 0
     for blocks in designed_branches(problem, until(watch, DESIGNING), best[2]):
         option = ground.option(blocks)
-        if option is None:
+        if option is None or not can_stand_beside(option, telling):
             continue
         gains = ground.gains_of([*best[0], option])(np.append(best[1], 0.0))
         if gains[-1] > WORTH * float(best[1] @ gains[:-1]):
@@ -173,14 +189,17 @@ def answer(
 ) -> RecordDesign:
     """Return the design with exact shares, its value, and a check of what it promises."""
     options, shares, _ = best
-    exact = exact_shares(shares)
+    exact = exact_shares(shares, least=LEAST if problem.information_at_least is None else 0.0)
     used = [i for i, share in enumerate(exact) if share]
     kept = [options[i] for i in used]
     plan = Plan(branches=[Branch(exact[i], options[i].blocks) for i in used])
     costs = ground.costs(kept, np.array([float(exact[i]) for i in used]))
     total = sum(costs.values())
     found = RecordDesign(
-        plan, problem.alpha, problem.objective, total, min(bound, total), dict(costs), notes
-    )
+        plan, problem.alpha, problem.objective, total, min(bound, total), dict(costs), notes,
+        information=sum(
+            float(exact[i]) * information_of(problem, options[i].blocks) for i in used
+        ),
+    )  # fmt: skip
     assert found.certificate.satisfies(problem.alpha), "every block was rounded to its part of α"
     return found
