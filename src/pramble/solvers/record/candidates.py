@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from pramble.data.labels import Labels
 from pramble.errors import PrambleError
 from pramble.information.records import Table
 from pramble.information.tables import LOST, covariance_of_cells, inner
@@ -92,7 +93,7 @@ def designed(
     if not 3 <= block.size <= MOST_DESIGNED or seconds < LEAST_SECONDS:
         return None
     try:
-        return design(
+        found = design(
             inner(block.law),
             problem.alpha if alpha is None else alpha,
             family="general",
@@ -102,9 +103,10 @@ def designed(
             outputs=outputs,
             tolerance=CLOSE,
             time_limit=seconds,
-        ).mechanism
+        )
     except PrambleError:
         return None
+    return without_unused(found.mechanism)
 
 
 def best_matrix(
@@ -140,9 +142,22 @@ def carriers(problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED)
 
 def carried(block: Block, table: Table, mechanism: Mechanism) -> Blocks:
     """Return a block's mechanism that draws from a table's alone, into the block's first cells."""
-    weights = np.zeros((block.size, block.size), dtype=np.int64)
-    weights[:, : mechanism.shape[1]] = mechanism.weights[block.onto(table)[1]]
-    return {block.columns: General(block.labels, block.labels, weights)}
+    weights = mechanism.weights[block.onto(table)[1]]
+    outputs = Labels(tuple(block.labels)[: mechanism.shape[1]])
+    return {block.columns: without_unused(General(block.labels, outputs, weights))}
+
+
+def without_unused(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism without the outputs that it never releases."""
+    if not isinstance(mechanism, General):
+        return mechanism
+    used = np.asarray(mechanism.weights.any(axis=0))
+    if used.all():
+        return mechanism
+    labels = tuple(
+        label for label, there in zip(mechanism.output_labels, used, strict=True) if there
+    )
+    return General(mechanism.labels, Labels(labels), mechanism.weights[:, used])
 
 
 def cost_of(block: Block, mechanism: Mechanism, workload: Floats) -> float:

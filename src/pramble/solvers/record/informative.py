@@ -33,6 +33,7 @@ from pramble.solvers.design import design
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.general.patterns import Gain, all_sets
+from pramble.solvers.record.candidates import without_unused
 from pramble.solvers.record.problem import Block, RecordProblem
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.watch import Watch
@@ -90,7 +91,7 @@ def telling_matrix(block: Block, alpha: float, watch: Watch) -> tuple[Mechanism,
         best = design(
             block.law, alpha, family="general", categories=block.labels, time_limit=seconds
         )
-        return best.mechanism, min(ceiling, best.bound)
+        return without_unused(best.mechanism), min(ceiling, best.bound)
     found: list[Mechanism] = [randomized_response(block.labels, alpha)]
     if block.size <= MOST_ARCS:
         found.append(best_arcs(inner(block.law), alpha, block.labels, orders=1))

@@ -15,6 +15,7 @@ from pramble.information.records import Table
 from pramble.information.tables import inner
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.general.labelling import best_places
+from pramble.solvers.record.candidates import without_unused
 from pramble.solvers.record.orbits import Characters, Orbit
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.shares import LEAST
@@ -114,7 +115,7 @@ def mechanism_of(
         at += orbit.outputs
     placed = np.empty_like(matrix)
     placed[:, best_places(inner(block.law), matrix)] = matrix
-    return Mechanism.from_matrix(placed, block.labels, block.labels, alpha=alpha)
+    return without_unused(Mechanism.from_matrix(placed, block.labels, block.labels, alpha=alpha))
 
 
 def turns_of(orbit: Orbit) -> Floats:
