@@ -1,6 +1,6 @@
 """Labels of categories: strings, integers, booleans or null, told apart by type and value."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -93,6 +93,9 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self.values)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Labels) or len(self) != len(other):

@@ -8,15 +8,18 @@ one of largest entropy, by iterative proportional fitting.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pramble.errors import InvalidPrior
 from pramble.limits import MOST_CELLS
-from pramble.values import Floats, value
+from pramble.values import Floats, Integers, value
 
 SWEEPS, CLOSE = 200, 1e-10
+SPARSE = 4
+"""An array with a smaller part of its cells filled is summed over those alone."""
 
 Table = tuple[str, ...]
 """The columns of a table."""
@@ -61,7 +64,19 @@ class ArrayLaw(Law):
 
     def margin(self, columns: Sequence[str]) -> Floats:
         """Return the sums over the other columns."""
-        return margin_of(self.cells, tuple(self.sizes), columns)
+        codes, masses = self.occupied
+        if len(masses) * SPARSE > self.cells.size:
+            return margin_of(self.cells, tuple(self.sizes), columns)
+        shape, names = self.shape(columns), list(self.sizes)
+        flat = np.ravel_multi_index(tuple(codes[names.index(name)] for name in columns), shape)
+        found = np.bincount(flat, weights=masses, minlength=math.prod(shape))
+        return np.asarray(found, dtype=np.float64).reshape(shape)
+
+    @cached_property
+    def occupied(self) -> tuple[tuple[Integers, ...], Floats]:
+        """The codes of all cells that are not empty, column by column, and their masses."""
+        codes = np.nonzero(self.cells)
+        return tuple(codes), np.asarray(self.cells[codes])
 
 
 @value(eq=False)

@@ -6,6 +6,11 @@ columns that a table shares with the block it tells, whatever the rest of p is,
 
 .. math:: F_A = (A F^{-1} A^\top)^{-1} .
 
+Where F is singular some changes l of p are not shown at all. With Q an orthonormal basis of the
+complement of all :math:`Al` and :math:`F^-` a generalised inverse,
+:math:`F_A = Q (Q^\top A F^- A^\top Q)^{-1} Q^\top`: the least of :math:`x^\top F x` over
+:math:`Ax = u`, as a form in u.
+
 A record's branch is drawn publicly, so informations add up with the shares of the branches, and n
 times the summed variance of a table's cells is
 :math:`\operatorname{tr}\big(\sum_b w_b B_b^\top F_b B_b\big)^{-1} - \lVert p\rVert^2`, with
@@ -22,7 +27,7 @@ EMPTY = 1e-12
 EVEN = 1e-3
 """Informations are scaled by roots of the law, mixed with so much of an even one."""
 
-SINGULAR = 1e-9
+SINGULAR = 1e-13
 LOST = 1e-6
 
 
@@ -56,12 +61,24 @@ class CellCovariance:
     lost: Floats
 
     def tells(self, onto: Integers) -> bool:
-        """Whether sums of cells are told."""
-        if not self.lost.shape[1]:
-            return True
-        sums = np.zeros((int(onto.max()) + 1, self.lost.shape[1]))
-        np.add.at(sums, onto, self.lost)
-        return bool(np.abs(sums).max() < LOST)
+        """Whether anything of some sums of cells is told, beyond that they sum to one."""
+        return int(self.told_sums(onto).shape[1]) > 1
+
+    def told_sums(self, onto: Integers) -> Floats:
+        """Return an orthonormal basis of the sums of sums of cells that are told."""
+        size = int(onto.max()) + 1
+        lost = summed(self.lost, onto)
+        if not lost.shape[1]:
+            return np.eye(size)
+        left, values, _ = np.linalg.svd(lost)
+        return np.asarray(left[:, int((values > LOST).sum()) :])
+
+
+def summed(rows: Floats, onto: Integers) -> Floats:
+    """Return sums of rows that go onto the same place."""
+    order = np.argsort(onto, kind="stable")
+    starts = np.searchsorted(onto[order], np.arange(int(onto.max()) + 1))
+    return np.asarray(np.add.reduceat(rows[order], starts, axis=0))
 
 
 def covariance_of_cells(matrix: Floats, law: Floats) -> CellCovariance:
@@ -78,11 +95,12 @@ def covariance_of_cells(matrix: Floats, law: Floats) -> CellCovariance:
 
 
 def margin_information(covariance: CellCovariance, onto: Integers) -> Floats:
-    """Return what a record tells of sums of cells, which it must tell."""
-    size = int(onto.max()) + 1
-    summed = np.zeros((size, size))
-    np.add.at(summed, (onto[:, None], onto[None, :]), covariance.matrix)
-    return np.asarray(np.linalg.inv(summed))
+    """Return what a record tells of sums of cells; zero on changes of them that it does not."""
+    sums = summed(summed(covariance.matrix, onto).T, onto)
+    told = covariance.told_sums(onto)
+    if told.shape[1] == len(sums):
+        return np.asarray(np.linalg.inv(sums))
+    return np.asarray(told @ np.linalg.inv(told.T @ sums @ told) @ told.T)
 
 
 def spread_information(information: Floats, onto: Integers) -> Floats:

@@ -10,9 +10,9 @@ import pramble
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.records import ArrayLaw, as_law, margin_of
 from pramble.solvers.record.candidates import best_cardinality
-from pramble.solvers.record.design_record import partitions
 from pramble.solvers.record.problem import as_tables
 from pramble.solvers.record.shares import best_shares, exact_shares
+from pramble.solvers.record.whole import partitions
 
 RNG = np.random.default_rng(8)
 COLUMNS = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v", "w"]}

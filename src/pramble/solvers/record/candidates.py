@@ -1,16 +1,15 @@
 r"""Matrices for the cells of a block: closed forms, turns of a set, and designs for its tables."""
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
+from pramble.data.labels import Labels
 from pramble.errors import PrambleError
 from pramble.information.records import Table
-from pramble.information.tables import inner
+from pramble.information.tables import LOST, covariance_of_cells, inner
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.uniform import randomized_response
@@ -18,14 +17,13 @@ from pramble.solvers.design import design
 from pramble.solvers.general.circulants import best_turns
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.record.problem import Block, RecordProblem
-from pramble.solvers.result import Design
 from pramble.values import Floats
 
+Blocks = Mapping[Table, Mechanism]
+
 MOST_DESIGNED, MOST_TURNED, MOST_CARRIED = 120, 420, 18
-
-
-WORTH = 0.99
-"""A table is carried by more columns only where that lowers its cost to this share."""
+LEAST_SECONDS = 0.05
+CLOSE = 1e-3
 
 
 def parts_of(columns: Sequence[str], tables: Sequence[Table]) -> list[Table]:
@@ -57,98 +55,77 @@ def best_cardinality(size: int, alpha: float) -> int:
     largest near :math:`f = 1/(1+a)`.
     """
     a = math.exp(alpha)
-    told = [k * (size - k) / (k * a + size - k) ** 2 for k in range(1, size)]
-    return 1 + int(np.argmax(told))
+    k = np.arange(1, size)
+    return 1 + int(np.argmax(k * (size - k) / (k * a + size - k) ** 2))
 
 
-def turned(block: Block, alpha: float, *, variants: int = 1) -> Mechanism | None:
-    """Return the matrix whose columns are the turns of some sets, if it could help.
-
-    One set gives as many outputs as there are cells, in their places. More of them even out what
-    one of them tells less of.
-    """
+def turned(block: Block, alpha: float) -> Mechanism | None:
+    """Return the matrix whose columns are the turns of one set, if it could help."""
     k = best_cardinality(block.size, alpha)
     if k == 1 or not 4 <= block.size <= MOST_TURNED:
         return None
     rng = np.random.default_rng(block.size * 1000 + k)
-    sets = np.concatenate([best_turns(block.size, k, rng=rng) for _ in range(variants)])
+    sets = best_turns(block.size, k, rng=rng)
     a = math.exp(alpha)
-    matrix = np.where(sets, a, 1.0).T / ((k * a + block.size - k) * variants)
-    if variants > 1:
-        return Mechanism.from_matrix(matrix, block.labels.values, len(sets), alpha=alpha)
+    matrix = np.where(sets, a, 1.0).T / (k * a + block.size - k)
     placed = np.empty_like(matrix)
     placed[:, best_places(inner(block.law), matrix)] = matrix
-    return Mechanism.from_matrix(placed, block.labels.values, block.labels.values, alpha=alpha)
+    return Mechanism.from_matrix(placed, block.labels, block.labels, alpha=alpha)
 
 
-def matrices(
-    problem: RecordProblem, block: Block, alpha: float, *, deadline: float
-) -> Iterator[Mechanism]:
-    """Yield matrices for a block: randomised response, turns, and a design for its tables."""
-    yield randomized_response(block.labels.values, alpha)
+def closed_forms(block: Block, alpha: float) -> Iterator[Mechanism]:
+    """Yield randomised response, and turns where they could help."""
+    yield randomized_response(block.labels, alpha)
     other = turned(block, alpha)
     if other is not None:
         yield other
-    left = deadline - time.monotonic()
-    if 3 <= block.size <= MOST_DESIGNED and left > 0:
-        workload = workload_of(block, parts_of(block.columns, problem.tables))
-        try:
-            yield design(
-                inner(block.law),
-                alpha,
-                family="general",
-                objective="estimation",
-                categories=block.labels.values,
-                workload=workload,
-                tolerance=1e-3,
-                time_limit=min(
-                    left, problem.time_limit / (6 if block.columns in problem.tables else 20)
-                ),
-            ).mechanism
-        except PrambleError:
-            return
 
 
-def carried_tables(problem: RecordProblem, deadline: float) -> Iterator[Mapping[Table, Mechanism]]:
-    """Yield branches that release a table alone, into the cells of one more column as well.
-
-    The best matrix for a table has more outputs than the table has cells. Another column of the
-    record carries them: its own values are not looked at.
-    """
-    for table in problem.tables:
-        own = problem.block(table)
-        if not 3 <= own.size <= MOST_CARRIED or len(table) == len(problem.columns):
-            continue
-        plain = design_table(problem, own, "same", time.monotonic() + 4.0)
-        for block in carriers(problem, table):
-            if deadline < time.monotonic():
-                return
-            best = design_table(problem, own, block.size, deadline)
-            if best.value < WORTH * plain.value:
-                yield carried(block, table, best.mechanism)
-
-
-def design_table(problem: RecordProblem, block: Block, outputs: Any, deadline: float) -> Design:
-    """Return the best matrix for the cells of one table alone."""
-    return design(
-        inner(block.law),
-        problem.alpha,
-        family="general",
-        objective="estimation",
-        categories=block.labels.values,
-        outputs=outputs,
-        tolerance=1e-3,
-        time_limit=max(min(deadline - time.monotonic(), 4.0), 0.1),
-    )
-
-
-def carried_alone(
-    problem: RecordProblem, own: Block, carrier: Block, deadline: float
+def designed(
+    problem: RecordProblem,
+    block: Block,
+    *,
+    seconds: float,
+    alpha: float | None = None,
+    outputs: int | str = "same",
 ) -> Mechanism | None:
-    """Return a matrix for one block's cells with as many outputs as another block has cells."""
-    if own.size <= MOST_CARRIED:
-        return design_table(problem, own, carrier.size, deadline).mechanism
-    return turned(own, problem.alpha, variants=carrier.size // own.size)
+    """Return the best matrix for the wanted tables in a block that the search finds in time."""
+    if not 3 <= block.size <= MOST_DESIGNED or seconds < LEAST_SECONDS:
+        return None
+    try:
+        found = design(
+            inner(block.law),
+            problem.alpha if alpha is None else alpha,
+            family="general",
+            objective="estimation",
+            categories=block.labels,
+            workload=workload_of(block, parts_of(block.columns, problem.tables)),
+            outputs=outputs,
+            tolerance=CLOSE,
+            time_limit=seconds,
+        )
+    except PrambleError:
+        return None
+    return without_unused(found.mechanism)
+
+
+def best_matrix(
+    problem: RecordProblem,
+    columns: Table,
+    alpha: float,
+    *,
+    seconds: float,
+    more: Sequence[Mechanism] = (),
+) -> Mechanism:
+    """Return the matrix for a block that costs least for what the wanted tables share with it."""
+    block = problem.block(columns)
+    if block.size > MOST_TURNED:
+        return randomized_response(block.labels, alpha)
+    workload = workload_of(block, parts_of(columns, problem.tables))
+    found = [*closed_forms(block, alpha), *more]
+    other = designed(problem, block, seconds=seconds, alpha=alpha)
+    found += [] if other is None else [other]
+    return min(found, key=lambda mechanism: cost_of(block, mechanism, workload))
 
 
 def carriers(problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED) -> Iterator[Block]:
@@ -159,15 +136,36 @@ def carriers(problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED)
         sets.append(set(problem.columns))
     for names in sets:
         columns = tuple(name for name in problem.columns if name in names)
-        if math.prod(len(problem.labels[name].values) for name in columns) <= most:
+        if math.prod(problem.sizes[name] for name in columns) <= most:
             yield problem.block(columns)
 
 
-def carried(block: Block, table: Table, mechanism: Mechanism) -> dict[Table, Mechanism]:
+def carried(block: Block, table: Table, mechanism: Mechanism) -> Blocks:
     """Return a block's mechanism that draws from a table's alone, into the block's first cells."""
-    weights = np.zeros((block.size, block.size), dtype=np.int64)
-    weights[:, : mechanism.shape[1]] = mechanism.weights[block.onto(table)[1]]
-    return {block.columns: General(block.labels, block.labels, weights)}
+    weights = mechanism.weights[block.onto(table)[1]]
+    outputs = Labels(tuple(block.labels)[: mechanism.shape[1]])
+    return {block.columns: without_unused(General(block.labels, outputs, weights))}
+
+
+def without_unused(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism without the outputs that it never releases."""
+    if not isinstance(mechanism, General):
+        return mechanism
+    used = np.asarray(mechanism.weights.any(axis=0))
+    if used.all():
+        return mechanism
+    labels = tuple(
+        label for label, there in zip(mechanism.output_labels, used, strict=True) if there
+    )
+    return General(mechanism.labels, Labels(labels), mechanism.weights[:, used])
+
+
+def cost_of(block: Block, mechanism: Mechanism, workload: Floats) -> float:
+    """Return the summed variance of some sums of a block's cells."""
+    covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
+    if np.abs(workload @ covariance.lost).max(initial=0.0) > LOST:
+        return math.inf
+    return float(((workload @ covariance.matrix) * workload).sum())
 
 
 def subsets(columns: Sequence[str], most: int) -> Iterator[Table]:

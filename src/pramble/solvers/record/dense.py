@@ -6,21 +6,22 @@ Everything is scaled by :math:`D_p^{1/2}`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from pramble.information.records import Table
 from pramble.information.tables import fisher, inner
-from pramble.mechanisms.base import Mechanism
+from pramble.solvers.record.candidates import Blocks
+from pramble.solvers.record.many import joint_matrix
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.shares import LEAST, best_shares, inverse_for
+from pramble.solvers.record.shares import LEAST, best_shares, gains_of, inverse_for
+from pramble.solvers.watch import Watch
 from pramble.values import Floats, value
 
-MOST_CELLS = 700
+MOST_CELLS = 260
 MOST_OUTPUTS = 4000
-
-Blocks = Mapping[Table, Mechanism]
+WORTH_A_TRY = 0.02
 
 
 @value(eq=False)
@@ -40,7 +41,7 @@ class Cells:
     """All possible cells of a record, and what is wanted of them."""
 
     def __init__(self, problem: RecordProblem) -> None:
-        self.block = problem.block(problem.columns)
+        self.problem, self.block = problem, problem.block(problem.columns)
         self.p = inner(self.block.law)
         self.root = np.sqrt(self.p)
         self.tables = problem.tables
@@ -57,13 +58,13 @@ class Cells:
 
     def option(self, blocks: Blocks) -> Option | None:
         """Return a branch with its information; None if it has too many outputs."""
-        rows = np.ones((len(self.p), 1))
         if math.prod(m.shape[1] for m in blocks.values()) > MOST_OUTPUTS:
             return None
-        for columns, mechanism in blocks.items():
-            matrix = mechanism.operator.dense()[self.block.onto(columns)[1]]
-            rows = (rows[:, :, None] * matrix[:, None, :]).reshape(len(rows), -1)
-        return Option(blocks, self.scaled(fisher(rows, self.p)))
+        names = tuple(name for columns in blocks for name in columns)
+        own = self.problem.block(names)
+        told = fisher(joint_matrix(own, blocks), inner(own.law))
+        onto = self.block.onto(names)[1]
+        return Option(blocks, self.scaled(told[np.ix_(onto, onto)]))
 
     def inverse(self, options: Sequence[Option], shares: Floats) -> Floats:
         """Return the inverse of the whole scaled information."""
@@ -81,37 +82,53 @@ class Cells:
             answer[table] = float((workload * inverse).sum() - margin @ margin)
         return answer
 
-    def value(self, options: Sequence[Option], shares: Floats) -> float:
-        """Return the summed cost of the wanted tables."""
-        return sum(self.costs(options, shares).values())
+    def gains_of(self, options: Sequence[Option]) -> Callable[[Floats], Floats]:
+        """Return how much a larger share of each option would help, by shares."""
+        return gains_of([one.information for one in options], self.workload)
 
-    def best_mixture(self, options: Sequence[Option]) -> tuple[list[Option], Floats]:
-        """Return the options worth drawing, one for each set of columns, and their shares.
+    def best_mixture(
+        self, options: Sequence[Option], watch: Watch, *, start: Floats
+    ) -> tuple[list[Option], Floats, dict[Table, float]]:
+        """Return the options worth drawing, one for each set of columns, with shares and costs.
 
         An analyst knows a branch by the columns that it shows, so there is one branch for each set
         of them.
         """
-        every = best_shares([one.information for one in options], self.workload)
+        informations = [one.information for one in options]
+        every = best_shares(informations, self.workload, start=start, watch=watch)
         order = sorted(range(len(options)), key=lambda i: -every[i])
-        chosen: dict[frozenset[str], Option] = {}
+        chosen: dict[frozenset[str], int] = {}
         for i in order:
-            chosen.setdefault(options[i].columns, options[i])
-        best, shares = self.mixed(list(chosen.values()))
-        least = self.value(best, shares)
+            if every[i] > LEAST:
+                chosen.setdefault(options[i].columns, i)
+        best = self.mixed(
+            [options[i] for i in chosen.values()], every[list(chosen.values())], watch
+        )
         for i in order:
-            if every[i] < LEAST or chosen[options[i].columns] is options[i]:
+            rival = chosen.get(options[i].columns, i)
+            if every[i] < WORTH_A_TRY or rival == i or watch.left() < 0:
                 continue
-            tried = {**chosen, options[i].columns: options[i]}
-            mixture, parts = self.mixed(list(tried.values()))
-            if self.value(mixture, parts) < least:
-                chosen, best, shares = tried, mixture, parts
-                least = self.value(best, shares)
-        return best, shares
+            tried = {**chosen, options[i].columns: i}
+            mixture = self.mixed(
+                [options[i] for i in tried.values()], every[list(tried.values())], watch
+            )
+            if total(mixture[2]) < total(best[2]):
+                chosen, best = tried, mixture
+        return best
 
-    def mixed(self, options: Sequence[Option]) -> tuple[list[Option], Floats]:
-        """Return the options that are drawn in the best mixture, and their shares."""
-        shares = best_shares([one.information for one in options], self.workload)
-        kept = [options[i] for i in np.flatnonzero(shares > LEAST).tolist()]
-        if len(kept) == len(options):
-            return kept, shares
-        return kept, best_shares([one.information for one in kept], self.workload)
+    def mixed(
+        self, options: Sequence[Option], start: Floats, watch: Watch
+    ) -> tuple[list[Option], Floats, dict[Table, float]]:
+        """Return options, their best shares and what the tables then cost."""
+        kept = list(options)
+        informations = [one.information for one in kept]
+        shares = best_shares(informations, self.workload, start=start, watch=watch)
+        used = np.flatnonzero(shares > LEAST).tolist()
+        if used and len(used) < len(kept):
+            kept, shares = [kept[i] for i in used], shares[used] / shares[used].sum()
+        return kept, shares, self.costs(kept, shares)
+
+
+def total(costs: Mapping[Table, float]) -> float:
+    """Return a sum of costs."""
+    return math.fsum(costs.values())

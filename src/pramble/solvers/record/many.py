@@ -1,153 +1,233 @@
-r"""Records with many cells: blocks are chosen in the ANOVA form, and valued table by table.
+"""Records with many cells: every table is valued by the branches that bear on it.
 
-At a uniform prior the information is diagonal in the ANOVA components
-:math:`\emptyset \ne A \subseteq` columns, one number :math:`x_A` each, of which there are
-:math:`m_A = \prod_{j\in A}(S_j - 1)`. A branch that shows block B by a symmetric mechanism adds the
-same number to every :math:`A \subseteq B`, and the value is
-:math:`\sum_A w_A m_A / x_A` with :math:`w_A = \sum_{T \supseteq A} 1/|T|` over the wanted tables T.
-That chooses the blocks; at the real prior each table is then valued by the branches that bear on it
-(:mod:`pramble.information.tables`).
+See :mod:`pramble.information.tables`: what an analyst reaches who looks at one table at a time.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from pramble.information.records import Table
 from pramble.information.tables import (
+    CellCovariance,
     covariance_of_cells,
     inner,
     margin_information,
     spread_information,
+    summed,
     table_variance,
 )
 from pramble.mechanisms.base import Mechanism
-from pramble.solvers.record.candidates import best_cardinality
+from pramble.mechanisms.uniform import UniformRows
+from pramble.solvers.record.candidates import Blocks
 from pramble.solvers.record.problem import Block, RecordProblem
-from pramble.solvers.record.shares import multiplied
+from pramble.solvers.record.shares import LEAST, multiplied
+from pramble.solvers.watch import Watch
 from pramble.values import Floats, value
 
-MOST_BLOCK = 420
-MOST_SETS = 6000
-FEW_STEPS, ENOUGH = 200, 2e-3
-
-
-def told_by(size: int, alpha: float) -> float:
-    """Return the information per component of the best symmetric mechanism on so many cells."""
-    a, k = math.exp(alpha), best_cardinality(size, alpha)
-    f = k / size
-    return (a - 1) ** 2 * f * (1 - f) / ((a * f + 1 - f) ** 2 * (size - 1))
-
-
-def chosen_blocks(problem: RecordProblem) -> list[tuple[Table, float]]:
-    """Return the blocks worth showing, and their shares, at a uniform prior."""
-    sizes = {name: len(labels.values) for name, labels in problem.labels.items()}
-    components = sorted({
-        part
-        for table in problem.tables
-        for k in range(1, len(table) + 1)
-        for part in combinations(table, k)
-    })  # fmt: skip
-    weights = np.array([
-        math.prod(sizes[name] - 1 for name in part)
-        * sum(1 / math.prod(sizes[n] for n in t) for t in problem.tables if set(part) <= set(t))
-        for part in components
-    ])  # fmt: skip
-    blocks = possible_blocks(problem, sizes)
-    told = np.array([
-        told_by(math.prod(sizes[name] for name in block), problem.alpha) for block in blocks
-    ])  # fmt: skip
-    sets = [frozenset(block) for block in blocks]
-    within = np.array([[set(part) <= block for part in components] for block in sets], dtype=float)
-    informations = within * told[:, None]
-
-    def gains(shares: Floats) -> Floats:
-        x = shares @ informations
-        return np.asarray(informations @ (weights / np.maximum(x, 1e-300) ** 2))
-
-    shares = multiplied(gains, len(blocks))
-    return [(block, float(w)) for block, w in zip(blocks, shares, strict=True) if w > 1e-5]
-
-
-def possible_blocks(problem: RecordProblem, sizes: dict[str, int]) -> list[Table]:
-    """Return sets of columns that bear on the wanted tables, small ones first."""
-    largest = max(map(len, problem.tables))
-    found = list(dict.fromkeys(problem.tables))
-    for size in range(1, len(problem.columns) + 1):
-        if size > largest and len(found) + math.comb(len(problem.columns), size) > MOST_SETS:
-            break
-        sets = combinations(problem.columns, size)
-        found += [b for b in sets if math.prod(sizes[name] for name in b) <= MOST_BLOCK]
-    return list(dict.fromkeys(found))
+FEW_STEPS, ENOUGH = 300, 1e-3
+RIDGE = 1e-11
+FEW_TABLES = 120
+MOST_HELD = 3000
 
 
 @value(eq=False)
 class Shown:
-    """A branch that tells of a block, and what one of its records tells of each wanted table."""
+    """A branch, and what one of its records tells of each wanted table.
 
-    block: Block
-    blocks: Mapping[Table, Mechanism]
-    informations: dict[Table, Floats]
+    Attributes
+    ----------
+    blocks : mapping from columns to mechanism
+    margins : mapping from table to table
+        What is counted of each wanted table: the columns that it shares with the branch.
+    informations : mapping from table to array
+        What a record tells of these.
+    """
+
+    blocks: Blocks
+    margins: Mapping[Table, Table]
+    informations: Mapping[Table, Floats]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it shows."""
+        return frozenset(name for block in self.blocks for name in block)
 
 
 class Tables:
     """The wanted tables with their possible cells and laws."""
 
     def __init__(self, problem: RecordProblem) -> None:
-        self.blocks = {table: problem.block(table) for table in problem.tables}
+        self.problem = problem
+        self.tables = {table: problem.block(table) for table in problem.tables}
 
-    def shown(
-        self, block: Block, mechanism: Mechanism, blocks: Mapping[Table, Mechanism]
-    ) -> Shown | None:
-        """Return what a block tells of the tables; None if its cells cannot be told apart."""
-        covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
-        if covariance.lost.shape[1]:
-            return None
-        margins: dict[Table, Floats] = {}
-        found = {}
-        for table, own in self.blocks.items():
-            shared = tuple(name for name in table if name in block.columns)
-            if not shared:
+    def option(self, blocks: Blocks) -> Shown:
+        """Return what a branch tells of the tables, from the blocks that bear on each."""
+        known: dict[tuple[tuple[Table, Table], ...], CellCovariance] = {}
+        margins: dict[Table, Table] = {}
+        found: dict[Table, Floats] = {}
+        for table in self.tables:
+            parts = self.bearing(blocks, table)
+            columns = [name for part in parts for name in parts[part]]
+            shared = tuple(name for name in table if name in columns)
+            if len(shared) < self.least_shared(table):
                 continue
-            if shared not in margins:
-                margins[shared] = margin_information(covariance, block.onto(shared)[1])
-            found[table] = spread_information(margins[shared], own.onto(shared)[1])
-        return Shown(block, blocks, found)
+            margins[table] = shared
+            if shared in found:
+                continue
+            block = self.problem.block(columns)
+            key = tuple(parts.items())
+            if key not in known:
+                rows = [self.channel(blocks, part, seen) for part, seen in parts.items()]
+                matrix = side_by_side_matrix(block, list(parts.values()), rows)
+                known[key] = covariance_of_cells(matrix, block.law)
+            found[shared] = margin_information(known[key], block.onto(shared)[1])
+        return Shown(blocks, margins, found)
+
+    def least_shared(self, table: Table) -> int:
+        """Return how many columns a branch must share with a table to be counted.
+
+        One; where there are many tables, all but one of them. What is left out makes the value no
+        smaller.
+        """
+        return 1 if len(self.tables) <= FEW_TABLES else max(len(table) - 1, 1)
+
+    def bearing(self, blocks: Blocks, table: Table) -> dict[Table, Table]:
+        """Return the blocks that bear on a table, and which of their columns have to be seen.
+
+        Of randomised response the columns of the table are enough, see :meth:`channel`. Blocks that
+        cannot be held together are left out.
+        """
+        found: dict[Table, Table] = {}
+        for part in sorted(blocks, key=lambda one: -len(set(one) & set(table))):
+            shared = tuple(name for name in part if name in table)
+            seen = shared if is_response(blocks[part]) else part
+            columns = [name for one in (*found.values(), seen) for name in one]
+            if shared and self.problem.counts(columns) <= MOST_HELD:
+                found[part] = seen
+        return found
+
+    def channel(self, blocks: Blocks, part: Table, seen: Table) -> Floats:
+        r"""Return the matrix from some columns of a block to what is released of them.
+
+        Randomised response on S cells is :math:`\lambda I + (1-\lambda)11^\top/S`. Of the margins A
+        it tells as much as their own release does, :math:`\lambda I + (1-\lambda)1u^\top` with u
+        the shares of the cells above each: with :math:`AM^{-1} = (A - (1-\lambda)u1^\top)/\lambda`
+        the covariance :math:`AF^{-1}A^\top` needs only what is released of the margins.
+        """
+        mechanism = blocks[part]
+        if seen == part:
+            return np.asarray(mechanism.operator.dense())
+        _, onto = self.problem.block(part).onto(seen)
+        above = np.bincount(onto) / len(onto)
+        weights = mechanism.row(0)
+        kept = float(weights[0] - weights[1]) / float(weights[0] + (len(onto) - 1) * weights[1])
+        return np.asarray(kept * np.eye(len(above)) + (1 - kept) * above)
 
     def costs(self, shown: Sequence[Shown], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each table."""
-        whole = self.informations(shown, shares)
-        return {table: table_variance(whole[table], own.law) for table, own in self.blocks.items()}
+        answer = {}
+        for table, own in self.tables.items():
+            whole = np.zeros((own.size, own.size))
+            for shared, which in self.sharing(shown, table).items():
+                told = sum(shares[i] * shown[i].informations[shared] for i in which)
+                whole += spread_information(np.asarray(told), own.onto(shared)[1])
+            answer[table] = table_variance(whole, own.law)
+        return answer
 
-    def informations(self, shown: Sequence[Shown], shares: Floats) -> dict[Table, Floats]:
-        """Return the information on each table from one record."""
-        whole = {table: np.zeros((own.size, own.size)) for table, own in self.blocks.items()}
-        for one, share in zip(shown, shares, strict=True):
-            for table, information in one.informations.items():
-                whole[table] += share * information
-        return whole
+    def sharing(self, shown: Sequence[Shown], table: Table) -> dict[Table, list[int]]:
+        """Return which branches share which columns with a table."""
+        found: dict[Table, list[int]] = {}
+        for i, one in enumerate(shown):
+            if table in one.margins:
+                found.setdefault(one.margins[table], []).append(i)
+        return found
 
-    def best_shares(self, shown: Sequence[Shown]) -> Floats:
+    def best_mixture(
+        self, shown: Sequence[Shown], watch: Watch, *, start: Floats
+    ) -> tuple[list[Shown], Floats, dict[Table, float]]:
+        """Return the branches worth drawing, one for each set of columns, with shares and costs."""
+        shares = self.best_shares(shown, watch, start=start)
+        chosen: dict[frozenset[str], int] = {}
+        for i in np.argsort(-shares, kind="stable").tolist():
+            if shares[i] > min(LEAST, 0.2 / len(shown)):
+                chosen.setdefault(shown[i].columns, i)
+        least = min(LEAST, 0.2 / len(shown))
+
+        def mixed() -> tuple[list[Shown], Floats, dict[Table, float]]:
+            kept, first = [shown[i] for i in chosen.values()], shares[list(chosen.values())]
+            found = self.best_shares(kept, watch, start=np.maximum(first, least))
+            return kept, np.maximum(found, least), self.costs(kept, np.maximum(found, least))
+
+        best = mixed()
+        lost = {table for table, cost in best[2].items() if not math.isfinite(cost)}
+        if lost:
+            chosen |= {shown[i].columns: i for i, table in self.tellers(shown) if table in lost}
+            best = mixed()
+        return best
+
+    def tellers(self, shown: Sequence[Shown]) -> Iterator[tuple[int, Table]]:
+        """Yield branches of randomised response on one wanted table, and the table."""
+        for i, one in enumerate(shown):
+            ((columns, mechanism), *others) = one.blocks.items()
+            if not others and columns in self.tables and is_response(mechanism):
+                yield i, columns
+
+    def best_shares(self, shown: Sequence[Shown], watch: Watch, *, start: Floats) -> Floats:
         """Return the shares that make the summed cost smallest."""
-        return multiplied(self.gains_of(shown), len(shown), steps=FEW_STEPS, gap=ENOUGH)
+        gains = self.gains_of(shown)
+        return multiplied(
+            gains, len(shown), steps=FEW_STEPS, gap=ENOUGH, start=start, watch=watch
+        )  # fmt: skip
 
     def gains_of(self, shown: Sequence[Shown]) -> Callable[[Floats], Floats]:
-        """Return how much a larger share of each block would help."""
+        """Return how much a larger share of each branch would help, by shares."""
+        stacks: dict[tuple[Table, tuple[int, ...]], Floats] = {}
+        parts = []
+        for table, own in self.tables.items():
+            sharing = []
+            for shared, which in self.sharing(shown, table).items():
+                key = shared, tuple(which)
+                if key not in stacks:
+                    found = [shown[i].informations[shared].ravel() for i in which]
+                    stacks[key] = np.stack(found)
+                sharing.append((which, stacks[key], own.onto(shared)[1]))
+            parts.append((np.sqrt(inner(own.law)), sharing))
 
         def gains(shares: Floats) -> Floats:
             found = np.zeros(len(shown))
-            for table, whole in self.informations(shown, shares).items():
-                root = np.sqrt(inner(self.blocks[table].law))
-                scaled = whole * np.outer(root, root)
-                scaled[np.diag_indices_from(scaled)] += 1e-11 * np.trace(scaled) / len(scaled)
-                inverse = np.linalg.inv(scaled)
-                K = (inverse * root**2) @ inverse
-                K = K * np.outer(root, root)
-                for i, one in enumerate(shown):
-                    if table in one.informations:
-                        found[i] += float((K * one.informations[table]).sum())
+            for root, sharing in parts:
+                whole = np.zeros((len(root), len(root)))
+                for which, stack, onto in sharing:
+                    size = int(onto.max()) + 1
+                    whole += spread_information((shares[which] @ stack).reshape(size, size), onto)
+                whole *= np.outer(root, root)
+                whole[np.diag_indices_from(whole)] += RIDGE * np.trace(whole) / len(root)
+                inverse = np.linalg.inv(whole)
+                slope = ((inverse * root**2) @ inverse) * np.outer(root, root)
+                for which, stack, onto in sharing:
+                    found[which] += stack @ summed(summed(slope, onto).T, onto).ravel()
             return found
 
         return gains
+
+
+def is_response(mechanism: Mechanism) -> bool:
+    """Whether a mechanism is randomised response."""
+    return isinstance(mechanism, UniformRows) and bool((mechanism.off == mechanism.off[0]).all())
+
+
+def joint_matrix(block: Block, blocks: Blocks) -> Floats:
+    """Return the matrix from a block's cells to what its parts release side by side."""
+    rows = [mechanism.operator.dense() for mechanism in blocks.values()]
+    return side_by_side_matrix(block, list(blocks), rows)
+
+
+def side_by_side_matrix(block: Block, parts: Sequence[Table], matrices: Sequence[Floats]) -> Floats:
+    """Return the matrix from a block's cells to independent releases of some of its columns."""
+    found = np.ones((block.size, 1))
+    for columns, matrix in zip(parts, matrices, strict=True):
+        rows = matrix if columns == block.columns else matrix[block.onto(columns)[1]]
+        found = (found[:, :, None] * rows[:, None, :]).reshape(len(found), -1)
+    return found

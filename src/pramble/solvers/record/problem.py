@@ -42,11 +42,26 @@ class Block:
         """Number of possible cells."""
         return len(self.cells)
 
+    @cached_property
+    def margins(self) -> dict[Table, tuple[Integers, Integers]]:
+        """The margins that were asked for so far."""
+        return {}
+
     def onto(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
         """Return the possible cells of some of its columns, and which of them each cell is in."""
+        names = tuple(columns)
+        if names not in self.margins:
+            self.margins[names] = self.summed_onto(names)
+        return self.margins[names]
+
+    def summed_onto(self, columns: Table) -> tuple[Integers, Integers]:
+        """Return the possible cells of some of its columns, and which of them each cell is in."""
         places = [self.columns.index(name) for name in columns]
-        found, inverse = np.unique(self.cells[:, places], axis=0, return_inverse=True)
-        return np.asarray(found), np.asarray(inverse).reshape(-1)
+        codes = self.cells[:, places]
+        shape = tuple((codes.max(axis=0) + 1).tolist())
+        flat = np.ravel_multi_index(tuple(codes.T), shape)
+        found, inverse = np.unique(flat, return_inverse=True)
+        return np.stack(np.unravel_index(found, shape), axis=1), np.asarray(inverse).reshape(-1)
 
 
 @value(eq=False)
@@ -60,7 +75,8 @@ class RecordProblem:
     tables: tuple[Table, ...]
     objective: str
     whole: bool
-    time_limit: float
+    given: Table = ()
+    information_at_least: float | None = None
 
     @cached_property
     def columns(self) -> Table:
@@ -72,24 +88,41 @@ class RecordProblem:
         """Number of cells of a record, impossible ones included."""
         return math.prod(len(labels) for labels in self.labels.values())
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of categories."""
+        return {name: len(labels) for name, labels in self.labels.items()}
+
+    @cached_property
+    def blocks(self) -> dict[Table, Block]:
+        """The blocks that were asked for so far."""
+        return {}
+
     def block(self, columns: Sequence[str]) -> Block:
         """Return the possible cells of some columns with their law."""
         names = tuple(columns)
-        law = self.law.margin(names)
-        possible = self.possible.mask(names)
-        cells = np.argwhere(possible)
-        found = law[possible]
-        lists = [self.labels[name].values for name in names]
-        if len(names) == 1:
-            labels = Labels(tuple(lists[0][code] for (code,) in cells.tolist()))
-        else:
-            labels = Labels(
-                tuple(
-                    tuple(one[code] for one, code in zip(lists, cell, strict=True))
-                    for cell in cells.tolist()
-                )
-            )
-        return Block(names, cells, found / found.sum(), labels)
+        if names not in self.blocks:
+            possible = self.possible.mask(names)
+            cells = np.argwhere(possible)
+            law = self.law.margin(names)[possible]
+            lists = [self.labels[name].values for name in names]
+            parts = [
+                [own[code] for code in codes.tolist()]
+                for own, codes in zip(lists, cells.T, strict=True)
+            ]
+            labels = Labels(tuple(parts[0] if len(names) == 1 else zip(*parts, strict=True)))
+            self.blocks[names] = Block(names, cells, law / law.sum(), labels)
+        return self.blocks[names]
+
+    def counts(self, columns: Sequence[str]) -> int:
+        """Return the number of possible cells of some columns."""
+        if not self.possible.tables:
+            return self.size_of(columns)
+        return int(self.possible.mask(columns).sum())
+
+    def size_of(self, columns: Sequence[str]) -> int:
+        """Return the number of cells of some columns, impossible ones included."""
+        return math.prod(self.sizes[name] for name in columns)
 
 
 def as_columns(columns: Mapping[str, Any]) -> dict[str, Labels]:

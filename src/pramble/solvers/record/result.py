@@ -28,6 +28,8 @@ class RecordDesign:
     costs : mapping from table to float
         The part of the value of each wanted table.
     notes : tuple of str
+    information : float
+        Nats about the whole record; of blocks side by side at least so many.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class RecordDesign:
     bound: float
     costs: Mapping[Table, float]
     notes: tuple[str, ...] = ()
+    information: float = 0.0
 
     @property
     def gap(self) -> float:

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 STEPS, GAP = 3000, 1e-5
@@ -26,18 +27,38 @@ UNITS = 1 << 20
 TOLD = 1e-8
 
 
-def best_shares(informations: Sequence[Floats], workload: Floats) -> Floats:
+def best_shares(
+    informations: Sequence[Floats],
+    workload: Floats,
+    *,
+    start: Floats | None = None,
+    watch: Watch | None = None,
+) -> Floats:
     """Return the best shares of branches with these informations."""
+    gains = gains_of(informations, workload)
+    return multiplied(gains, len(informations), start=start, watch=watch)
+
+
+def gains_of(informations: Sequence[Floats], workload: Floats) -> Callable[[Floats], Floats]:
+    """Return how much a larger share of each branch would help, by shares.
+
+    Directions that no branch tells of and that are not asked for are left out.
+    """
     stack = np.stack(informations)
-    flat = stack.reshape(len(stack), -1)
-    size = stack.shape[1]
+    values, vectors = np.linalg.eigh(stack.mean(axis=0))
+    asked = ((workload @ vectors) * vectors).sum(axis=0)
+    kept = vectors[:, (values > TOLD * values[-1]) | (asked > TOLD * asked.max())]
+    reduced = kept.T @ stack @ kept
+    flat, size = reduced.reshape(len(stack), -1), kept.shape[1]
+    wanted = kept.T @ workload @ kept
 
     def gains(shares: Floats) -> Floats:
-        inverse = inverse_for((shares @ flat).reshape(size, size), workload)
-        K = inverse @ workload @ inverse
-        return np.asarray(flat @ K.ravel())
+        whole = (shares @ flat).reshape(size, size)
+        whole[np.diag_indices(size)] += TOLD**1.5 * np.trace(whole) / size
+        inverse = np.linalg.inv(whole)
+        return np.asarray(flat @ (inverse @ wanted @ inverse).ravel())
 
-    return multiplied(gains, len(stack))
+    return gains
 
 
 def inverse_for(information: Floats, workload: Floats) -> Floats:
@@ -55,28 +76,44 @@ def inverse_for(information: Floats, workload: Floats) -> Floats:
 
 
 def multiplied(
-    gains: Callable[[Floats], Floats], count: int, *, steps: int = STEPS, gap: float = GAP
+    gains: Callable[[Floats], Floats],
+    count: int,
+    *,
+    steps: int = STEPS,
+    gap: float = GAP,
+    start: Floats | None = None,
+    watch: Watch | None = None,
 ) -> Floats:
-    """Return shares by the multiplicative rule."""
-    shares = np.full(count, 1 / count)
+    r"""Return shares by the multiplicative rule.
+
+    :math:`\sum_b w_b g_b` is the value itself. Steps :math:`w_b \leftarrow w_b g_b` are taken as
+    long as they lower it.
+    """
+    shares = np.full(count, 1 / count) if start is None else start / start.sum()
+    best, least, power = shares, math.inf, 1.0
     for _ in range(steps):
         found = gains(shares)
         mean = float(shares @ found)
-        if found.max() / mean - 1 < gap:
+        if mean > least * (1 + 1e-9) and power > 0.5:
+            power, shares, least = 0.5, best, math.inf
+            continue
+        if mean < least:
+            best, least = shares, mean
+        if found.max() / mean - 1 < gap or (watch is not None and watch.left() < 0):
             break
-        shares = shares * np.sqrt(np.maximum(found, 0) / mean)
+        shares = shares * (np.maximum(found, 0) / mean) ** power
         shares = np.where(shares < 1e-9, 0, shares)
         shares = shares / shares.sum()
-    return shares
+    return best
 
 
-def exact_shares(shares: Floats) -> list[Fraction]:
+def exact_shares(shares: Floats, *, least: float = LEAST) -> list[Fraction]:
     """Return shares as exact parts that sum to one; those that are too small are zero.
 
     >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
     [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
     """
-    kept = np.where(shares < LEAST, 0.0, shares)
+    kept = np.where(shares < min(least, 0.02 / len(shares)), 0.0, shares)
     kept = kept / kept.sum() * UNITS
     units = [math.floor(part) for part in kept]
     order = np.argsort(np.array(units) - kept, kind="stable")

@@ -1,0 +1,134 @@
+r"""Which columns travel together, at a uniform prior, without forming the cells of records.
+
+There the information is diagonal in the ANOVA components :math:`\emptyset \ne A \subseteq` columns,
+one number :math:`x_A` each if mechanisms are symmetric, of which there are
+:math:`m_A = \prod_{j\in A}(S_j - 1)`. A branch that shows block B by a symmetric mechanism adds the
+same number to every :math:`A \subseteq B`, and the value is
+:math:`\sum_A w_A m_A / x_A` with :math:`w_A = \sum_{T \supseteq A} 1/|T|` over the wanted tables T.
+"""
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from pramble.information.records import Table
+from pramble.solvers.record.candidates import Blocks, best_cardinality, subsets
+from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
+from pramble.solvers.record.packing import Packing
+from pramble.solvers.record.problem import RecordProblem
+from pramble.solvers.record.shares import multiplied
+from pramble.solvers.watch import Watch
+from pramble.values import Floats
+
+MOST_BLOCK, MOST_CARRYING = 130, 130
+MOST_SETS, MOST_SEARCHED = 4000, 320
+STEPS, GAP = 300, 1e-3
+LEAST_START = 1e-5
+
+
+def told_by(size: int, alpha: float) -> float:
+    """Return the information per component of the best symmetric mechanism on so many cells."""
+    a, k = math.exp(alpha), best_cardinality(size, alpha)
+    f = k / size
+    return (a - 1) ** 2 * f * (1 - f) / ((a * f + 1 - f) ** 2 * (size - 1))
+
+
+class Components:
+    """The components of the wanted tables, and what they weigh."""
+
+    def __init__(self, problem: RecordProblem) -> None:
+        self.problem = problem
+        sizes = problem.sizes
+        weights: dict[Table, float] = {}
+        for table in problem.tables:
+            share = 1 / math.prod(sizes[name] for name in table)
+            for part in subsets(table, len(table)):
+                many = math.prod(sizes[name] - 1 for name in part)
+                weights[part] = weights.get(part, 0.0) + share * many
+        self.parts, self.weights = list(weights), np.array(list(weights.values()))
+        place = {name: i for i, name in enumerate(problem.columns)}
+        self.bits = np.array([sum(1 << place[name] for name in part) for part in self.parts])
+        self.place = place
+
+    def told(self, block: Table) -> Floats:
+        """Return what a symmetric mechanism on a block tells of each component."""
+        out = ~sum(1 << self.place[name] for name in block)
+        size = self.problem.counts(block)
+        return np.where(self.bits & out, 0.0, told_by(size, self.problem.alpha))
+
+
+def chosen_blocks(problem: RecordProblem, watch: Watch) -> list[Table]:
+    """Return the blocks worth showing at a uniform prior, those with larger shares first."""
+    components, blocks = Components(problem), possible_blocks(problem)
+    informations = np.array([components.told(block) for block in blocks])
+
+    def gains(shares: Floats) -> Floats:
+        x = shares @ informations
+        return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
+
+    shares = multiplied(gains, len(blocks), steps=STEPS, gap=GAP, watch=watch)
+    order = np.argsort(-shares, kind="stable")
+    return [blocks[i] for i in order.tolist() if shares[i] > 1e-4 / len(blocks)]
+
+
+def possible_blocks(problem: RecordProblem) -> list[Table]:
+    """Return sets of columns that bear on the wanted tables, small ones first."""
+    largest = max(map(len, problem.tables))
+    found = dict.fromkeys(problem.tables)
+    for size in range(1, len(problem.columns) + 1):
+        if size > largest and len(found) + math.comb(len(problem.columns), size) > MOST_SETS:
+            break
+        if len(found) > MOST_SETS:
+            break
+        for block in combinations(problem.columns, size):
+            if math.prod(problem.sizes[name] for name in block) <= MOST_BLOCK:
+                found[block] = None
+    return list(found)
+
+
+def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, float]]:
+    """Return branches of turned sets, with shares, that are best at a uniform prior.
+
+    There are none if there are too many characters.
+
+    Sets are turned only on columns without impossible cells.
+    """
+    number = sum(
+        math.prod(problem.sizes[name] - 1 for name in part) for part in Components(problem).parts
+    )
+    if number > MOST_CHARACTERS:
+        return []
+    every = possible_blocks(problem)
+    if len(every) > MOST_SEARCHED:
+        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, watch)]))
+        every = every[: max(MOST_SEARCHED, len(problem.tables))]
+    characters = Characters(problem.sizes, problem.tables, problem.alpha)
+    counts = {columns: problem.counts(columns) for columns in every}
+    full = [one for one in every if counts[one] == characters.cells(one) <= MOST_BLOCK]
+    fixed = [
+        characters.flat(one, told_by(counts[one], problem.alpha), counts[one])
+        for one in problem.tables
+        if one not in full
+    ]
+    if not full:
+        return []
+    orbits, shares = generated(
+        characters, full, fixed, watch.inner(watch.tolerance, seconds=watch.left() / 2)
+    )
+    room = {
+        columns: count for columns in subsets_near(problem)
+        if (count := problem.counts(columns)) <= MOST_CARRYING
+    }  # fmt: skip
+    packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
+    order = np.argsort(-shares, kind="stable").tolist()
+    kept = [i for i in order if packing.put(orbits[i])]
+    found = packing.polish(watch, shares[kept] + LEAST_START)
+    return list(packing.branches(problem, found))
+
+
+def subsets_near(problem: RecordProblem) -> list[Table]:
+    """Return sets of columns that may be shown: all of them if they are few."""
+    if 2 ** len(problem.columns) <= MOST_SETS:
+        return list(subsets(problem.columns, len(problem.columns)))
+    return possible_blocks(problem)

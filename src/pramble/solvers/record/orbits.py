@@ -1,0 +1,190 @@
+r"""Turns of sets around products of cycles: at a uniform prior everything is diagonal.
+
+The categories of column j form a cycle of :math:`S_j`; the cells of some columns T a product G of
+cycles. Let a matrix have the turns of one set of k cells as its columns, a for members and 1 for
+others. Scaled by the root of the uniform law its information is diagonal in the characters χ of G,
+with
+
+.. math:: x_\chi = \Big(\frac{(a-1)\,|\hat 1_\chi|}{k(a-1) + S}\Big)^2 ,
+
+and the same holds for every T with the same characters of the whole record. Branches and orbits
+that are mixed with shares θ hence cost
+
+.. math:: \sum_\chi \frac{w_\chi}{\sum_i \theta_i x_{i\chi}}, \qquad
+          w_\chi = \sum_{\text{wanted } T \supseteq \operatorname{supp}\chi} \frac1{|T|} ,
+
+which is convex in θ. New sets are found by annealing: of each T the one that lowers the cost most
+when it gets a small share.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.information.records import Table
+from pramble.solvers.record.shares import multiplied
+from pramble.solvers.watch import Watch
+from pramble.values import Floats, Integers, value
+
+LEAST_STEP = 0.1
+"""The share at which a new set is judged, unless there are very few."""
+
+FRESH = 0.3
+"""What new sets weigh together at first, beside those whose shares are known."""
+
+MOVES, HEAT, ALONE = 4000, 0.01, 0.4
+ROUNDS, ENOUGH, WORTHLESS = 40, 1e-3, 1e-4
+STEPS, GAP = 400, 1e-4
+MOST_CHARACTERS = 20_000
+
+
+@value(eq=False)
+class Orbit:
+    """The turns of one set of cells of some columns.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    inside : boolean array over their cells, an axis for each
+        The set; None stands for a matrix that tells all characters alike.
+    information : array
+        What it tells of each character.
+    outputs : int
+        The number of different turns.
+    """
+
+    columns: Table
+    inside: NDArray[np.bool_] | None
+    information: Floats
+    outputs: int
+
+
+class Characters:
+    """The characters that bear on the wanted tables, a pair of conjugates taken as one."""
+
+    def __init__(self, sizes: Mapping[str, int], tables: Sequence[Table], alpha: float) -> None:
+        self.sizes, self.excess = sizes, math.expm1(alpha)
+        names = list(sizes)
+        components = sorted({
+            part for table in tables for k in range(1, len(table) + 1)
+            for part in combinations(table, k)
+        })  # fmt: skip
+        frequencies, weights = [], []
+        for part in components:
+            own = sum(1 / self.cells(table) for table in tables if set(part) <= set(table))
+            for turn in product(*(range(1, sizes[name]) for name in part)):
+                back = tuple(sizes[n] - f for n, f in zip(part, turn, strict=True))
+                if back >= turn:
+                    row = np.zeros(len(names), dtype=np.int64)
+                    row[[names.index(name) for name in part]] = turn
+                    frequencies.append(row)
+                    weights.append(own * (1 if back == turn else 2))
+        self.frequencies, self.weights = np.array(frequencies), np.array(weights)
+        self.known: dict[Table, tuple[Integers, Floats, Floats]] = {}
+
+    def cells(self, columns: Sequence[str]) -> int:
+        """Return the number of cells of some columns."""
+        return math.prod(self.sizes[name] for name in columns)
+
+    def within(self, columns: Table) -> tuple[Integers, Floats, Floats]:
+        """Return which characters some columns tell of, and their values on the cells."""
+        if columns not in self.known:
+            there = np.array([name in columns for name in self.sizes])
+            which = np.flatnonzero((self.frequencies[:, ~there] == 0).all(axis=1))
+            shape = [self.sizes[name] for name in columns]
+            cells = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
+            order = [list(self.sizes).index(name) for name in columns]
+            angle = 2 * np.pi * (cells / shape) @ self.frequencies[which][:, order].T
+            self.known[columns] = which, np.cos(angle), np.sin(angle)
+        return self.known[columns]
+
+    def orbit(self, columns: Table, inside: NDArray[np.bool_]) -> Orbit:
+        """Return the orbit of a set."""
+        which, real, imaginary = self.within(columns)
+        members, size = inside.sum(), inside.size
+        flat = inside.ravel().astype(np.float64)
+        power = (flat @ real) ** 2 + (flat @ imaginary) ** 2
+        found = np.zeros(len(self.weights))
+        found[which] = (self.excess / (members * self.excess + size)) ** 2 * power
+        alike = np.fft.ifftn(np.abs(np.fft.fftn(inside)) ** 2).real
+        same = int((np.abs(alike - members) < 1e-6).sum())
+        return Orbit(columns, inside, found, size // same)
+
+    def flat(self, columns: Table, told: float, outputs: int) -> Orbit:
+        """Return a matrix that tells all characters alike."""
+        found = np.zeros(len(self.weights))
+        found[self.within(columns)[0]] = told
+        return Orbit(columns, None, found, outputs)
+
+    def better(
+        self,
+        columns: Table,
+        others: Floats,
+        share: float,
+        *,
+        rng: np.random.Generator,
+        start: NDArray[np.bool_] | None = None,
+        heat: float = HEAT,
+        moves: int = MOVES,
+    ) -> Orbit:
+        """Return the orbit on some columns that does most beside the others with a share."""
+        from pramble.solvers.record.kernel import anneal_set
+
+        which, real, imaginary = self.within(columns)
+        size = len(real)
+        inside = rng.random(size) < 1 / (2 + self.excess) if start is None else start.flatten()
+        if inside.all() or not inside.any():
+            inside = np.arange(size) == 0
+        picks = rng.integers(0, size, (moves, 2))
+        picks[rng.random(moves) < ALONE, 1] = -1
+        anneal_set(
+            inside, real, imaginary, self.weights[which], np.ascontiguousarray(others[which]),
+            share * self.excess**2, self.excess, picks, rng.random(moves), heat,
+        )  # fmt: skip
+        return self.orbit(columns, inside.reshape([self.sizes[name] for name in columns]))
+
+    def cost(self, orbits: Sequence[Orbit], shares: Floats) -> float:
+        """Return the summed variance of the wanted tables."""
+        whole = shares @ np.array([one.information for one in orbits])
+        return float((self.weights / np.maximum(whole, 1e-300)).sum())
+
+    def best_shares(
+        self, orbits: Sequence[Orbit], watch: Watch, *, start: Floats | None = None
+    ) -> Floats:
+        """Return the best shares of orbits."""
+        informations = np.array([one.information for one in orbits])
+
+        def gains(shares: Floats) -> Floats:
+            whole = np.maximum(shares @ informations, 1e-150)
+            return np.asarray(informations @ (self.weights / whole**2))
+
+        return multiplied(gains, len(orbits), steps=STEPS, gap=GAP, start=start, watch=watch)
+
+
+def generated(
+    characters: Characters, sets: Sequence[Table], fixed: Sequence[Orbit], watch: Watch
+) -> tuple[list[Orbit], Floats]:
+    """Return orbits on some sets of columns, and their best shares, by column generation."""
+    rng = np.random.default_rng(len(characters.weights))
+    pool: list[Orbit] = list(fixed)
+    whole, step = np.zeros(len(characters.weights)), 1.0
+    shares, least = np.zeros(0), math.inf
+    for _ in range(ROUNDS):
+        for columns in sets:
+            pool.append(characters.better(columns, (1 - step) * whole, step, rng=rng))
+            if len(pool) > len(sets) + len(fixed) and watch.left() < 0:
+                break
+        fresh = len(pool) - len(shares)
+        start = np.append(shares, np.full(fresh, max(FRESH, not len(shares)) / fresh))
+        shares = characters.best_shares(pool, watch, start=start)
+        kept = [i for i in range(len(pool)) if shares[i] > WORTHLESS or i < len(fixed)]
+        pool, shares = [pool[i] for i in kept], shares[kept] / shares[kept].sum()
+        whole = shares @ np.array([one.information for one in pool])
+        value = characters.cost(pool, shares)
+        if value > (1 - ENOUGH) * least or watch.left() < 0:
+            break
+        least, step = value, max(2 / len(pool), LEAST_STEP)
+    return pool, shares

@@ -1,0 +1,129 @@
+"""Large records, whole records of many columns, and information beside given columns."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import pramble
+from pramble.errors import InvalidInput
+from pramble.solvers.record.bounds import joint_bound
+from pramble.solvers.record.candidates import workload_of
+
+RNG = np.random.default_rng(11)
+
+
+def test_information_of_a_million_cells():
+    d = pramble.design_record({f"c{i}": 10 for i in range(6)}, 2.0, objective="information")
+    assert d.certificate.satisfies(2.0)
+    assert d.value > 0.99 * d.bound
+
+
+def test_whole_records_of_a_hundred_thousand_cells_tell_what_is_possible():
+    columns = {f"c{i}": 10 for i in range(5)}
+    d = pramble.design_record(columns, 2.0, objective="information", whole=True)
+    assert set(d.plan.columns) == set(columns)
+    assert d.certificate.satisfies(2.0)
+    assert d.value > 0.99 * d.bound
+
+
+def test_whole_records_of_many_columns_are_not_refused():
+    sizes = {f"c{i}": 3 for i in range(12)}
+    d = pramble.design_record(sizes, 6.0, whole=True, time_limit=4)
+    assert len(d.plan.branches) == 1
+    assert set(d.plan.columns) == set(sizes)
+    assert d.certificate.satisfies(6.0)
+    x = (math.expm1(0.5) / (math.exp(0.5) + 2)) ** 2  # split, randomised response
+    split = 66 * (4 / 9 / x**2 + 4 / 9 / x)
+    assert d.value <= split
+
+
+def test_one_matrix_on_a_large_record_is_valued_by_its_margins():
+    sizes = {f"c{i}": 4 for i in range(5)}  # 1,024 cells
+    d = pramble.design_record(sizes, 12.0, whole=True, tables=2, time_limit=3)
+    lam = math.expm1(12.0) / (math.exp(12.0) + 1023)
+    joint = 10 * (1 - 1 / 16) / lam**2
+    assert d.value <= joint * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0])
+def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
+    from pramble.information.possible import as_possible
+    from pramble.information.records import as_law
+    from pramble.solvers.general.columns.semidefinite import closed_bound
+    from pramble.solvers.record.problem import RecordProblem, as_columns, as_tables
+    from pramble.solvers.watch import Watch
+
+    labels = as_columns({"a": 2, "b": 3, "c": 4})
+    prior = RNG.dirichlet(np.ones(24)).reshape(2, 3, 4)
+    problem = RecordProblem(
+        labels=labels,
+        alpha=alpha,
+        law=as_law(prior, {"a": 2, "b": 3, "c": 4}),
+        possible=as_possible(None, {name: own.values for name, own in labels.items()}),
+        tables=as_tables(2, tuple(labels)),
+        objective="estimation",
+        whole=False,
+    )
+    workload = workload_of(problem.block(problem.columns), problem.tables)
+    truth = closed_bound(prior.ravel(), alpha, workload)
+    assert joint_bound(problem, Watch(1e-3, 5.0)) == pytest.approx(truth, rel=1e-4)
+
+
+def best_by_brute_force(by_group, alpha):
+    """The programme over all sets of cells, straight from the definition of I(X; Z | W)."""
+    size = by_group.shape[0]
+    a = math.exp(alpha)
+    columns = np.array(
+        [[a if bit else 1.0 for bit in bits] for bits in product((0, 1), repeat=size)]
+    )
+    gains = np.zeros(len(columns))
+    for w in range(by_group.shape[1]):
+        share = by_group[:, w].sum()
+        p = by_group[:, w] / share
+        mean = columns @ p
+        gains += share * ((columns * np.log(columns / mean[:, None])) @ p)
+    return -linprog(-gains, A_eq=columns.T, b_eq=np.ones(size)).fun
+
+
+@pytest.mark.parametrize(("shape", "groups", "alpha"), [((2, 3), 3, 1.0), ((2, 2, 2), 4, 2.5)])
+def test_information_beside_given_columns(shape, groups, alpha):
+    prior = RNG.dirichlet(np.full(math.prod(shape) * groups, 0.7)).reshape(*shape, groups)
+    columns = {f"c{i}": n for i, n in enumerate(shape)}
+    d = pramble.design_record(
+        columns, alpha, prior=prior, objective="information", given={"w": groups}
+    )
+    by_group = prior.reshape(-1, groups)
+    truth = best_by_brute_force(by_group, alpha)
+    (mechanism,) = d.plan.branches[0].blocks.values()
+    shares = by_group.sum(axis=0)
+    value = sum(
+        shares[w] * pramble.mutual_information(by_group[:, w] / shares[w], mechanism)
+        for w in range(groups)
+    )
+    assert d.value == pytest.approx(value, rel=1e-9)
+    assert d.value == pytest.approx(truth, rel=1e-6)
+    assert truth * (1 - 1e-9) <= d.bound
+    assert d.certificate.satisfies(alpha)
+
+
+def test_larger_records_beside_given_columns_stay_below_their_bound():
+    prior = RNG.dirichlet(np.full(24 * 3, 0.5)).reshape(4, 6, 3)
+    asked = {"prior": prior, "objective": "information", "given": {"w": ["x", "y", "z"]}}
+    d = pramble.design_record({"a": 4, "b": 6}, 1.5, **asked)
+    blind = pramble.design_record({"a": 4, "b": 6}, 1.5, prior=prior.sum(axis=2),
+                                  objective="information")  # fmt: skip
+    (mechanism,) = blind.plan.branches[0].blocks.values()
+    by_group = prior.reshape(24, 3)
+    ignoring = sum(p.sum() * pramble.mutual_information(p / p.sum(), mechanism) for p in by_group.T)
+    assert ignoring < d.value <= d.bound
+    assert d.value > 0.97 * d.bound
+
+
+def test_given_columns_are_for_information_alone():
+    with pytest.raises(InvalidInput, match="objective"):
+        pramble.design_record({"a": 2, "b": 2}, 1.0, given={"w": 2})
+    with pytest.raises(InvalidInput, match="cannot be given"):
+        pramble.design_record({"a": 2}, 1.0, tables=1, objective="information", given={"a": 2})
