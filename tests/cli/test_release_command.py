@@ -64,7 +64,7 @@ def test_release_from_options_in_json(inside):
     )  # fmt: skip
     document = json.loads(answer.stdout)
     assert document["alpha"] <= 2
-    assert [column["name"] for column in document["columns"]] == ["SEX", "AGE"]
+    assert [table["columns"] for table in document["record"]["tables"]] == [["SEX", "AGE"]]
     assert (inside / "out" / "data.csv").exists()
 
 

@@ -15,6 +15,7 @@ from rich.markup import escape
 
 import pramble
 from pramble.cli.console import answers, messages, table_of
+from pramble.cli.release import show_record
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
 
@@ -105,20 +106,10 @@ def step(what: str) -> Iterator[None]:
 
 
 def show_release(release: Any) -> None:
-    """Print what the release protects, and what it keeps."""
+    """Print what the release protects, and what its tables will be worth."""
     outcome = release.outcome
-    title = f"Released at α = {outcome.alpha:.4g} a record"
-    headings = ("column", "values", "α", "changed", "information kept, of what α allows")
-    table = table_of(title, *headings, left={"column"}, title_justify="left")
-    for column in outcome.columns:
-        table.add_row(
-            column.name,
-            str(len(column.categories)),
-            f"{column.alpha:.3f}",
-            f"{column.change_expected:.1%}",
-            f"{column.information:.4f} nats, {column.share:.0%}",
-        )
-    answers().print(table)
+    answers().print(f"Released at α = {outcome.alpha:.4g} a record", style="bold")
+    show_record(outcome.record)
     risk = outcome.risk
     answers().print(
         f"The risk afterwards: {risk.tau2_after:,.0f} correct matches expected, "
@@ -131,10 +122,11 @@ def show_estimate(estimate: Estimate, *, truth: Any, released: Any) -> None:
 
     def shares(table: Any) -> dict[str, float]:
         counts = pc.value_counts(table["MARST"]).to_pylist()
-        return {entry["values"]: entry["counts"] / table.num_rows for entry in counts}
+        shown = {entry["values"]: entry["counts"] for entry in counts if entry["values"]}
+        return {label: count / sum(shown.values()) for label, count in shown.items()}
 
     before, after = shares(truth), shares(released)
-    headings = ("", "in the file", "released", "estimated", "95 % interval")
+    headings = ("", "in the file", "at face value", "estimated", "95 % interval")
     title = "What an analyst recovers: marital status"
     table = table_of(title, *headings, left={""}, title_justify="left")
     for row in estimate.table.to_pylist():

@@ -7,6 +7,8 @@ from pramble.releasing.decisions.decisions import OUTPUTS
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.toml import toml_table, toml_value
 
+MISSING = ("missing", "(missing)", "no answer", "empty cell")
+
 
 def draft_decisions(
     looks: Sequence[Look],
@@ -28,8 +30,13 @@ def draft_decisions(
         "",
         "# Privacy in total for each record, over all randomised columns (often called ε).",
         f"alpha = {toml_value(float(alpha))}",
-        '# How it is divided: "equal", "weights" (weight = … in a column) or "optimal".',
-        'split = "equal"',
+        '# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as',
+        '# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.',
+        "tables = 2",
+        "# Each record shows some of its columns and leaves the others blank, as is best for the",
+        "# tables; true keeps all columns of every record.",
+        "whole = false",
+        '# The matrices of the paper, a column at a time: design = "paper" in place of these two.',
         '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
         '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
         'prior = "private"',
@@ -49,6 +56,12 @@ def draft_decisions(
     for one in suited:
         lines += column_lines(one, accepted=one.name in accepted)
     lines += [
+        "",
+        "# Records that cannot occur, from public knowledge alone; never counted on this file:",
+        "# [[possible]]",
+        '# if = { AGE = ["0-14"] }',
+        '# then = { MARST = ["never married"] }',
+        '# repair = { MARST = "never married" }',
         "",
         "# Risk of re-identification before and after; keys are what an intruder may know:",
         "# [risk]",
@@ -72,6 +85,13 @@ def file_lines(reading: Reading | None) -> list[str]:
     ]
 
 
+def missing_label(one: Look) -> str | int | bool:
+    """Return a label for empty cells that no value has; true where labels are no texts."""
+    if not all(isinstance(label, str) for label in one.labels):
+        return True
+    return next(word for word in MISSING if word not in one.labels)
+
+
 def column_lines(one: Look, *, accepted: bool) -> list[str]:
     """Write the table of one categorical column."""
     lines = ["", f"[columns.{toml_value(one.name)}]  # {one.reason} seen"]
@@ -81,8 +101,7 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
         lines.append("categories = []  # declare every possible value, in order")
     if one.empty:
         lines += [
-            f"# {one.empty} cells are empty: true makes them a category of their own",
-            "missing = true",
+            f"# {one.empty} cells are empty: this label makes them a category of their own",
+            f"missing = {toml_value(missing_label(one))}",
         ]
-    lines.append("# more: family, objective, invariant, estimable, weight, prior")
     return lines

@@ -27,8 +27,8 @@ from pramble.solvers.record.problem import as_tables
 from pramble.solvers.record.result import RecordDesign
 from pramble.values import Integers, value
 
-SECONDS = 5.0
-"""How long a plan for records is searched for."""
+SECONDS: float | None = None
+"""How long a plan for records is searched for; None leaves it to the search."""
 
 
 @value(eq=False)
