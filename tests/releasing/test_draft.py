@@ -72,7 +72,7 @@ def test_an_accepted_draft_is_a_plan(looks):
     assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region"]
     assert plan.columns[0].categories == ("f", "m")
     assert plan.columns[2].categories == (False, True)
-    assert plan.columns[3].labels() == ("e", "n", "s", "w", None)
+    assert plan.columns[3].labels() == ("e", "n", "s", "w", "missing")
     assert set(plan.drop) == {name for name, kind in KINDS.items() if kind != "categorical"}
     assert "identifier: 400 distinct values in 400 rows" in text
 
