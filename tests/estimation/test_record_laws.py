@@ -264,6 +264,23 @@ def test_a_table_that_cannot_be_given_is_refused_in_its_own_words():
     assert whole.probabilities.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("branches", [1, 2])
+def test_the_likelihood_is_that_of_all_columns_of_a_block(branches):
+    """The margins of the fit of the whole record, where the block is no margin's own."""
+    blocks = [{("a", "b", "c"): rough("abc", 2.0, 3)}, {("b", "a"): rough("ba", 2.0, 1, extra=3)}]
+    plan = pramble.Plan(
+        branches=[pramble.Branch(Fraction(1, branches), own) for own in blocks[:branches]]
+    )
+    z = pramble.perturb(people(800, np.random.default_rng(16)), plan)
+    part = pramble.estimate(z, plan, by=["town", "b", "a"])
+    whole = pramble.estimate(z, plan, by=["town", "b", "a", "c"])
+    summed = whole.probabilities.reshape(-1, 3).sum(axis=1)
+    np.testing.assert_allclose(part.probabilities, summed, atol=2e-6)
+    assert part.gap < 1e-3
+    assert part.log_likelihood == pytest.approx(whole.log_likelihood)
+    assert 0 <= part.misfit <= 1
+
+
 def test_large_tables_of_one_branch_can_be_given_and_of_several_not():
     wide = {name: pramble.randomized_response(100, 1.0) for name in "uv"}
     assert answerable(pramble.Plan(wide), ["u", "v"])

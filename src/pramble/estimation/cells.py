@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pramble.estimation.fit.fit import FittedTable, fit
+from pramble.estimation.fit.fit import FittedTable, fit_table
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate, Settings
@@ -13,7 +13,7 @@ from pramble.values import Floats, value
 def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     """Return the estimate of every cell of a table."""
     layout, counts = tabulated.layout, tabulated.counts
-    fitted = fit(tabulated.axes, counts, method=settings.method)
+    fitted = fit_table(tabulated, method=settings.method)
     moments = moments_of(tabulated, fitted, settings=settings)
     lower, upper = moments.intervals(moments.invert(counts / counts.sum()), level=settings.level)
     return Estimate(
@@ -44,7 +44,7 @@ def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
 
     if tabulated.weighted:
         return float("nan")
-    counts = tabulated.counts
+    counts = fitted.counts
     saturated = float(xlogy(counts, counts / tabulated.n).sum())
     statistic = 2 * (saturated - fitted.log_likelihood)
     return float(chdtrc(max(counts.size - 1, 1), max(statistic, 0.0)))

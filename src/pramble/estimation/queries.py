@@ -16,7 +16,7 @@ import numpy as np
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.candidates import candidates_of
-from pramble.estimation.fit.fit import FittedTable, axes_of_group, fit
+from pramble.estimation.fit.fit import FittedTable, axes_of_group, fit_table
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point, right_inverses
@@ -179,11 +179,10 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
 
 def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
     """Return a fit; the maximum likelihood stands in for an inverse that does not exist."""
-    axes = tabulated.axes
     try:
-        return fit(axes, tabulated.counts, method=settings.method)
+        return fit_table(tabulated, method=settings.method)
     except NotIdentifiable:
-        return fit(axes, tabulated.counts, method="mle")
+        return fit_table(tabulated, method="mle")
 
 
 @value(eq=False)

@@ -10,19 +10,22 @@ import numpy as np
 
 from pramble.data.crosstab import crosstab
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, refuse_empty, totals
+from pramble.data.table import Crosstab, Powers, refuse_empty, totals
 from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable, NotShown
 from pramble.estimation.branch_weights import Pooled, stack
 from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.layout import Layout, groups_of, refuse_many
 from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, part_of
-from pramble.estimation.stacked import View
+from pramble.estimation.stacked import StackedOperator, View
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Floats, Integers
+
+MOST_FITTED = 500
+"""Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
 
 
 class Table:
@@ -34,10 +37,15 @@ class Table:
         Without products, which are blocks of their own.
     columns : sequence of str
         The randomised columns of the table.
+    bearing : sequence of str, optional
+        Blocks count that hold one of these; of the columns unless given.
     """
 
-    def __init__(self, plan: Plan, columns: Sequence[str]) -> None:
+    def __init__(
+        self, plan: Plan, columns: Sequence[str], *, bearing: Sequence[str] | None = None
+    ) -> None:
         self.plan, self.columns = plan, list(columns)
+        self.bearing = set(self.columns if bearing is None else bearing)
         self.codes = Codes.of(*(branch.blocks for branch in plan.branches))
         self.shape = tuple(len(self.codes.categories[name]) for name in self.columns)
         refuse_many(self.shape, self.columns, most=MOST_BLOCK_CELLS)
@@ -53,7 +61,7 @@ class Table:
         for branch in self.plan.branches:
             own = []
             for block, mechanism in branch.blocks.items():
-                if not set(block) & set(self.columns):
+                if not set(block) & self.bearing:
                     continue
                 key = block, id(mechanism)
                 if key not in known:
@@ -67,6 +75,15 @@ class Table:
         """The columns whose released values count."""
         found = (name for parts in self.parts for part in parts for name in part.needed)
         return list(dict.fromkeys(found))
+
+    def finer(self) -> "Table | None":
+        """Return the table of these columns and those that blocks hold beside them, if small."""
+        beside = [name for name in self.needed if name not in self.columns]
+        sizes = [len(self.codes.categories[name]) for name in beside]
+        if not beside or self.size * int(np.prod(sizes, dtype=object)) > MOST_FITTED:
+            return None
+        finer = Table(self.plan, [*self.columns, *beside], bearing=self.columns)
+        return finer if set(finer.needed) <= set(self.needed) else None
 
     def onto(self, parts: Sequence[Part]) -> Integers:
         """Return which cell of what a branch tells each cell of the table is in, or −1."""
@@ -232,21 +249,10 @@ def from_branches(
     refuse_empty(found, records.name)
     groups, group_of = groups_of(found, len(untouched))
     branch_of = branches_of(found, plan, needed=needed)
-    told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
-    if not told:
+    gathered = gather(table, found, branch_of, group_of=group_of)
+    if gathered is None:
         raise table.refusal()
-    sizes = [outputs_of(table.parts[b]) for b in told]
-    place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
-    for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=True):
-        rows = np.flatnonzero(branch_of == b)
-        place[rows] = start + released_places(table, b, found, rows)
-    outer = (len(groups), sum(sizes) + 1)
-    flat = np.ravel_multi_index((group_of, place), outer)
-    sums = sums_over(found, flat, outer)
-    numbers = totals(flat, found.counts, outer[0] * outer[1])
-    pooled = sums[1, 0].sum(axis=0)
-    views = table.views(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
-    operator = stack(views, sums[1, 0], numbers.reshape(outer))
+    operator, sums = gathered
     if operator.lost.shape[1]:
         if not partial:
             raise table.refusal()
@@ -254,9 +260,39 @@ def from_branches(
     levels = dict(zip(untouched, found.levels, strict=False))
     categories = {name: table.codes.categories[name].values for name in table.columns}
     layout = Layout(tuple(by), table.cells, categories, levels, groups)
+    finer = table.finer()
+    fine = None if finer is None else gather(finer, found, branch_of, group_of=group_of)
     return Tabulated(
-        layout, (operator,), sums, float(found.n), {}, weights is not None, records.backend
+        layout,
+        (operator,),
+        sums,
+        float(found.n),
+        {},
+        weights is not None,
+        records.backend,
+        None if fine is None else (fine[0], fine[1][1, 0]),
     )
+
+
+def gather(
+    table: Table, found: Crosstab, branch_of: Integers, *, group_of: Integers
+) -> tuple[StackedOperator, dict[Powers, Floats]] | None:
+    """Return all branches as one operator, and the sums over its outputs; None if none tells."""
+    told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
+    if not told:
+        return None
+    sizes = [outputs_of(table.parts[b]) for b in told]
+    place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
+    for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=True):
+        rows = np.flatnonzero(branch_of == b)
+        place[rows] = start + released_places(table, b, found, rows)
+    outer = (int(group_of.max()) + 1, sum(sizes) + 1)
+    flat = np.ravel_multi_index((group_of, place), outer)
+    sums = sums_over(found, flat, outer)
+    numbers = totals(flat, found.counts, outer[0] * outer[1])
+    pooled = sums[1, 0].sum(axis=0)
+    views = table.views(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
+    return stack(views, sums[1, 0], numbers.reshape(outer)), sums
 
 
 def blanks_of(plan: Plan) -> list[str]:

@@ -108,7 +108,15 @@ class StackedInverse(RightInverse):
 
     def rows(self, group: int, b: int) -> Floats:
         """Return the rows of φ of one view in one group."""
+        if len(self.shares) == 1:
+            return self.only_rows[b]
         return np.asarray(self.views[b].u @ self.weights[b][group] - self.shifts[group, b])
+
+    @cached_property
+    def only_rows(self) -> list[Floats]:
+        """The rows of φ of each view, where there is one group."""
+        views = zip(self.views, self.weights, self.shifts[0], strict=False)
+        return [np.asarray(view.u @ weights[0] - shift) for view, weights, shift in views]
 
     def squares(self, m: Floats) -> Floats:
         """Return m G²."""
@@ -123,9 +131,9 @@ class StackedInverse(RightInverse):
         answer = self.shares[:, -1:] * self.shifts[:, -1] ** 2
         for b, view in enumerate(self.views):
             for group, share in enumerate(self.shares[:, b].tolist()):
-                moments = view.matrix @ self.rows(group, b) ** 2
-                own = moments[view.onto, np.arange(len(view.onto))]
-                answer[group] += share * np.where(view.onto >= 0, own, 0.0)
+                squares = self.rows(group, b)[:, view.possible] ** 2
+                own = np.einsum("xz,zx->x", view.matrix[view.onto[view.possible]], squares)
+                answer[group, view.possible] += share * own
         return np.asarray(answer)
 
     def of_group(self, group: int) -> DenseRightInverse:

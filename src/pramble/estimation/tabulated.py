@@ -8,6 +8,7 @@ import numpy as np
 from pramble.data.table import Crosstab, Powers, totals
 from pramble.errors import InvalidData
 from pramble.estimation.layout import Layout
+from pramble.estimation.stacked import StackedOperator
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.axes import Inverting
 from pramble.mechanisms.plan import Block
@@ -37,6 +38,9 @@ class Tabulated:
         Whether weights were given.
     backend : str
         The frame library to answer in.
+    finer : (StackedOperator, array) or None
+        Operator and counts of a finer table, whose cells are those of this one, each with all
+        combinations of further columns: the likelihood is then that of the finer one.
     """
 
     layout: Layout
@@ -46,6 +50,7 @@ class Tabulated:
     blocks: Mapping[Block, Mechanism]
     weighted: bool = False
     backend: str = "pyarrow"
+    finer: tuple[StackedOperator, Floats] | None = None
 
     @property
     def counts(self) -> Floats:

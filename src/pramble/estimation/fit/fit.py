@@ -1,14 +1,16 @@
 """Fit the probabilities of a table, group by group."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, NotConverged
 from pramble.estimation.fit.likelihood import maximise
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.stacked import StackedOperator
+from pramble.estimation.tabulated import Tabulated
 from pramble.mechanisms.operators.axes import Inverting, along_axes, apply_axes, category_shape
 from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.values import Floats, value
@@ -18,12 +20,29 @@ METHODS = ("mle", "inverse")
 
 @value(eq=False)
 class FittedTable:
-    """Probabilities (R, S1, …, Sk) with the released law that belongs to them."""
+    """Probabilities (R, S1, …, Sk) with the released law that belongs to them.
+
+    ``log_likelihood`` and ``gap`` are those of ``counts``.
+    """
 
     p: Floats
     law: Floats
     log_likelihood: float
     gap: float
+    counts: Floats
+
+
+def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
+    """Return the fit of a table, by way of a finer one where there is one."""
+    if method == "mle" and tabulated.finer is not None:
+        operator, counts = tabulated.finer
+        try:
+            fine = maximum_likelihood((operator,), counts)
+        except NotConverged:  # the finer table need not be told
+            return fit(tabulated.axes, tabulated.counts, method=method)
+        p = fine.p.reshape(len(counts), tabulated.layout.size, -1).sum(axis=-1)
+        return replace(fine, p=p, law=apply_axes(tabulated.axes, p))
+    return fit(tabulated.axes, tabulated.counts, method=method)
 
 
 def fit(axes: Sequence[Inverting], counts: Floats, *, method: str) -> FittedTable:
@@ -39,7 +58,7 @@ def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
     """Return the unbiased inverse, which may leave the simplex."""
     shares = counts / counts.sum()
     p = along_axes([inverse.apply for inverse in right_inverses(axes)], shares)
-    return FittedTable(p, shares, float("nan"), float("nan"))
+    return FittedTable(p, shares, float("nan"), float("nan"), counts)
 
 
 def inverse_moments(axes: Sequence[Inverting], counts: Floats, *, sampling: float) -> SecondMoments:
@@ -66,7 +85,7 @@ def maximum_likelihood(axes: Sequence[Inverting], counts: Floats) -> FittedTable
         p[group] = total / n if best is None else best.p * (total / n)
         value += total * np.log(total / n) + (best.log_likelihood if best else 0.0)
         gap += best.gap if best else 0.0
-    return FittedTable(p, apply_axes(axes, p), float(value), gap)
+    return FittedTable(p, apply_axes(axes, p), float(value), gap, counts)
 
 
 def axes_of_group(axes: Sequence[Inverting], group: int) -> list[InvertibleOperator]:
