@@ -19,6 +19,7 @@ from pramble.values import Floats, Integers
 
 STEPS = 3
 SINGULAR = 1e-9
+SMALLEST = 1e-14
 FEW = 10
 """Records of a group in a branch below which the branches' shares are those of all groups."""
 
@@ -56,7 +57,8 @@ class Pooled:
     def is_alone(self) -> bool:
         """Whether one branch tells every cell, and nothing else bears on the table."""
         one = self.views[0]
-        return len(self.views) == 1 and len(one.matrix) == len(one.possible)
+        alone = len(self.views) == 1 and one.told is None
+        return alone and len(one.matrix) == len(one.possible)
 
     def even(self) -> Floats:
         """Return the even law on the possible cells."""
@@ -69,9 +71,7 @@ class Pooled:
         answer = []
         for view in self.views:
             released = view.sums(law) @ view.matrix
-            answer.append(
-                np.asarray(np.linalg.inv((view.u.T * released) @ view.u), dtype=np.float64)
-            )
+            answer.append(inverse_where((view.u.T * released) @ view.u, view.told))
         return answer
 
     @cached_property
@@ -106,7 +106,8 @@ class Pooled:
         for share, view, F in zip(shares, self.views, informations, strict=False):
             place = view.onto[cells]
             total += share * F[np.ix_(place, place)]
-        root = np.sqrt(np.maximum(np.diag(total), 1e-300))
+        diagonal = np.diag(total)
+        root = np.sqrt(np.maximum(diagonal, max(SMALLEST * float(diagonal.max()), 1e-150)))
         values, vectors = np.linalg.eigh(total / np.outer(root, root))
         told = values > SINGULAR * max(float(values[-1]), 1e-300)
         kept = vectors[:, told] / root[:, None]
@@ -126,6 +127,13 @@ class Pooled:
         if not np.array_equal(shares, self.shares):
             V = self.inverse(informations, shares)[0]
         return [F @ v.sums(V).T for F, v in zip(informations, self.views, strict=True)]
+
+
+def inverse_where(variance: Floats, told: Floats | None) -> Floats:
+    r"""Return :math:`Q(Q^\top A Q)^{-1}Q^\top`, the inverse on what is told."""
+    if told is None:
+        return np.asarray(np.linalg.inv(variance), dtype=np.float64)
+    return np.asarray(told @ np.linalg.inv(told.T @ variance @ told) @ told.T)
 
 
 def stack(views: tuple[View, ...], released: Floats, numbers: Floats) -> StackedOperator:

@@ -13,7 +13,7 @@ Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without wei
 and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 
 import numpy as np
@@ -81,6 +81,13 @@ class SecondMoments:
         answer = self.sandwich(self.squared_weights) + self.sampling * sampling
         answer[np.diag_indices_from(answer)] -= (1 - self.sampling) * s
         return np.asarray(answer)
+
+    def of_groups(self) -> Iterator[Floats]:
+        """Yield the second moments of each group's cells, without the part of their mean."""
+        for group, own in enumerate(self.squared_weights.reshape(len(self.p), -1)):
+            G = self.dense_inverse(group)
+            p = self.p[group].ravel()
+            yield (G.T * own) @ G - np.outer(p, p) * self.squared_weights.sum()
 
     def sandwich(self, released: Floats) -> Floats:
         r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""

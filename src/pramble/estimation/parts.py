@@ -3,11 +3,13 @@ r"""What one block tells of a table: the block seen through the columns that the
 Where the probability of a released margin depends on the true margin alone, :math:`M C' = C M'`
 (as for every randomised response), the margins are randomised by M', and a square M has
 :math:`M^{-1} C = C' M'^{-1}`: nothing else of the output counts, and nothing of the size of M is
-built. Else :math:`u = D_m^{-1} M^\top F^- C` is the efficient unbiased estimate of the margins,
-whatever the law of the columns beside them.
+built. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient unbiased estimate of those
+sums of margins that are told, with an orthonormal basis Q, whatever the law of the columns beside
+them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 from typing import Protocol
 
@@ -31,7 +33,21 @@ STEPS = 3
 
 
 class Telling(Protocol):
-    """How outputs tell of margins."""
+    """How outputs tell of margins.
+
+    Attributes
+    ----------
+    told : (K, r) array or None
+        An orthonormal basis of the sums of margins that are told; None if all are.
+    """
+
+    @property
+    def told(self) -> Floats | None:
+        """The sums of margins that are told."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the law of outputs given a margin is known, whatever else the record holds."""
 
     def at(self, counts: Floats) -> tuple[Floats, Floats]:
         """Return the matrix from margins to outputs and its right inverse, for such counts."""
@@ -64,6 +80,8 @@ class ByMargin:
 
     matrix: Floats
     u: Floats
+    told: Floats | None = None
+    is_exact: bool = True
 
     def at(self, counts: Floats) -> tuple[Floats, Floats]:
         """Return the matrix and its inverse, whatever was counted."""
@@ -77,6 +95,13 @@ class ByCells:
 
     matrix: Floats
     onto: Integers
+    told: Floats | None = None
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether all cells of a margin have the same row."""
+        _, first = np.unique(self.onto, return_index=True)
+        return bool(np.abs(self.matrix - self.matrix[first][self.onto]).max() < 1e-12)
 
     def at(self, counts: Floats) -> tuple[Floats, Floats]:
         """Return what is efficient at the law that the counts suggest."""
@@ -90,9 +115,10 @@ class ByCells:
             G = scores.T @ covariance
             fitted = law
             law = inner(np.maximum(counts @ G, 0.0)) if counts.any() else law
-        return margins_of(fitted[:, None] * self.matrix, self.onto, fitted), summed(
-            G.T, self.onto
-        ).T
+        u = summed(G.T, self.onto).T
+        if self.told is not None:
+            u = u @ self.told @ self.told.T
+        return margins_of(fitted[:, None] * self.matrix, self.onto, fitted), u
 
 
 @value(eq=False)
@@ -101,6 +127,12 @@ class ByOperator:
 
     operator: MechanismOperator
     onto: Integers
+    told: Floats | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each cell is a margin of its own."""
+        return len(self.onto) == int(self.onto.max()) + 1
 
     def at(self, counts: Floats) -> tuple[Floats, Floats]:
         """Return the matrix of the margins and the sums of the block's own right inverse."""
@@ -178,7 +210,7 @@ def margin_matrix(mechanism: Mechanism, onto: Integers, into: Integers) -> Float
         if not (np.array_equal(off[onto], operator.off) and np.array_equal(d[onto], operator.d)):
             return None
         return np.asarray(np.outer(off, np.bincount(onto)) + np.diag(d))
-    if mechanism.shape[0] > MOST_BLOCK_CELLS:
+    if mechanism.shape[0] > MOST_BLOCK_CELLS or not has_inverse(mechanism):
         return None
     rows = summed(operator.dense().T, into).T
     return rows[first] if np.abs(rows - rows[first][onto]).max() < 1e-15 * S else None
@@ -190,12 +222,19 @@ def by_block(mechanism: Mechanism, onto: Integers) -> ByCells | ByOperator | Non
     if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
         matrix = mechanism.operator.dense()
         even = np.full(cells, 1 / cells)
-        told = covariance_of_cells(matrix, even).tells(onto)
-        return ByCells(matrix, onto) if told else None
+        told = covariance_of_cells(matrix, even).told_sums(onto)
+        if told.shape[1] == len(told):
+            return ByCells(matrix, onto)
+        return ByCells(matrix, onto, told) if told.shape[1] > 1 else None
     if max(cells, outputs) * (int(onto.max()) + 1) > MOST_CELLS:
         return None
+    return ByOperator(mechanism.operator, onto) if has_inverse(mechanism) else None
+
+
+def has_inverse(mechanism: Mechanism) -> bool:
+    """Whether a mechanism tells all its categories."""
     try:
         mechanism.operator.right_inverse()
     except NotIdentifiable:
-        return None
-    return ByOperator(mechanism.operator, onto)
+        return False
+    return True

@@ -11,11 +11,11 @@ import numpy as np
 from pramble.data.crosstab import crosstab
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, Powers, refuse_empty, totals
-from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable, NotShown
+from pramble.errors import InvalidData, InvalidPlan, NotShown
 from pramble.estimation.branch_weights import Pooled, stack
 from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.layout import Layout, groups_of, refuse_many
-from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, part_of
+from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, has_inverse, part_of
 from pramble.estimation.stacked import StackedOperator, View
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
@@ -111,7 +111,9 @@ class Table:
                 others = tuple(i for i in range(len(sizes)) if i != axis)
                 pairs.append(part.telling.at(cube.sum(axis=others)))
             matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
-            answer.append(View(np.where(impossible, -1, onto), matrix, u))
+            told = told_of(self.parts[b])
+            exact = all(part.telling.is_exact for part in self.parts[b])
+            answer.append(View(np.where(impossible, -1, onto), matrix, u, told, exact))
         return tuple(answer)
 
     def refusal(self) -> NotShown:
@@ -143,6 +145,18 @@ class Table:
                 if not answerable(self.plan, some):
                     yield some
         yield tuple(self.columns)
+
+
+def told_of(parts: Sequence[Part]) -> Floats | None:
+    """Return a basis of the sums that several blocks tell together; None if they tell all."""
+    if all(part.telling.told is None for part in parts):
+        return None
+    whole = np.ones((1, 1))
+    for part in parts:
+        told = part.telling.told
+        own = np.eye(len(next(iter(part.cells.values())))) if told is None else told
+        whole = np.asarray(np.kron(whole, own))
+    return whole
 
 
 def direct_blocks(plan: Plan, names: Sequence[str]) -> dict[Block, Mechanism] | None:
@@ -208,15 +222,6 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     views = table.views(told, [np.zeros(outputs_of(table.parts[b])) for b in told])
     shares = np.array([float(plan.branches[b].share) for b in told])
     return not Pooled(views, shares).lost.shape[1]
-
-
-def has_inverse(mechanism: Mechanism) -> bool:
-    """Whether a mechanism tells all its categories."""
-    try:
-        mechanism.operator.right_inverse()
-    except NotIdentifiable:
-        return False
-    return True
 
 
 def outputs_of(parts: Sequence[Part]) -> int:

@@ -30,7 +30,7 @@ RESIDUAL = 1e-9
 
 @value(eq=False)
 class View:
-    """What the records of one branch tell of a table.
+    r"""What the records of one branch tell of a table.
 
     Attributes
     ----------
@@ -40,11 +40,18 @@ class View:
         From those margins to outputs.
     u : (T, K_b) array
         A right inverse of it, unbiased whatever law the columns have that the table leaves out.
+    told : (K_b, r) array or None
+        An orthonormal basis Q of the sums of margins that are told, for which alone u is right,
+        :math:`u = uQQ^\top`; None if all margins are told.
+    is_exact : bool
+        Whether the matrix is that of the margins whatever the law of columns beside them.
     """
 
     onto: Integers
     matrix: Floats
     u: Floats
+    told: Floats | None = None
+    is_exact: bool = True
 
     @cached_property
     def possible(self) -> Integers:
@@ -169,6 +176,11 @@ class StackedOperator:
     inverse: StackedInverse
     lost: Floats
     refusal: NotShown | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether what is released depends on the cells of the table alone."""
+        return all(view.is_exact for view in self.inverse.views)
 
     @property
     def shape(self) -> tuple[int, int]:

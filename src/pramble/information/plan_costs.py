@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pramble.data.labels import Label, label_key
+from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Law, Table
 from pramble.information.tables import (
     CellCovariance,
@@ -37,10 +38,13 @@ class PlanCosts:
     labels : mapping from column to labels
         In the order of the law's axes.
     law : Law
+    possible : Possible
     """
 
-    def __init__(self, plan: Plan, labels: Mapping[str, Sequence[Label]], law: Law) -> None:
-        self.plan, self.law = plan, law
+    def __init__(
+        self, plan: Plan, labels: Mapping[str, Sequence[Label]], law: Law, possible: Possible
+    ) -> None:
+        self.plan, self.law, self.possible = plan, law, possible
         self.places = {
             name: {label_key(label): code for code, label in enumerate(own)}
             for name, own in labels.items()
@@ -56,10 +60,8 @@ class PlanCosts:
             if told is not None:
                 F, onto = told
                 information += float(branch.share) * F[np.ix_(onto, onto)]
-        possible = law.reshape(-1) > 0
-        if possible.any():
-            information = information[np.ix_(possible, possible)]
-        return table_variance(information, law.reshape(-1)[possible])
+        possible = self.possible.mask(table).reshape(-1)
+        return table_variance(information[np.ix_(possible, possible)], law.reshape(-1)[possible])
 
     def told(self, number: int, branch: Branch, table: Table) -> tuple[Floats, Integers] | None:
         """Return what a record of a branch tells of a table's margins, and where its cells lie."""
@@ -107,7 +109,12 @@ def flat(codes: Integers, columns: Table, shared: Table, law: Law) -> Integers:
 
 
 def plan_costs(
-    plan: Plan, labels: Mapping[str, Sequence[Label]], law: Law, *, tables: Sequence[Table]
+    plan: Plan,
+    labels: Mapping[str, Sequence[Label]],
+    law: Law,
+    *,
+    tables: Sequence[Table],
+    possible: Possible | None = None,
 ) -> dict[Table, float]:
     """Return what each of some tables costs under a plan at a law of records.
 
@@ -119,5 +126,5 @@ def plan_costs(
     >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
     True
     """
-    costs = PlanCosts(plan, labels, law)
+    costs = PlanCosts(plan, labels, law, as_possible(possible, labels))
     return {table: costs.cost(table) for table in tables}

@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
+from pramble.estimation.fit.inside import nearest_inside
 from pramble.estimation.fit.likelihood import maximise
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.stacked import StackedOperator
@@ -39,10 +40,30 @@ def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
         try:
             fine = maximum_likelihood((operator,), counts)
         except NotConverged:  # the finer table need not be told
-            return fit(tabulated.axes, tabulated.counts, method=method)
+            return by_chi_square(tabulated)
         p = fine.p.reshape(len(counts), tabulated.layout.size, -1).sum(axis=-1)
         return replace(fine, p=p, law=apply_axes(tabulated.axes, p))
+    if method == "mle" and any(isinstance(a, StackedOperator) and not a.is_exact
+                               for a in tabulated.axes):  # fmt: skip
+        return by_chi_square(tabulated)
     return fit(tabulated.axes, tabulated.counts, method=method)
+
+
+def by_chi_square(tabulated: Tabulated) -> FittedTable:
+    """Return the nearest table without negative cells to the unbiased one, group by group.
+
+    It takes the place of the likelihood where that depends on columns beside the table.
+    """
+    axes, counts = tabulated.axes, tabulated.counts
+    unbiased = by_inverse(axes, counts)
+    p = unbiased.p.reshape(len(counts), -1)
+    moments = inverse_moments(axes, counts, sampling=1.0)
+    inside = [
+        nearest_inside(own, covariance)
+        for own, covariance in zip(p, moments.of_groups(), strict=True)
+    ]
+    whole = np.array(inside).reshape(unbiased.p.shape)
+    return replace(unbiased, p=whole / max(whole.sum(), 1e-300))
 
 
 def fit(axes: Sequence[Inverting], counts: Floats, *, method: str) -> FittedTable:

@@ -114,7 +114,7 @@ def design_of_record(
         whole=decisions.whole or bool(empty),
         time_limit=SECONDS,
     )
-    costs = plan_costs(best.plan, labels, law, tables=tables)
+    costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
     notes = () if not empty or decisions.whole else (kept_whole(empty),)
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}

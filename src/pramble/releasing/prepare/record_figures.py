@@ -106,7 +106,8 @@ def loss_from_noise(job: Prepared) -> float | None:
         time_limit=COMPARED,
     )
     here, there = (
-        sum(plan_costs(plan, labels, law, tables=wanted).values()) for plan in (job.plan, best.plan)
+        sum(plan_costs(plan, labels, law, tables=wanted, possible=possible).values())
+        for plan in (job.plan, best.plan)
     )
     return max(1 - there / here, 0.0) if math.isfinite(here) else None
 
@@ -170,7 +171,7 @@ def noise_of(
         whole=job.decisions.whole,
         time_limit=QUICK,
     )
-    costs = plan_costs(found.plan, labels, law, tables=wanted)
+    costs = plan_costs(found.plan, labels, law, tables=wanted, possible=possible)
     shown = [
         TableOutcome(t, int(possible.mask(t).sum()), cost, job.rows) for t, cost in costs.items()
     ]
