@@ -65,8 +65,8 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
     options, start = [options[i] for i in free], [start[i] for i in free]
     best = ground.best_mixture(options, until(watch, MIXING), start=np.array(start))
     watch.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
-    if not few or sum(best[2].values()) > NEAR * quick_bound(problem):
-        best = improved(problem, ground, best, watch, telling)
+    if telling is None and (not few or sum(best[2].values()) > NEAR * quick_bound(problem)):
+        best = improved(problem, ground, best, watch)
     watch.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = bound_of(problem, watch, few=few)
     if telling is not None:
@@ -80,7 +80,7 @@ def can_stand_beside(option: Any, telling: Any) -> bool:
     return telling is None or option is telling or option.columns != telling.columns
 
 
-def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch, telling: Any) -> Best:
+def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> Best:
     """Return a mixture with matrices for the law itself, as long as they help.
 
     A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The search
@@ -90,7 +90,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch, tell
     failures = 0
     for blocks in designed_branches(problem, until(watch, DESIGNING), best[2]):
         option = ground.option(blocks)
-        if option is None or not can_stand_beside(option, telling):
+        if option is None:
             continue
         gains = ground.gains_of([*best[0], option])(np.append(best[1], 0.0))
         if gains[-1] > WORTH * float(best[1] @ gains[:-1]):
