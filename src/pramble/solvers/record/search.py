@@ -1,5 +1,6 @@
 """The search for branches: closed forms, turned sets, then matrices for the law itself."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -34,6 +35,7 @@ TELLING = 0.45
 """Shares of the time after which the parts of the search end."""
 
 MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
+MOST_JOINT = 10**6
 WORTH, FAILURES, NEAR = 1.005, 2, 1.01
 
 Best = tuple[Sequence[Any], Floats, Mapping[Table, float]]
@@ -125,7 +127,7 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     single = [(name,) for name in problem.columns]
     for columns in dict.fromkeys([*problem.tables, problem.columns, *single]):
         size = problem.counts(columns)
-        if size > many.MOST_HELD:
+        if size > many.MOST_HELD and not joint_could_help(problem, columns):
             continue
         block = problem.block(columns)
         if block.size == np.prod([problem.sizes[name] for name in columns]):
@@ -135,6 +137,12 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     part = float_below(Fraction(problem.alpha) / len(single))
     if len(single) > 1:
         yield {one: randomized_response(problem.block(one).labels, part) for one in single}
+
+
+def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
+    """Whether randomised response on very many cells keeps a fair share of them."""
+    size = problem.size_of(columns)
+    return columns == problem.columns and size <= MOST_JOINT and problem.alpha > math.log(size) - 3
 
 
 def designed_branches(
