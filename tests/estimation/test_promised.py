@@ -38,9 +38,7 @@ def test_promised_costs_are_those_of_estimates(people, design):
     frame, prior = people
     n = len(frame["a"])
     released = pramble.perturb(frame, design.plan, key=bytes(32))
-    promised = plan_costs(
-        design.plan, COLUMNS, as_law(prior, SIZES), tables=list(design.costs)
-    )
+    promised = plan_costs(design.plan, COLUMNS, as_law(prior, SIZES), tables=list(design.costs))
     for table, cost in promised.items():
         e = pramble.estimate(released, design.plan, by=list(table), method="inverse")
         assert np.square(e.standard_errors).sum() * n == pytest.approx(cost, rel=0.06)

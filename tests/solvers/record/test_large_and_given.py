@@ -48,6 +48,14 @@ def test_one_matrix_on_a_large_record_is_valued_by_its_margins():
     assert d.value <= joint * (1 + 1e-9)
 
 
+def test_one_joint_matrix_is_a_candidate_however_large():
+    sizes = {f"c{i}": 10 for i in range(4)}  # 10,000 cells
+    d = pramble.design_record(sizes, 12.0, time_limit=5)
+    lam = math.expm1(12.0) / (math.exp(12.0) + 9999)
+    assert d.value <= 6 * (1 - 1 / 100) / lam**2 * (1 + 1e-6)
+    assert d.certificate.satisfies(12.0)
+
+
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     from pramble.information.possible import as_possible

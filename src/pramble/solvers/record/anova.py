@@ -92,7 +92,8 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
 
     There are none if there are too many characters.
 
-    Sets are turned only on columns without impossible cells.
+    Where cells are impossible, a set is turned on all of them and carried by columns with enough
+    possible ones.
     """
     number = sum(
         math.prod(problem.sizes[name] - 1 for name in part) for part in Components(problem).parts
@@ -105,16 +106,16 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
         every = every[: max(MOST_SEARCHED, len(problem.tables))]
     characters = Characters(problem.sizes, problem.tables, problem.alpha)
     counts = {columns: problem.counts(columns) for columns in every}
-    full = [one for one in every if counts[one] == characters.cells(one) <= MOST_BLOCK]
+    small = [one for one in every if characters.cells(one) <= MOST_BLOCK]
     fixed = [
         characters.flat(one, told_by(counts[one], problem.alpha), counts[one])
         for one in problem.tables
-        if one not in full
+        if one not in small or counts[one] < characters.cells(one)
     ]
-    if not full:
+    if not small:
         return []
     orbits, shares = generated(
-        characters, full, fixed, watch.inner(watch.tolerance, seconds=watch.left() / 2)
+        characters, small, fixed, watch.inner(watch.tolerance, seconds=watch.left() / 2)
     )
     room = {
         columns: count for columns in subsets_near(problem)

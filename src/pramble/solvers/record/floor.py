@@ -12,6 +12,8 @@ grow with the floor, and lie on a convex curve.
 
 An analyst knows a branch by its columns. Where a plan for the tables has a branch on the same
 columns as b, that one makes room: E is best among the plans whose branches can be told from b.
+Matrices that a search for the law itself finds in some seconds are no part of E, so that it is the
+same for every floor.
 """
 
 from collections.abc import Sequence

@@ -7,11 +7,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.possible import Possible
-from pramble.information.records import ArrayLaw, Law, Table, TableLaw
+from pramble.information.records import ArrayLaw, Law, Table, TableLaw, UniformLaw
 from pramble.values import Floats, Integers, value
 
 OBJECTIVES = ("estimation", "information")
@@ -102,7 +103,7 @@ class RecordProblem:
         """Return the possible cells of some columns with their law."""
         names = tuple(columns)
         if names not in self.blocks:
-            possible = self.possible.mask(names)
+            possible = self.mask(names)
             cells = np.argwhere(possible)
             law = self.law.margin(names)[possible]
             lists = [self.labels[name].values for name in names]
@@ -118,7 +119,28 @@ class RecordProblem:
         """Return the number of possible cells of some columns."""
         if not self.possible.tables:
             return self.size_of(columns)
-        return int(self.possible.mask(columns).sum())
+        names = tuple(columns)
+        if names not in self.counted:
+            self.counted[names] = int(self.mask(names).sum())
+        return self.counted[names]
+
+    def mask(self, columns: Table) -> NDArray[np.bool_]:
+        """Return which cells of some columns are possible."""
+        if self.stated is None:
+            return self.possible.mask(columns)
+        return np.asarray(self.stated.margin(columns) > 0)
+
+    @cached_property
+    def stated(self) -> ArrayLaw | None:
+        """What is possible as an array over all cells, if it was stated so."""
+        if len(self.possible.tables) != 1 or self.possible.tables[0][0] != self.columns:
+            return None
+        return ArrayLaw(self.sizes, self.possible.tables[0][1].astype(np.float64))
+
+    @cached_property
+    def counted(self) -> dict[Table, int]:
+        """The numbers of possible cells that were asked for so far."""
+        return {}
 
     def size_of(self, columns: Sequence[str]) -> int:
         """Return the number of cells of some columns, impossible ones included."""

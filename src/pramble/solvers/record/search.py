@@ -1,5 +1,6 @@
 """The search for branches: closed forms, turned sets, then matrices for the law itself."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -34,6 +35,7 @@ TELLING = 0.45
 """Shares of the time after which the parts of the search end."""
 
 MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
+MOST_JOINT = 10**6
 WORTH, FAILURES, NEAR = 1.005, 2, 1.01
 
 Best = tuple[Sequence[Any], Floats, Mapping[Table, float]]
@@ -65,8 +67,8 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
     options, start = [options[i] for i in free], [start[i] for i in free]
     best = ground.best_mixture(options, until(watch, MIXING), start=np.array(start))
     watch.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
-    if not few or sum(best[2].values()) > NEAR * quick_bound(problem):
-        best = improved(problem, ground, best, watch, telling)
+    if telling is None and (not few or sum(best[2].values()) > NEAR * quick_bound(problem)):
+        best = improved(problem, ground, best, watch)
     watch.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = bound_of(problem, watch, few=few)
     if telling is not None:
@@ -80,7 +82,7 @@ def can_stand_beside(option: Any, telling: Any) -> bool:
     return telling is None or option is telling or option.columns != telling.columns
 
 
-def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch, telling: Any) -> Best:
+def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> Best:
     """Return a mixture with matrices for the law itself, as long as they help.
 
     A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The search
@@ -90,7 +92,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch, tell
     failures = 0
     for blocks in designed_branches(problem, until(watch, DESIGNING), best[2]):
         option = ground.option(blocks)
-        if option is None or not can_stand_beside(option, telling):
+        if option is None:
             continue
         gains = ground.gains_of([*best[0], option])(np.append(best[1], 0.0))
         if gains[-1] > WORTH * float(best[1] @ gains[:-1]):
@@ -125,7 +127,7 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     single = [(name,) for name in problem.columns]
     for columns in dict.fromkeys([*problem.tables, problem.columns, *single]):
         size = problem.counts(columns)
-        if size > many.MOST_HELD:
+        if size > many.MOST_HELD and not joint_could_help(problem, columns):
             continue
         block = problem.block(columns)
         if block.size == np.prod([problem.sizes[name] for name in columns]):
@@ -135,6 +137,12 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     part = float_below(Fraction(problem.alpha) / len(single))
     if len(single) > 1:
         yield {one: randomized_response(problem.block(one).labels, part) for one in single}
+
+
+def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
+    """Whether randomised response on very many cells keeps a fair share of them."""
+    size = problem.size_of(columns)
+    return columns == problem.columns and size <= MOST_JOINT and problem.alpha > math.log(size) - 3
 
 
 def designed_branches(
