@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.possible import Possible
-from pramble.information.records import ArrayLaw, Law, Table, TableLaw, UniformLaw
+from pramble.information.records import ArrayLaw, Law, Table, TableLaw, margin_of
 from pramble.values import Floats, Integers, value
 
 OBJECTIVES = ("estimation", "information")
@@ -194,8 +194,9 @@ def refuse_impossible(law: Law, possible: Possible) -> None:
     stated = law.tables if isinstance(law, TableLaw) else {}
     if isinstance(law, ArrayLaw):
         stated = {tuple(law.sizes): law.cells}
-    for columns, table in stated.items():
-        if table[~possible.mask(columns)].any():
+    for names, table in stated.items():
+        columns = tuple(name for name in names if name in possible.sizes)
+        if columns and margin_of(table, names, columns)[~possible.mask(columns)].any():
             raise InvalidPrior(
                 f"The prior gives probability to impossible cells of {', '.join(columns)}."
             )
