@@ -70,10 +70,11 @@ def release(
     r"""Randomise columns of a confidential file into a folder that may be published.
 
     Every person gets :math:`\alpha`-differential privacy in the randomised columns together: priors
-    and mechanisms spend at most the total, summed exactly over columns and rows. The mechanisms are
-    the best for their part of α, designed for priors that are uniform, public, or private (the
-    default: a noisy histogram that spends 2 % of α). Every other column is released **as it is**,
-    unless dropped; one that tells a protected column is refused unless allowed by name.
+    and plan spend at most the total, summed exactly over rows. The plan is the best for the tables
+    that readers will want (`pramble.design_record`), designed for priors that are uniform, public,
+    or private (the default: noisy tables that spend 2 % of α); with ``design="paper"`` each column
+    has the best matrix for its part of α. Every other column is released **as it is**, unless
+    dropped; one that tells a protected column is refused unless allowed by name.
 
     The plan is checked against the whole file before anything is written; the written file is read
     again and compared with the source; and the folder appears under its name complete, or not at
@@ -121,8 +122,10 @@ def release(
     progress : callable, optional
         Called with a `pramble.Progress` now and then.
     **settings
-        Other settings of a plan: ``prior``, ``family``, ``objective``, ``invariant``, ``split``,
-        ``prior_share``, ``drop``, ``person`` (the column that says whose row it is),
+        Other settings of a plan: ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples),
+        ``whole``, ``possible`` (rules of which records can occur), ``design`` ("records" or
+        "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
+        ``drop``, ``person`` (the column that says whose row it is),
         ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
         ``output``, ``shuffle``, ``risk``, ``file``.
 
