@@ -13,6 +13,7 @@ from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import check_alpha, exp_below
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair
+from pramble.mechanisms.palette import from_palette, in_palette
 from pramble.mechanisms.rounding import round_matrix
 from pramble.values import value
 
@@ -53,13 +54,25 @@ class General(Mechanism, kind="general"):
         return np.asarray(self.weights[x])
 
     def to_body(self) -> dict[str, Any]:
-        """Return the fields of the JSON form."""
-        return {**both_labels(self), "weights": self.weights.tolist()}
+        """Return the fields of the JSON form; a large matrix of few weights as a palette."""
+        short = in_palette(self.weights)
+        return {**both_labels(self), **(short or {"weights": self.weights.tolist()})}
 
     @classmethod
-    def from_body(cls, *, categories: Any, weights: Any, outputs: Any = None) -> "General":
+    def from_body(
+        cls,
+        *,
+        categories: Any,
+        weights: Any = None,
+        palette: Any = None,
+        rows: Any = None,
+        outputs: Any = None,
+    ) -> "General":
         """Return the mechanism of a JSON form."""
-        return cls(*labels_pair(categories, outputs), integers(weights))
+        if (weights is None) == (palette is None) or (palette is None) != (rows is None):
+            raise InvalidMechanism("A general mechanism has weights, or a palette and rows.")
+        found = integers(weights) if palette is None else from_palette(palette, rows)
+        return cls(*labels_pair(categories, outputs), found)
 
     @classmethod
     def rounded(
