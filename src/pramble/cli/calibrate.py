@@ -11,6 +11,7 @@ import pramble
 from pramble.calibration.calibration import Calibration
 from pramble.calibration.target import list_measures
 from pramble.cli.console import answers, complain, facts_table, messages, print_json
+from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import (
     AsJson,
     Family,
@@ -28,15 +29,23 @@ from pramble.cli.options import (
     rules,
 )
 from pramble.cli.progress import shown_progress
+from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.result import Design
 
 
 def calibrate(
     file: File,
     keys: Keys,
-    column: Annotated[
-        list[str], typer.Option(help="The key to randomise; several share α equally.")
-    ],
     at_most: Annotated[float, typer.Option(help="The target.")],
+    column: Annotated[
+        list[str] | None, typer.Option(help="The key to randomise; several share α equally.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Keys to randomise together, by one plan: a,b,c.")
+    ] = None,
+    tables: Annotated[
+        str, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
+    ] = "2",
     measure: Annotated[
         str, typer.Option(help=f"What the target is for. {list_measures()}.")
     ] = "tau2",
@@ -50,7 +59,7 @@ def calibrate(
     impossible: Impossible = None,
     missing: Missing = "category",
     family: Family = "uniform",
-    objective: Objective = "information",
+    objective: Objective = None,
     plan: Annotated[
         Path | None, typer.Option(help="Write the mechanisms found to this JSON file.")
     ] = None,
@@ -66,12 +75,18 @@ def calibrate(
       pramble calibrate people.csv --keys age,sex --population 19867248 --column age --at-most 25
 
       pramble calibrate people.csv --keys age,sex --column age --measure error --at-most 0.02
+
+      pramble calibrate people.csv --keys age,sex,town --columns age,sex --at-most 25 --plan p.json
     """
+    if (column is None) == (columns is None):
+        raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
     with shown_progress() as progress:
         k = pramble.calibrate(
             file,
             names(keys),
-            column=names(column),
+            column=None if column is None else names(column),
+            columns=None if columns is None else names([columns]),
+            tables=wanted_tables(tables),
             at_most=at_most,
             measure=measure,
             level=level,
@@ -91,13 +106,20 @@ def calibrate(
     if plot is not None:
         k.plot().savefig(plot)
     if k.met and plan is not None:
-        document = {name: mechanism.to_json() for name, mechanism in k.plan.items()}
-        plan.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        plan.write_text(json.dumps(k.plan.to_json()), encoding="utf-8")
     for note in k.notes[0 if k.met else 1 :]:
         messages().print(f"Note: {note}")
     if not k.met:
         complain(k.notes[0])
         raise typer.Exit(1)
+
+
+def what_is_kept(design: Design | RecordDesign) -> str:
+    """Say what a design keeps: values of a column, or branches of a plan and its cost."""
+    if isinstance(design, RecordDesign):
+        branches = len(design.plan.branches)
+        return f"{branches} branches, n × variance {design.value:.4g}"
+    return f"{100 * design.kept:.1f} % of values kept, {design.information:.4f} nats"
 
 
 def choice_table(k: Calibration) -> Table:
@@ -110,6 +132,5 @@ def choice_table(k: Calibration) -> Table:
         table.add_row("τ2 before, after", f"{k.before.tau2:.4g}, {k.after.tau2:.4g}")
         table.add_row("largest r2 after", f"{k.after.worst:.4f}")
     for name, design in k.designs.items():
-        kept = f"{design.kept:.1%} of values kept, {design.information:.4f} nats"
-        table.add_row(f"{name}, α = {design.alpha:.6g}", kept.replace("%", " %", 1))
+        table.add_row(f"{name}, α = {design.alpha:.6g}", what_is_kept(design))
     return table

@@ -10,6 +10,7 @@ import typer
 import pramble
 from pramble.cli.console import answers, messages, print_json, table_of
 from pramble.cli.options import names
+from pramble.cli.progress import shown_progress
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput
@@ -31,15 +32,17 @@ def show_record(
 ) -> None:
     """Design a record, print what it costs, and write the plan."""
     labels, prior = given_columns(columns) if source is None else counted_columns(source, columns)
-    answer = pramble.design_record(
-        labels,
-        alpha,
-        prior=prior,
-        tables=wanted_tables(tables),
-        objective=objective,
-        whole=whole,
-        time_limit=60.0 if time_limit is None else time_limit,
-    )
+    with shown_progress() as progress:
+        answer = pramble.design_record(
+            labels,
+            alpha,
+            prior=prior,
+            tables=wanted_tables(tables),
+            objective=objective,
+            whole=whole,
+            time_limit=time_limit,
+            progress=progress,
+        )
     if out is not None:
         out.write_text(json.dumps(answer.plan.to_json(), indent=1), encoding="utf-8")
     if as_json:

@@ -37,7 +37,7 @@ Verify = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Family = Annotated[str, typer.Option(help="uniform or general matrices.")]
-Objective = Annotated[str, typer.Option(help="information or estimation.")]
+Objective = Annotated[str | None, typer.Option(help="information or estimation.")]
 
 
 def names(given: Sequence[str]) -> list[str]:
