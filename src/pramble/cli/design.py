@@ -10,7 +10,7 @@ import pramble
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.design_records import show_record
-from pramble.cli.options import AsJson, Family
+from pramble.cli.options import AsJson, Family, Impossible
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
@@ -83,6 +83,7 @@ def design(
     whole: Annotated[
         bool, typer.Option("--whole", help="With --columns: every record keeps all columns.")
     ] = False,
+    impossible: Impossible = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best matrix at a given privacy, with a proof that none is better.
@@ -108,6 +109,7 @@ def design(
             tables=tables,
             objective="estimation" if objective is None else objective,
             whole=whole,
+            impossible=impossible or [],
             time_limit=time_limit,
             out=out,
             as_json=as_json,

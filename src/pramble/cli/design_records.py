@@ -1,6 +1,7 @@
 """``pramble design --columns``: the best plan for a record of several columns."""
 
 import json
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, messages, print_json, table_of
-from pramble.cli.options import names
+from pramble.cli.options import names, rules
 from pramble.cli.progress import shown_progress
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
@@ -26,6 +27,7 @@ def show_record(
     tables: str,
     objective: str,
     whole: bool,
+    impossible: Sequence[str],
     time_limit: float | None,
     out: Path | None,
     as_json: bool,
@@ -40,6 +42,7 @@ def show_record(
             tables=wanted_tables(tables),
             objective=objective,
             whole=whole,
+            possible=[{"never": rule} for rule in rules(impossible)] or None,
             time_limit=time_limit,
             progress=progress,
         )

@@ -9,7 +9,7 @@ from rich.table import Table
 import pramble
 from pramble.cli.console import answers, messages, print_json, table_of, visible
 from pramble.cli.design_records import wanted_tables
-from pramble.cli.options import AsJson, names
+from pramble.cli.options import AsJson, Impossible, names, rules
 from pramble.cli.progress import shown_progress
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key
@@ -50,6 +50,7 @@ def release(
     whole: Annotated[
         bool, typer.Option("--whole", help="Every record keeps all its columns: no blanks.")
     ] = False,
+    impossible: Impossible = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that says whose row it is, if people have several.")
@@ -119,6 +120,7 @@ def release(
         "design": design,
         "tables": None if tables is None else wanted_tables(tables),
         "whole": whole or None,
+        "possible": [{"never": rule} for rule in rules(impossible or [])] or None,
         "drop": listed(drop),
         "person": person,
         "rows_per_person": rows_per_person,

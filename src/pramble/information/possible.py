@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.labels import Label, label_key
+from pramble.data.labels import Label
+from pramble.data.order import places_of
 from pramble.data.recode import is_number
 from pramble.errors import InvalidInput
 from pramble.information.records import Table, margin_of
@@ -129,15 +130,14 @@ def met_by(labels: Sequence[Label], wanted: Any, name: str) -> Mask:
     if isinstance(wanted, Mapping):
         return within(labels, wanted, name)
     listed = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
-    keys = {label_key(label): code for code, label in enumerate(labels)}
     found = np.zeros(len(labels), dtype=np.bool_)
-    for label in listed:
-        if label_key(label) not in keys:
+    for label, place in zip(listed, places_of(labels, listed), strict=True):
+        if place is None:
             raise InvalidInput(
                 f"A rule of what is possible names {label!r}, which is no category of column "
                 f"{name!r}."
             )
-        found[keys[label_key(label)]] = True
+        found[place] = True
     return found
 
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
-from pramble.data.labels import Label, object_key
-from pramble.data.order import texts_of, typed_texts
+from pramble.data.labels import Label, as_whole
+from pramble.data.order import place_of, texts_of, typed_texts
 from pramble.data.recode import is_number
 from pramble.data.records import Records, Watch
 from pramble.errors import InvalidData
@@ -59,9 +59,8 @@ def met_by(found: Label, wanted: Any, *, typed: bool) -> bool:
         low, high = wanted.get("from", -np.inf), wanted.get("below", np.inf)
         return is_number(number) and bool(low <= number < high)
     listed = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if typed:
-        return object_key(found) in {object_key(label) for label in listed}
-    return any(found in texts_of(label) for label in listed)
+    whole = as_whole(found) if isinstance(found, float) else found
+    return place_of(listed, whole) is not None
 
 
 class RepairedRecords(Records):
