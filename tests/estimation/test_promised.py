@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.information.plan_costs import plan_costs
 from pramble.information.records import as_law
+from pramble.solvers.record.costs import plan_costs
 
 COLUMNS = {"a": ["x", "y"], "b": [1, 2, 3, 4], "c": ["p", "q", "r", "s", "t"], "d": [True, False]}
 SIZES = {name: len(labels) for name, labels in COLUMNS.items()}

@@ -5,7 +5,6 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.plan_costs import plan_costs
 from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Law, Table, TableLaw, as_law
 from pramble.mechanisms.column_labels import EMPTY
@@ -22,6 +21,7 @@ from pramble.releasing.prepare.record_prior import (
     restricted,
     tables_worth,
 )
+from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.problem import as_tables
 from pramble.solvers.record.result import RecordDesign

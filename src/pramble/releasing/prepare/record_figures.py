@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pramble.errors import PrambleError
 from pramble.estimation.estimate import estimate
-from pramble.information.plan_costs import plan_costs
 from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
 from pramble.privacy.guarantee import float_above
@@ -16,6 +15,7 @@ from pramble.releasing.prepare.record_design import RecordDesigned, rules_of
 from pramble.releasing.prepare.record_prior import evened, restricted
 from pramble.releasing.prepare.repair import columns_of
 from pramble.report.record import FrequencyOutcome, RecordOutcome, TableOutcome
+from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.problem import as_tables
 

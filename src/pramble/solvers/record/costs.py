@@ -1,0 +1,49 @@
+"""What each table costs under a plan that was designed: the variance that an analyst will have."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pramble.data.labels import Label, as_labels
+from pramble.information.possible import Possible, as_possible
+from pramble.information.records import Law, Table
+from pramble.mechanisms.plan import Plan
+from pramble.solvers.record.many import Tables
+from pramble.solvers.record.problem import RecordProblem
+
+
+def plan_costs(
+    plan: Plan,
+    labels: Mapping[str, Sequence[Label]],
+    law: Law,
+    *,
+    tables: Sequence[Table],
+    possible: Possible | None = None,
+) -> dict[Table, float]:
+    """Return n times the summed variance of each of some tables, from all branches that bear on it.
+
+    The cells of the plan's blocks stand in the order of the labels, as :func:`design_record` puts
+    them. It is infinite where the plan cannot tell a table.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> from pramble.information.records import UniformLaw
+    >>> m = pramble.randomized_response(["f", "m"], 1.0)
+    >>> found = plan_costs(pramble.Plan({"sex": m}), {"sex": ["f", "m"]}, UniformLaw({"sex": 2}),
+    ...                    tables=[("sex",)])
+    >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
+    True
+    """
+    problem = RecordProblem(
+        labels={name: as_labels(own) for name, own in labels.items()},
+        alpha=1.0,
+        law=law,
+        possible=as_possible(possible, labels),
+        tables=tuple(tables),
+        objective="estimation",
+        whole=False,
+    )
+    ground = Tables(problem)
+    shown = [ground.option(branch.blocks) for branch in plan.branches]
+    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
