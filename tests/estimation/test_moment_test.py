@@ -30,7 +30,7 @@ def release(plan, law, n, rng):
     table = pa.table({
         name: pa.array([PAIRS[i][j] for i in picked]) for j, name in enumerate("ab")
     } | {"town": pa.array(rng.choice(["s", "t"], n))})  # fmt: skip
-    return pramble.perturb(table, plan)
+    return pramble.perturb(table, plan, key=rng.bytes(32))
 
 
 @pytest.mark.parametrize("plan", [JOINT, MIXED], ids=["joint", "mixed"])

@@ -140,9 +140,9 @@ def spread_of(plan, ask, truth, *, same_file, runs=150, n=3000):
     """Return z-scores of estimates from releases of one file, or of fresh ones."""
     rng, scores = np.random.default_rng(4), []
     fixed = people(n, rng)
-    for _ in range(runs):
+    for turn in range(runs):
         file = fixed if same_file else people(n, rng)
-        e = ask(pramble.perturb(file, plan))
+        e = ask(pramble.perturb(file, plan, key=turn.to_bytes(32)))
         scores.append((e.values - truth(file)) / e.standard_errors)
     return np.array(scores)
 
@@ -391,8 +391,9 @@ def coverage(plan, n, runs):
     law, rng = rare_law(n), np.random.default_rng(11)
     true = law.reshape(2, 3, 3).sum(axis=2).ravel()
     held = []
-    for _ in range(runs):
-        e = pramble.estimate(pramble.perturb(people(n, rng, law), plan), plan, by=["a", "b"])
+    for turn in range(runs):
+        released = pramble.perturb(people(n, rng, law), plan, key=turn.to_bytes(32))
+        e = pramble.estimate(released, plan, by=["a", "b"])
         held.append((e.lower <= true) & (true <= e.upper))
     return np.mean(held, axis=0)
 

@@ -53,7 +53,7 @@ MIXED = pramble.Plan(
 def test_estimates_are_unbiased_and_their_covariance_is_right(plan, by):
     rng, errors, scores = np.random.default_rng(5), [], []
     for _ in range(30):
-        z = pramble.perturb(people(4000, rng), plan)
+        z = pramble.perturb(people(4000, rng), plan, key=rng.bytes(32))
         e = pramble.estimate(z, plan, by=by, method="inverse")
         assert list(zip(*(e.cells[name] for name in by), strict=True)) == list(
             product(*(COLUMNS[name] for name in by))

@@ -136,6 +136,11 @@ def law_of(
     return as_law(restricted({t: law.margin(t) for t in tables}, possible), law.sizes)
 
 
+def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether the best plan is the same for every prior: randomised response of two categories."""
+    return len(labels) == 1 and len(next(iter(labels.values()))) == 2
+
+
 def rules_of(decisions: Decisions) -> list[dict[str, Any]] | None:
     """Return the rules of what is possible, without their repairs."""
     rules = [
@@ -185,7 +190,7 @@ def record_prior(
             possible=possible,
             allowed=allowed,
         )
-    if source == "uniform":
+    if source == "uniform" or needs_no_prior(labels):
         return EVEN
     epsilon = Fraction(decisions.prior_share) * total
     sizes = {name: len(own) for name, own in labels.items()}
