@@ -22,7 +22,7 @@ from pramble.solvers.record.problem import as_tables
 QUICK, COMPARED = 2.0, 8.0
 """Seconds for a plan that might have been, and for one that shows what noise has cost."""
 
-LARGER = (1.5, 2.0, 3.0, 5.0, 8.0)
+LARGER = (1.5, 3.0, 6.0)
 """Times α that are tried where tables would be noise."""
 
 

@@ -41,6 +41,9 @@ KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
 
 MOST_RELAXED = 64
 SMALL_ALPHA = 1e-3
+RELAXING = 0.7
+"""Share of the time for the relaxed optimum where it is brought into fewer outputs afterwards."""
+
 LIGHT = (1e-4, 1e-3, 1e-2)
 """Parts of the largest weight below which columns are left out for a small α."""
 NOT_PROVEN = (
@@ -108,6 +111,8 @@ def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
     few = workload is not None and 2 * Variance(prior, workload).rank <= problem.size
     wanted = (most_outputs(problem) > problem.size or few) and problem.size <= MOST_RELAXED
     if problem.size <= MOST_ENUMERATED or wanted:
+        if most_outputs(problem) < math.inf:
+            watch = watch.inner(watch.tolerance, seconds=RELAXING * watch.left())
         relaxed = relax(prior, alpha, workload, watch=watch)
         return relaxed, relaxed.bound
     return None, proven_bound(prior, alpha, workload, watch=watch)
