@@ -21,6 +21,9 @@ MOST_LABELS_TOGETHER = 4 * 10**6
 MOST_DOCUMENT_BYTES = 2**26
 """Size of a manifest, plan or mechanism in JSON that is read."""
 
+MOST_WANTED_CELLS = 3000
+"""Cells of a table that a plan for records is to be best for."""
+
 MOST_PALETTE_ENTRIES = 10**7
 """Entries of a matrix that is written as a palette of weights and rows of text."""
 

@@ -378,3 +378,20 @@ def test_a_forged_manifest_of_records_is_refused(people_file, tmp_path, change, 
     path.write_text(json.dumps(document))
     with pytest.raises(InvalidData, match=says):
         pramble.open_release(r.folder)
+
+
+def test_tables_that_are_too_large_give_way_and_named_ones_are_refused(tmp_path):
+    rng = np.random.default_rng(2)
+    table = pa.table({
+        "a": rng.integers(0, 60, 3000), "b": rng.integers(0, 60, 3000), "c": rng.integers(0, 2, 3000),
+    })  # fmt: skip
+    sizes = {"a": 60, "b": 60, "c": 2}
+    columns = {name: {"categories": list(range(size))} for name, size in sizes.items()}
+    asked = {"columns": columns, "alpha": 8.0, "prior": "uniform", "dry_run": True, "ledger": False}
+    r = release(table, tmp_path / "out", **asked)
+    assert [one.columns for one in r.outcome.record.tables] == [("a", "c"), ("b", "c")]
+    assert any("more than 3,000 cells" in warning for warning in r.outcome.warnings)
+    with pytest.raises(InvalidPlan, match="The table a × b has more than 3,000 cells"):
+        release(table, tmp_path / "out", **asked, tables=[["a", "b"]])
+    with pytest.raises(pramble.InvalidInput, match="a × b has 3,600"):
+        pramble.design_record(sizes, 1.0)

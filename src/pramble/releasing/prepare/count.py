@@ -121,7 +121,8 @@ def count_columns(
     """Scan the file once; columns are checked against their categories, records against rules."""
     columns, risk = decisions.columns, decisions.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
-    joint = TableCounts(jobs, tables)
+    seen = [column.name for column in columns if column.declared is None]
+    joint = TableCounts(jobs, tables, seen=seen)
     rules = BrokenRules(decisions.possible, typed=records.typed)
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
     people = None if decisions.person is None else RowsOfPeople(decisions.person)

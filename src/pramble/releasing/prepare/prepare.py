@@ -26,6 +26,7 @@ from pramble.releasing.prepare.record_design import (
     design_of_record,
     wanted_tables,
 )
+from pramble.releasing.prepare.tables import MOST_TABLE_CELLS
 from pramble.values import Clock, value
 
 COUNTED = ("private", "confidential")
@@ -176,11 +177,19 @@ def prepare(
 
 
 def joint_tables(decisions: Decisions, names: Sequence[str]) -> list[Table]:
-    """Return the tables to count for a prior of records, if they are not too many."""
+    """Return the tables to count for a prior of records, if they are not too many or too large.
+
+    That goes by declared categories, never by the data; those that are taken from the file are
+    revealed anyway, and a table of them is counted whatever they are.
+    """
     if decisions.design != "records" or decisions.columns[0].prior not in COUNTED:
         return []
     tables = wanted_tables(decisions, names)
-    return [table for table in tables if len(table) > 1] if len(tables) <= MOST_TABLES else []
+    sizes = {column.name: len(column.declared or ()) + 1 for column in decisions.columns}
+    large = any(math.prod(sizes[name] for name in table) > MOST_TABLE_CELLS for table in tables)
+    if large or len(tables) > MOST_TABLES:
+        return []
+    return [table for table in tables if len(table) > 1]
 
 
 def check_output(records: Records, decisions: Decisions) -> None:

@@ -1,5 +1,6 @@
 """The plan for records of a release: its prior, its budget, and what it will cost."""
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Law, Table, TableLaw, as_law
+from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.decisions.decisions import Decisions
@@ -82,6 +84,38 @@ def wanted_tables(decisions: Decisions, names: Sequence[str]) -> tuple[Table, ..
         raise InvalidPlan(str(error)) from None
 
 
+def tables_at_hand(
+    decisions: Decisions, labels: Mapping[str, Sequence[Any]]
+) -> tuple[tuple[Table, ...], list[str]]:
+    """Return the wanted tables that a plan can be best for, and a note on those that are too large.
+
+    Of tables that were named, none may be too large; others give way to their single columns.
+    """
+
+    def cells(table: Table) -> int:
+        return math.prod(len(labels[name]) for name in table)
+
+    tables = wanted_tables(decisions, list(labels))
+    kept = [table for table in tables if cells(table) <= MOST_WANTED_CELLS]
+    large = [table for table in tables if table not in kept]
+    if not large:
+        return tables, []
+    left = [name for name in labels if not any(name in table for table in kept)]
+    wide = next((name for name in left if len(labels[name]) > MOST_WANTED_CELLS), None)
+    if wide is not None or not isinstance(decisions.tables, int):
+        what = f"Column {wide!r}" if wide is not None else f"The table {' × '.join(large[0])}"
+        raise InvalidPlan(
+            f"{what} has more than {MOST_WANTED_CELLS:,} cells, which no plan for records is best "
+            'for. Merge categories, want other tables, or take design = "paper".'
+        )
+    note = (
+        f"{len(large)} of the {len(tables)} tables of {decisions.tables} columns have more than "
+        f"{MOST_WANTED_CELLS:,} cells and were left out of the design, {' × '.join(large[0])} "
+        "among them: merge categories to have them."
+    )
+    return (*kept, *((name,) for name in left)), [note]
+
+
 def design_of_record(
     decisions: Decisions, found: Counts, *, confidential_allowed: bool
 ) -> tuple[RecordDesigned, RecordPrivacy]:
@@ -91,7 +125,7 @@ def design_of_record(
     have :math:`\alpha/k` in all.
     """
     labels = labels_of(found.columns)
-    tables = wanted_tables(decisions, list(labels))
+    tables, large = tables_at_hand(decisions, labels)
     total = decisions.limit.alpha / found.rows_per_person
     try:
         possible = as_possible(rules_of(decisions), labels)
@@ -115,7 +149,7 @@ def design_of_record(
         time_limit=SECONDS,
     )
     costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
-    notes = () if not empty or decisions.whole else (kept_whole(empty),)
+    notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
     designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes)

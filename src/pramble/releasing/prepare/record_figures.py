@@ -17,7 +17,6 @@ from pramble.releasing.prepare.repair import columns_of
 from pramble.report.record import FrequencyOutcome, RecordOutcome, TableOutcome
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.problem import as_tables
 
 QUICK, COMPARED = 2.0, 8.0
 """Seconds for a plan that might have been, and for one that shows what noise has cost."""
@@ -136,30 +135,32 @@ def ways_out(job: Prepared) -> Iterator[str]:
     assert record is not None, "tables are those of a plan for records"
     for times in LARGER:
         alpha = record.design.alpha * times
-        noise, tables = noise_of(job, record, alpha, list(record.labels), decisions.tables)
+        noise, tables = noise_of(job, record, alpha, record.tables)
         if 2 * noise <= tables:
             yield f"with α = {times * decisions.limit.shown:.4g}, {noise} of {tables} would be"
             break
     names = list(record.labels)
-    if decisions.tables != 1 and len(names) > 1:
-        noise, tables = noise_of(job, record, record.design.alpha, names, 1)
+    if any(len(table) > 1 for table in record.tables):
+        single = [(name,) for name in names]
+        noise, tables = noise_of(job, record, record.design.alpha, single)
         yield f"with single columns wanted (tables = 1), {noise} of {tables}"
     fewer = sorted(names, key=lambda name: len(record.labels[name]))[: max(len(names) // 2, 1)]
     if len(fewer) < len(names):
         kept = [name for name in names if name in fewer]
-        asked = decisions.tables if isinstance(decisions.tables, int) else 2
-        noise, tables = noise_of(job, record, record.design.alpha, kept, min(asked, len(kept)))
+        among = [table for table in record.tables if set(table) <= set(kept)]
+        wanted = among or [(name,) for name in kept]
+        noise, tables = noise_of(job, record, record.design.alpha, wanted)
         yield f"with {', '.join(kept)} alone, {noise} of {tables}"
 
 
 def noise_of(
-    job: Prepared, record: RecordDesigned, alpha: float, names: Sequence[str], tables: object
+    job: Prepared, record: RecordDesigned, alpha: float, wanted: Sequence[Table]
 ) -> tuple[int, int]:
     """Return how many tables would be noise under a quick plan, and how many there are."""
-    labels = {name: record.labels[name] for name in names}
+    names = {name for table in wanted for name in table}
+    labels = {name: own for name, own in record.labels.items() if name in names}
     sizes = {name: len(own) for name, own in labels.items()}
-    wanted = as_tables(tables, list(names))
-    rules = [r for r in rules_of(job.decisions) or [] if columns_of(r) <= set(names)]
+    rules = [r for r in rules_of(job.decisions) or [] if columns_of(r) <= names]
     possible = as_possible(rules or None, labels)
     law = as_law(restricted({t: record.law.margin(t) for t in wanted}, possible), sizes)
     found = design_record(

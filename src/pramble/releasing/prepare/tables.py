@@ -1,17 +1,21 @@
 """Tables of the confidential file, counted in the scan that counts its columns."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from pramble.data.encode import Codes
+from pramble.errors import InvalidData
 from pramble.information.records import Table
 from pramble.values import Integers
 
 MOST_TABLE_CELLS = 2_000_000
-"""Tables of more cells are not counted: their noise would be larger than they are."""
+"""Tables of more cells are no prior: their noise would be larger than they are."""
+
+MOST_COUNTED = 8 * MOST_TABLE_CELLS
+"""Combinations of values as they stand in the file, of which several may be one label."""
 
 
 class Coded(Protocol):
@@ -25,11 +29,17 @@ class Coded(Protocol):
 
 
 class TableCounts:
-    """Counts the cells of some tables: a job for a scan, after the jobs that code the columns."""
+    """Counts the cells of some tables: a job for a scan, after the jobs that code the columns.
 
-    def __init__(self, jobs: Mapping[str, Coded], tables: Sequence[Table]) -> None:
+    A table that grows too large is left out if its size is no secret, for it has a column whose
+    categories are ``seen`` in the file and revealed; else it is refused.
+    """
+
+    def __init__(
+        self, jobs: Mapping[str, Coded], tables: Sequence[Table], *, seen: Collection[str] = ()
+    ) -> None:
         self.columns: list[str] = []
-        self.jobs = jobs
+        self.jobs, self.seen = jobs, set(seen)
         self.counts: dict[Table, Integers] = {
             table: np.zeros((0,) * len(table), dtype=np.int64) for table in tables
         }
@@ -40,9 +50,14 @@ class TableCounts:
         for table, found in list(self.counts.items()):
             jobs = [self.jobs[name] for name in table]
             shape = tuple(job.size for job in jobs)
-            if math.prod(shape) > MOST_TABLE_CELLS:
+            if math.prod(shape) > MOST_COUNTED and self.seen & set(table):
                 del self.counts[table]
                 continue
+            if math.prod(shape) > MOST_COUNTED:
+                raise InvalidData(
+                    f"Columns {', '.join(map(repr, table))} have too many values to be counted "
+                    'together. Recode them, or take prior = "uniform" or "public".'
+                )
             place = np.ravel_multi_index([job.codes for job in jobs], shape)
             cells = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
             cells[tuple(slice(size) for size in found.shape)] += found

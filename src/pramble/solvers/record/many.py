@@ -18,6 +18,7 @@ from pramble.information.tables import (
     summed,
     table_variance,
 )
+from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.solvers.record.candidates import Blocks
@@ -29,7 +30,7 @@ from pramble.values import Floats, value
 FEW_STEPS, ENOUGH = 300, 1e-3
 RIDGE = 1e-11
 FEW_TABLES = 120
-MOST_HELD = 3000
+MOST_HELD = MOST_WANTED_CELLS
 
 
 @value(eq=False)

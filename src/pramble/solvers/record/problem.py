@@ -13,6 +13,7 @@ from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.possible import Possible
 from pramble.information.records import ArrayLaw, Law, Table, TableLaw, margin_of
+from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Floats, Integers, value
 
 OBJECTIVES = ("estimation", "information")
@@ -187,6 +188,17 @@ def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
     if not found or len(set(found)) != len(found):
         raise InvalidInput("tables must name one or more different tables.")
     return tuple(found)
+
+
+def refuse_large(problem: RecordProblem) -> None:
+    """Refuse wanted tables of more cells than can be valued."""
+    for table in problem.tables:
+        cells = problem.counts(table)
+        if cells > MOST_WANTED_CELLS:
+            raise InvalidInput(
+                f"A wanted table has at most {MOST_WANTED_CELLS:,} possible cells; "
+                f"{' × '.join(table)} has {cells:,}. Want other tables, or merge categories."
+            )
 
 
 def refuse_impossible(law: Law, possible: Possible) -> None:
