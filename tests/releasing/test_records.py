@@ -382,10 +382,8 @@ def test_a_forged_manifest_of_records_is_refused(people_file, tmp_path, change, 
 
 def test_tables_that_are_too_large_give_way_and_named_ones_are_refused(tmp_path):
     rng = np.random.default_rng(2)
-    table = pa.table({
-        "a": rng.integers(0, 60, 3000), "b": rng.integers(0, 60, 3000), "c": rng.integers(0, 2, 3000),
-    })  # fmt: skip
     sizes = {"a": 60, "b": 60, "c": 2}
+    table = pa.table({name: rng.integers(0, size, 3000) for name, size in sizes.items()})
     columns = {name: {"categories": list(range(size))} for name, size in sizes.items()}
     asked = {"columns": columns, "alpha": 8.0, "prior": "uniform", "dry_run": True, "ledger": False}
     r = release(table, tmp_path / "out", **asked)
