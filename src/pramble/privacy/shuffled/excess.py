@@ -26,7 +26,7 @@ taken away: :math:`\sum_{j \ge 1} e^{-\theta jP}(E|Y| + jP)`, and for :math:`j \
 
 **Floats.** :math:`K(z)` is a sum of J terms whose absolute values sum to at most
 :math:`K(\theta) + 1`; with elementary functions within 4 units in the last place its computed value
-is off by at most :math:`e = 2^{-52}(J + 16 + 8|z| \max|u|)(K(\theta) + 1)`, hence
+is off by at most :math:`e = 2^{-52}(J + 48 + 8|z| \max|u|)(K(\theta) + 1)`, hence
 :math:`K^n` by at most :math:`n e (|\hat K| + e)^{n-1}`. These errors are summed beside the terms,
 and the values' own rounding is a shift of the whole sum.
 """
@@ -68,7 +68,7 @@ class Law:
     Attributes
     ----------
     values, probabilities : (J,) arrays
-        Probabilities are right to two units in the last place.
+        Probabilities are right to 24 units in the last place.
     slack : float
         How far each value may be off, either way.
     """
@@ -206,11 +206,11 @@ def integrate(transform: Transform, trials: int, line: Contour, *, shift: float)
     """
     theta, s = line.theta, line.spread
     base = transform(np.array([complex(theta)]))[0].real
-    peak = base + UNIT * (transform.terms + 16 + 8 * theta * transform.largest) * (base + 1)
+    peak = base + UNIT * (transform.terms + 48 + 8 * theta * transform.largest) * (base + 1)
     total, wrong = np.zeros_like(base), np.zeros_like(base)
     size = max(1, CHUNK // max(transform.terms, len(base)))
     for start in range(0, line.points + 1, size):
-        t = line.step * np.arange(start, min(start + size, line.points + 1))
+        t = line.step * np.arange(start, min(start + size, line.points + 1), dtype=np.float64)
         terms, errors = at_frequencies(transform, trials, line, shift=shift, t=t, peak=peak)
         twice = np.where(t > 0, 2.0, 1.0) * (line.step / (2 * math.pi))
         total += twice @ terms
@@ -235,10 +235,10 @@ def at_frequencies(
     peak: Floats,
 ) -> tuple[Floats, Floats]:
     """Return the real parts of the terms and bounds of their errors, in units of the peak."""
-    z = line.theta + 1j * t
+    z = np.asarray(line.theta + 1j * t, dtype=np.complex128)
     found = transform(z)
     found[found == 0] = 1e-300
-    unit = UNIT * (transform.terms + 16 + 8 * np.abs(z) * transform.largest)
+    unit = UNIT * (transform.terms + 48 + 8 * np.abs(z) * transform.largest)
     off = unit[:, None] * (peak + 1)
     damp = (-((line.spread * t) ** 2) / 2)[:, None]
     turn = 1j * t * (shift + line.spread**2 * line.theta)
