@@ -87,7 +87,7 @@ def branch_row(
         if place is None:
             return None
         rows.append(np.asarray(mechanism.row(place) / 2**mechanism.bits, dtype=np.float64))
-    return float(branch.share) * kronecker(rows)[0]
+    return np.asarray(float(branch.share) * kronecker(rows)[0])
 
 
 def views(plan: Plan, crowd: Crowd | None) -> list[Floats]:

@@ -83,7 +83,7 @@ def kronecker(parts: Sequence[Floats]) -> Floats:
     """Return the Kronecker product of matrices, or of rows; of none, a single one."""
     made: Floats = np.ones((1, 1))
     for part in parts:
-        made = np.kron(made, part)
+        made = np.asarray(np.kron(made, part), dtype=np.float64)
     return made
 
 

@@ -44,6 +44,8 @@ LARGEST_EXPONENT = 300.0
 NEGLIGIBLE = 36.0
 CHUNK = 2**19
 FINE = 0.02
+MOST_POINTS = 2**16
+HOPELESS = 500.0
 
 
 class Transform(Protocol):
@@ -111,19 +113,20 @@ class Contour:
     points: int
 
 
-def contour(law: Law, trials: int, *, smoothing: float) -> Contour:
+def contour(law: Law, trials: int, *, smoothing: float, depth: float = 0.0) -> Contour:
     """Return the line through the saddle point, and how finely it is cut.
 
     Any choice is valid; this one makes the bounds sharp. ``smoothing`` is the spread of the added
-    noise in standard deviations of the sum.
+    noise in standard deviations of the sum; ``depth`` makes other periods smaller by so many
+    exponents.
     """
     theta = saddle(law, trials)
-    height, _, variance = law.moments(theta)
-    deviation = math.sqrt(trials * max(variance, 1e-12 * law.largest**2))
-    spread = smoothing * deviation
-    period = max(14 * deviation, (NEGLIGIBLE + 8 - min(trials * height, 0.0)) / theta)
-    end = math.sqrt(2 * NEGLIGIBLE + 8) / spread
-    return Contour(theta, spread, 2 * math.pi / period, math.ceil(end * period / (2 * math.pi)))
+    deviation = math.sqrt(trials * max(law.moments(theta)[2], 1e-12 * law.largest**2))
+    period = max(14 * deviation, (NEGLIGIBLE + 8 + depth) / theta)
+    step = 2 * math.pi / period
+    end = min(math.sqrt(2 * NEGLIGIBLE + 8) / (smoothing * deviation), MOST_POINTS * step)
+    spread = math.sqrt(2 * NEGLIGIBLE + 8) / end
+    return Contour(theta, spread, step, math.ceil(end / step))
 
 
 def saddle(law: Law, trials: int) -> float:
@@ -153,6 +156,9 @@ def excess_above(law: Law, trials: int, *, smoothing: float = FINE) -> float:
     if not law.terms or law.values.max() + law.slack <= 0:
         return 0.0
     line = contour(law, trials, smoothing=smoothing)
+    height = law.moments(line.theta)[0] + law.slack * line.theta
+    if trials * height < -HOPELESS:
+        return math.exp(-HOPELESS / 2) * (1 + 1 / (line.theta * trials))
     sums = integrate(law, trials, line, shift=trials * law.slack)
     return float(sums.above[0])
 
@@ -168,9 +174,11 @@ def excess_below(law: Law, trials: int, *, smoothing: float = FINE / 8) -> float
     """
     if not law.terms or law.values.max() - law.slack <= 0:
         return 0.0
-    line = contour(law, trials, smoothing=smoothing)
-    theta, spread = line.theta, line.spread
-    depth = NEGLIGIBLE - min(trials * law.moments(theta)[0], 0.0)
+    depth = -min(trials * law.moments(saddle(law, trials))[0], 0.0)
+    if depth > HOPELESS:
+        return 0.0
+    line = contour(law, trials, smoothing=smoothing, depth=depth)
+    spread, depth = line.spread, NEGLIGIBLE + depth
     shift = -spread * math.sqrt(2 * depth) - trials * law.slack
     sums = integrate(law, trials, line, shift=shift)
     lost = spread * math.exp(-depth * (1 - 1e-9)) + periods(law, trials, line, shift=shift)
