@@ -44,7 +44,7 @@ LARGEST_EXPONENT = 300.0
 NEGLIGIBLE = 36.0
 CHUNK = 2**19
 FINE = 0.02
-MOST_POINTS = 2**16
+MOST_POINTS = 2**14
 HOPELESS = 500.0
 
 
@@ -113,18 +113,27 @@ class Contour:
     points: int
 
 
-def contour(law: Law, trials: int, *, smoothing: float, depth: float = 0.0) -> Contour:
+def contour(
+    law: Law,
+    trials: int,
+    *,
+    smoothing: float,
+    depth: float = 0.0,
+    most: int = MOST_POINTS,
+    steepest: float = math.inf,
+) -> Contour:
     """Return the line through the saddle point, and how finely it is cut.
 
     Any choice is valid; this one makes the bounds sharp. ``smoothing`` is the spread of the added
     noise in standard deviations of the sum; ``depth`` makes other periods smaller by so many
-    exponents.
+    exponents; where more than ``most`` points were needed the smoothing is coarser; θ is at most
+    ``steepest``.
     """
-    theta = saddle(law, trials)
+    theta = min(saddle(law, trials), steepest)
     deviation = math.sqrt(trials * max(law.moments(theta)[2], 1e-12 * law.largest**2))
     period = max(14 * deviation, (NEGLIGIBLE + 8 + depth) / theta)
     step = 2 * math.pi / period
-    end = min(math.sqrt(2 * NEGLIGIBLE + 8) / (smoothing * deviation), MOST_POINTS * step)
+    end = min(math.sqrt(2 * NEGLIGIBLE + 8) / (smoothing * deviation), most * step)
     spread = math.sqrt(2 * NEGLIGIBLE + 8) / end
     return Contour(theta, spread, step, math.ceil(end / step))
 
@@ -227,10 +236,10 @@ def integrate(transform: Transform, trials: int, line: Contour, *, shift: float)
     wrong = wrong * (1 + 1e-9) + math.exp(-((s * end) ** 2) / 2) * (1 + 1e-9) / (math.pi * end)
     exponent = trials * np.log(peak) + (s * theta) ** 2 / 2 + shift * theta
     slack = 32 * UNIT * (trials + np.abs(exponent))
-    with np.errstate(over="ignore"):
-        high, low = np.exp(exponent + slack), np.exp(exponent - slack)
-    above = np.maximum(total + wrong, 0) * high * (1 + 1e-12) / trials
-    return Sums(np.nan_to_num(above, nan=np.inf), np.maximum(total - wrong, 0) * low / trials)
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = np.maximum(total + wrong, 0) * np.exp(exponent + slack) * (1 + 1e-12) / trials
+    below = np.maximum(total - wrong, 0) * np.exp(np.minimum(exponent - slack, 700.0)) / trials
+    return Sums(np.where(np.isnan(above), np.inf, above), below)
 
 
 def at_frequencies(

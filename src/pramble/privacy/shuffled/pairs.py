@@ -36,23 +36,27 @@ from numpy.typing import NDArray
 from pramble.privacy.shuffled.crowd import Crowd
 from pramble.privacy.shuffled.excess import (
     FINE,
+    LARGEST_EXPONENT,
     UNIT,
     Contour,
     Law,
     contour,
     excess_above,
     integrate,
+    saddle,
 )
 from pramble.privacy.shuffled.generic import rounding
 from pramble.values import Floats, value
 
 Pair = tuple[int, int]
 COARSE = 0.2
+AT_ONCE = 2**17
+MOST_POINTS = 2**11
 
 
 @value(eq=False)
 class Pairs:
-    """The transforms of all pairs of some rows."""
+    """The transforms of all pairs of some rows, given as ratios to the blanket less one."""
 
     first: Floats
     second: Floats
@@ -67,17 +71,27 @@ class Pairs:
     @property
     def largest(self) -> float:
         """The largest exponent per unit of a point, of either factor."""
-        return float(max(self.first.max(), self.second.max())) * (1 + self.factor)
+        most = float(max(self.first.max(), self.second.max()))
+        return most * (1 + self.factor) + abs(1 - self.factor)
 
     def __call__(self, z: NDArray[np.complex128], /) -> NDArray[np.complex128]:
         """Return E exp(zU) of every pair (x, x'), x' fastest."""
         rest = max(1.0 - float(self.weights.sum()), 0.0)
         found = np.empty((len(z), len(self.first) * len(self.second)), dtype=np.complex128)
-        for k, point in enumerate(z):
-            raised = np.exp(point * self.first) * self.weights
-            lowered = np.exp(-point * self.factor * self.second)
-            found[k] = (raised @ lowered.T).ravel() + rest
+        size = max(1, AT_ONCE // (self.first.size + self.second.size))
+        for start in range(0, len(z), size):
+            points = z[start : start + size, None, None]
+            raised = np.exp(points * (self.first + (1 - self.factor))) * self.weights
+            lowered = np.exp(-points * self.factor * self.second)
+            both = raised @ lowered.transpose(0, 2, 1)
+            found[start : start + size] = both.reshape(len(points), -1) + rest
         return found
+
+
+def all_pairs(crowd: Crowd, factor: float) -> Pairs:
+    """Return the transforms of all pairs of a crowd."""
+    above = crowd.ratios - 1
+    return Pairs(above, above, crowd.weights, factor)
 
 
 def factor_below(epsilon: float) -> float:
@@ -141,13 +155,14 @@ def worst_pair(crowd: Crowd, epsilon: float, *, rows: int, known: Pair) -> tuple
     if not law.terms:
         worst = np.unravel_index(int(np.where(left, bare, -1.0).argmax()), bare.shape)
         return max(best, float(bare[worst])), (int(worst[0]), int(worst[1]))
-    fine = contour(law, rows, smoothing=fineness(crowd))
-    left &= chernoff(crowd, fine.theta, factor, rows=rows) + bare > best
+    steepest = LARGEST_EXPONENT / all_pairs(crowd, factor).largest
+    theta = min(saddle(law, rows), steepest)
+    left &= chernoff(crowd, theta, factor, rows=rows) + bare > best
     bounds = bare
     for smoothing in (COARSE, fineness(crowd)):
         if not left.any():
             return best, found
-        line = contour(law, rows, smoothing=smoothing)
+        line = contour(law, rows, smoothing=smoothing, most=MOST_POINTS, steepest=steepest)
         bounds = integral(crowd, line, factor, rows=rows, left=left) + bare
         left &= bounds > best
     if left.any():
@@ -162,7 +177,7 @@ def integral(
     """Return the integral's bound for the pairs that are left, infinity for the others."""
     ratios, x, y = crowd.ratios, left.any(axis=1), left.any(axis=0)
     slack = rows * rounding(float(ratios.max()), factor)
-    pairs = Pairs(ratios[x], ratios[y], crowd.weights, factor)
+    pairs = Pairs(ratios[x] - 1, ratios[y] - 1, crowd.weights, factor)
     sums = integrate(pairs, rows, line, shift=slack)
     bounds = np.full(left.shape, np.inf)
     bounds[np.ix_(x, y)] = sums.above.reshape(int(x.sum()), int(y.sum()))
@@ -172,7 +187,7 @@ def integral(
 def chernoff(crowd: Crowd, theta: float, factor: float, *, rows: int) -> Floats:
     r"""Return :math:`K(\theta)^n/(e \theta n)` for every pair, rounded up."""
     ratios = crowd.ratios
-    pairs = Pairs(ratios, ratios, crowd.weights, factor)
+    pairs = all_pairs(crowd, factor)
     base = pairs(np.array([complex(theta)]))[0].real.reshape(len(ratios), -1)
     base = base + UNIT * (pairs.terms + 48 + 8 * theta * pairs.largest) * (base + 1)
     exponent = rows * np.log(base) + theta * rows * rounding(float(ratios.max()), factor)
