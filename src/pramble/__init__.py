@@ -46,6 +46,7 @@ from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.privacy.guarantee import Guarantee
+from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.releasing.folder.opening import Release, open_release
 from pramble.releasing.release import release
 from pramble.risk.assess import assess
@@ -64,6 +65,7 @@ __all__ = [
     "Assessment",
     "Branch",
     "Calibration",
+    "CentralGuarantee",
     "Certificate",
     "Comparison",
     "Design",
@@ -91,6 +93,7 @@ __all__ = [
     "WriteFailed",
     "assess",
     "calibrate",
+    "central_guarantee",
     "certify",
     "compare_designs",
     "compose",

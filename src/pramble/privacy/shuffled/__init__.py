@@ -1,0 +1,1 @@
+"""What a file promises whose rows stand in random order: central (ε, δ)."""

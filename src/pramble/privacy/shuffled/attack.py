@@ -1,0 +1,72 @@
+r"""What a reader can surely do: the exact power of a test against one pair in one crowd.
+
+If every other record is w, the released rows are n draws of which one is from :math:`M_x` or
+:math:`M_{x'}`, the others from :math:`M_w`, in random order. The best event then has exactly
+
+.. math:: \frac1n\, E\Big[\sum_{i \le n} \frac{M_{xZ_i} - e^\varepsilon M_{x'Z_i}}{M_{wZ_i}}\Big]_+
+          + \sum_{z: M_{wz} = 0} (M_{xz} - e^\varepsilon M_{x'z})_+,
+          \qquad Z_i \sim M_w,
+
+by the argument of the blanket with nothing told beside. Whatever is below it is no δ for ε. The
+reader may also look at some of the output only, which gives a smaller δ.
+"""
+
+import math
+
+import numpy as np
+
+from pramble.privacy.shuffled.excess import UNIT, Law, excess_below
+from pramble.privacy.shuffled.generic import rounding
+from pramble.values import Floats, value
+
+TRIED = 3
+
+
+@value(eq=False)
+class Attack:
+    """Rows x and x' against a crowd of w, as probabilities of the outputs that are looked at."""
+
+    x: Floats
+    other: Floats
+    crowd: Floats
+
+    def delta(self, epsilon: float, *, rows: int) -> float:
+        """Return a δ below which no mechanism of these rows stays at ε."""
+        factor = math.exp(epsilon) * (1 + 4 * UNIT)
+        seen = self.crowd > 0
+        x, other = self.x[seen] / self.crowd[seen], self.other[seen] / self.crowd[seen]
+        largest = max(float(x.max(initial=0.0)), float(other.max(initial=0.0)))
+        law = Law(x - factor * other, self.crowd[seen], rounding(largest, factor))
+        alone = np.maximum(self.x[~seen] - factor * self.other[~seen], 0).sum()
+        sure = float(alone) - 64 * UNIT * int((~seen).sum()) * (1 + factor)
+        return excess_below(law, rows) + max(sure, 0.0)
+
+    def power(self) -> float:
+        """Return how far the two rows are apart in this crowd (a guide)."""
+        seen = self.crowd > 0
+        apart = (self.x - self.other) ** 2
+        return float((apart[seen] / self.crowd[seen]).sum()) + 1e6 * float(apart[~seen].sum())
+
+
+def attacks_on(masses: Floats) -> list[Attack]:
+    """Return the most promising attacks among rows of probabilities, both ways round.
+
+    Examples
+    --------
+    >>> best = attacks_on(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]))[0]
+    >>> sorted(best.crowd.tolist())
+    [0.1, 0.1, 0.8]
+    """
+    made: list[Attack] = []
+    for w, crowd in enumerate(masses):
+        scaled = masses / np.sqrt(np.where(crowd > 0, crowd, 1e-6))
+        squares = (scaled**2).sum(axis=1)
+        apart = squares[:, None] + squares - 2 * scaled @ scaled.T
+        x, y = np.unravel_index(int(apart.argmax()), apart.shape)
+        made += [Attack(masses[x], masses[y], masses[w]), Attack(masses[y], masses[x], masses[w])]
+    return sorted(made, key=Attack.power, reverse=True)[: 2 * TRIED]
+
+
+def attack_delta(attacks: list[Attack], epsilon: float, *, rows: int) -> float:
+    """Return the largest δ that one of the attacks proves."""
+    return max((attack.delta(epsilon, rows=rows) for attack in attacks), default=0.0)

@@ -1,0 +1,133 @@
+"""What is known of a shuffled plan: every bound from above, and attacks from below."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan, as_plan
+from pramble.privacy.certificate import certify
+from pramble.privacy.composition import compose  # noqa: F401 (plans are certified by it)
+from pramble.privacy.shuffled.attack import Attack, attack_delta, attacks_on
+from pramble.privacy.shuffled.branches import plan_corners, plan_crowd, views
+from pramble.privacy.shuffled.crowd import Crowd
+from pramble.privacy.shuffled.generic import Corners, closed_delta
+from pramble.privacy.shuffled.search import (
+    Curve,
+    blanket_delta,
+    blanket_epsilon,
+    corner_delta,
+    smallest_epsilon,
+)
+from pramble.values import value
+
+LARGEST_EPSILON = 40.0
+
+
+@value(eq=False, repr=False)
+class Evidence:
+    """The bounds that are known of the release of so many rows in random order.
+
+    Attributes
+    ----------
+    alpha : float
+        The local α, rounded up; it is an ε by itself, with δ = 0.
+    rows : int
+    crowd : Crowd or None
+        The matrix of a record, if it is small enough.
+    corners : tuple of Corners or None
+        Largest ratios and the blanket's weights, branch by branch.
+    attacks : list of Attack
+    """
+
+    alpha: float
+    rows: int
+    crowd: Crowd | None
+    corners: tuple[Corners, ...] | None
+    attacks: list[Attack]
+
+    @property
+    def most(self) -> float:
+        """The largest ε that is searched."""
+        return min(self.alpha, LARGEST_EPSILON)
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the smallest proven δ at ε, and which bound it is."""
+        if epsilon >= self.alpha:
+            return 0.0, "local"
+        found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
+        if self.corners is not None:
+            found.append((corner_delta(self.corners, epsilon, rows=self.rows), "corners"))
+        if self.crowd is not None:
+            found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
+        return min(found)
+
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
+        found = [(self.alpha, "local")]
+        if allowed(self.most) <= 0:
+            return found[0]
+        curves = {"closed form": lambda epsilon: closed_delta(self.alpha, self.rows, epsilon)}
+        corners = self.corners
+        if corners is not None:
+            curves["corners"] = lambda epsilon: corner_delta(corners, epsilon, rows=self.rows)
+        for name, curve in curves.items():
+            least = smallest_epsilon(
+                lambda epsilon, curve=curve: curve(epsilon) <= allowed(epsilon),  # type: ignore[misc]
+                low=0.0,
+                high=self.most,
+            )
+            found.append((least, name))
+        if self.crowd is not None:
+            least = blanket_epsilon(self.crowd, allowed, rows=self.rows, most=self.most)
+            found.append((least, "blanket"))
+        return min(found)
+
+    def lower(self, delta: float, *, proven: float) -> float:
+        """Return an ε below which an attack does better than δ."""
+        high = min(proven, self.most)
+        if not self.attacks or high <= 0:
+            return 0.0
+        powers = [attack.delta(0.9 * high, rows=self.rows) for attack in self.attacks]
+        best = self.attacks[max(range(len(powers)), key=powers.__getitem__)]
+
+        def too_private(epsilon: float) -> bool:
+            return best.delta(epsilon, rows=self.rows) <= delta
+
+        if not too_private(high):
+            return high
+        above = smallest_epsilon(too_private, low=0.0, high=high)
+        below = above * (1 - 2e-4)
+        return below if below > 0 and not too_private(below) else 0.0
+
+    def attack(self, epsilon: float) -> float:
+        """Return a δ that no proof at ε can go below."""
+        return attack_delta(self.attacks, epsilon, rows=self.rows)
+
+
+def evidence_of(plan_or_mechanism: Any, *, rows: int) -> Evidence:
+    """Return what is known of a mechanism, or of a plan that leaves no column untouched."""
+    plan = plan_of(plan_or_mechanism)
+    crowd = plan_crowd(plan)
+    if crowd is not None and len(crowd.masses) < 2:
+        crowd = None
+    attacks = [attack for masses in views(plan, crowd) for attack in attacks_on(masses)]
+    attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
+    return Evidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
+
+
+def plan_of(given: Any) -> Plan:
+    """Return a plan from one, from a mapping or from a mechanism; refuse untouched columns."""
+    if isinstance(given, Mechanism):
+        return Plan({"record": given})
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"A central guarantee is of a mechanism or a plan; found {type(given).__name__}."
+        )
+    untouched = [] if isinstance(given, Plan) else [k for k, m in given.items() if m is None]
+    if untouched:
+        raise PrivacyError(
+            f"Column {untouched[0]!r} is released as it is, so the file has no central guarantee: "
+            "every released column must be randomised or blank."
+        )
+    return as_plan(given)
