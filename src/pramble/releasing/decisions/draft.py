@@ -1,12 +1,16 @@
 """A first plan for a file: the commented TOML for the curator to edit."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from pramble.data.reading import Reading
+from pramble.errors import InvalidInput
 from pramble.releasing.decisions.decisions import OUTPUTS
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.toml import toml_table, toml_value
+from pramble.solvers.record.design_record import design_record
 
+MOST_COLUMNS, MOST_BRANCHES, SECONDS = 20, 6, 3.0
 MISSING = ("missing", "(missing)", "no answer", "empty cell")
 
 
@@ -37,6 +41,7 @@ def draft_decisions(
         "# tables; true keeps all columns of every record.",
         "whole = false",
         '# The matrices of the paper, a column at a time: design = "paper" in place of these two.',
+        *blocks_proposed({one.name: one.labels for one in suited if one.name in accepted}, alpha),
         '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
         '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
         'prior = "private"',
@@ -70,6 +75,37 @@ def draft_decisions(
         '# model = "two-way"',
     ]
     return "\n".join(lines) + "\n"
+
+
+def blocks_proposed(labels: Mapping[str, Sequence[Any]], alpha: float) -> list[str]:
+    """Say which columns would be randomised together for all pairs of columns, at an even prior.
+
+    Nothing of the file is looked at but the categories that were accepted.
+    """
+    if not 2 <= len(labels) <= MOST_COLUMNS:
+        return []
+    try:
+        best = design_record(labels, alpha, time_limit=SECONDS)
+    except InvalidInput:
+        return []
+    branches = sorted(best.plan.branches, key=lambda branch: -branch.share)
+    shown = [
+        f"#   {float(branch.share):.1%} of the records show "
+        + "; ".join(" with ".join(block) for block in branch.blocks)
+        for branch in branches[:MOST_BRANCHES]
+    ]
+    more = len(branches) - len(shown)
+    return [
+        "# With these categories, records that are all alike likely, and all pairs wanted:",
+        *(toml_comment(line) for line in shown),
+        *([f"#   … and {more} more ways"] if more else []),
+        "# A release designs this anew, for its own prior.",
+    ]
+
+
+def toml_comment(line: str) -> str:
+    """Return a line without what would end a comment."""
+    return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def file_lines(reading: Reading | None) -> list[str]:
