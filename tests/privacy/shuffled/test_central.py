@@ -240,3 +240,13 @@ def test_a_general_matrix_of_a_hundred_outputs():
     found = pramble.central_guarantee(mechanism, rows=10**6, delta=1e-6)
     assert found.method == "blanket"
     assert 0.5 * found.epsilon < found.lower < found.epsilon
+
+
+def test_an_attack_on_blocks_together_is_an_attack_on_their_product(monkeypatch):
+    one, two = pramble.randomized_response(2, 1.0), pramble.randomized_response(3, 0.7)
+    monkeypatch.setattr("pramble.privacy.shuffled.crowd.MOST_ROWS", 5)
+    matrix = np.kron(one.matrix, two.matrix)
+    plan = pramble.Plan({"a": one, "b": two})
+    known, _ = check_against_brute_force(plan, 3, np.array([0.0, 0.4]), matrix=matrix)
+    assert known.crowd is None
+    assert known.attack(0.0) > evidence_of(one, rows=3).attack(0.0)

@@ -12,6 +12,7 @@ reader may also look at some of the output only, which gives a smaller δ.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from pramble.privacy.shuffled.generic import rounding
 from pramble.values import Floats, value
 
 TRIED = 3
+MOST_OUTPUTS = 4096
+MOST_SEEN = 12
 
 
 @value(eq=False)
@@ -65,6 +68,38 @@ def attacks_on(masses: Floats) -> list[Attack]:
         x, y = np.unravel_index(int(apart.argmax()), apart.shape)
         made += [Attack(masses[x], masses[y], masses[w]), Attack(masses[y], masses[x], masses[w])]
     return sorted(made, key=Attack.power, reverse=True)[: 2 * TRIED]
+
+
+def attacks_together(views: Sequence[Floats]) -> list[Attack]:
+    """Return attacks on independent outputs seen together, as many of them as fit.
+
+    Outputs whose two ratios to the crowd agree to nine digits are not told apart, which the reader
+    is free to do. Each of at most twelve outputs rounds twice.
+
+    Examples
+    --------
+    >>> coin = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> [len(attack.x) for attack in attacks_together([coin] * 3)]
+    [4, 4]
+    """
+    rows = np.ones((3, 1))
+    for masses in views[:MOST_SEEN]:
+        best = attacks_on(masses)[0]
+        part = np.stack([best.x, best.other, best.crowd])
+        grown = merge_alike(np.einsum("ij,ik->ijk", rows, part).reshape(3, -1))
+        if grown.shape[1] > MOST_OUTPUTS:
+            break
+        rows = grown
+    return [Attack(rows[0], rows[1], rows[2]), Attack(rows[1], rows[0], rows[2])]
+
+
+def merge_alike(rows: Floats) -> Floats:
+    """Return three rows with the columns added up that are proportional to nine digits."""
+    shares = np.round(rows / rows.sum(axis=0), 9)
+    _, kind = np.unique(shares, axis=1, return_inverse=True)
+    order = np.argsort(kind.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(kind.ravel()))[:-1]
+    return np.array([[math.fsum(part) for part in np.split(row[order], ends)] for row in rows])
 
 
 def attack_delta(attacks: list[Attack], epsilon: float, *, rows: int) -> float:

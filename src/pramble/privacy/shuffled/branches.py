@@ -19,6 +19,7 @@ from pramble.data.labels import label_key
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import UniformRows
+from pramble.privacy.shuffled.attack import attacks_together
 from pramble.privacy.shuffled.crowd import (
     ALIKE,
     MOST_COLUMNS,
@@ -91,16 +92,18 @@ def branch_row(
 
 
 def views(plan: Plan, crowd: Crowd | None) -> list[Floats]:
-    """Return rows of probabilities of what a reader may look at: all, or one block at a time."""
+    """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
     sets = Counter(frozenset(branch.columns) for branch in plan.branches)
     if crowd is not None and len(sets) == len(plan.branches):
         return [crowd.masses]
-    return [
-        beside(few_rows(factor), branch.share)
-        for branch in plan.branches
-        if sets[frozenset(branch.columns)] == 1
-        for factor in single(list(branch.blocks.values()))
-    ]
+    found = []
+    for branch in plan.branches:
+        if sets[frozenset(branch.columns)] == 1 and branch.blocks:
+            parts = [few_rows(factor) for factor in single(list(branch.blocks.values()))]
+            one = attacks_together(parts)[0]
+            rows = np.stack([one.x, one.other, one.crowd])
+            found += [beside(rows, branch.share)]
+    return found
 
 
 def beside(masses: Floats, share: Fraction) -> Floats:
