@@ -45,6 +45,17 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if not is_long(item)]
 
 
+@pytest.fixture(autouse=True)
+def quick_releases(monkeypatch):
+    """Search one second for the plan of a release: what plans are worth is tested elsewhere."""
+    from pramble.releasing.prepare import record_design, record_figures
+
+    monkeypatch.setattr(record_design, "SECONDS", 1.0)
+    monkeypatch.setattr(record_figures, "QUICK", 0.3)
+    monkeypatch.setattr(record_figures, "COMPARED", 0.5)
+    monkeypatch.setattr("pramble.releasing.decisions.draft.SECONDS", 0.5)
+
+
 @pytest.fixture
 def shared_data():
     """A function from a file name to its path, which skips when the file is absent."""

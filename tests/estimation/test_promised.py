@@ -47,7 +47,7 @@ def test_promised_costs_are_those_of_estimates(people, design):
 
 def test_squared_errors_are_as_promised_and_smaller_inside_the_simplex(people, design):
     frame, prior = people
-    n, turns = len(frame["a"]), 8
+    n, turns = len(frame["a"]), 4
     promised = sum(
         plan_costs(design.plan, COLUMNS, as_law(prior, SIZES), tables=list(design.costs)).values()
     )

@@ -19,7 +19,6 @@ from pramble.ledger.book import Ledger
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.manifest import manifest_schema
-from pramble.releasing.prepare import record_design
 from pramble.releasing.release import release
 
 COLUMNS = {
@@ -27,11 +26,6 @@ COLUMNS = {
     "AGE": {"categories": AGES},
     "RACESING": {},
 }
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(record_design, "SECONDS", 1.0)
 
 
 @pytest.fixture
