@@ -13,6 +13,7 @@ from pramble.estimation.result import Estimate, Settings, as_cover
 from pramble.estimation.tabulate import tabulate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.one_thread import one_thread
 
 
 def estimate(
@@ -118,18 +119,19 @@ def estimate(
         raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
     settings = Settings(check_level(level), as_cover(covers), population_size, method)
     measure = mean if mean is not None else total
-    tabulated = tabulate(
-        data,
-        plan,
-        by=by,
-        counts=counts,
-        weights=weights,
-        measure=measure,
-        partial=query is not None,
-        reading=reading,
-    )
-    if query is not None:
-        return query_estimate(tabulated, settings, query=query)
-    if measure is not None:
-        return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
-    return cell_estimate(tabulated, settings)
+    with one_thread():
+        tabulated = tabulate(
+            data,
+            plan,
+            by=by,
+            counts=counts,
+            weights=weights,
+            measure=measure,
+            partial=query is not None,
+            reading=reading,
+        )
+        if query is not None:
+            return query_estimate(tabulated, settings, query=query)
+        if measure is not None:
+            return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
+        return cell_estimate(tabulated, settings)

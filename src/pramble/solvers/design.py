@@ -13,7 +13,7 @@ from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
 from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.exponential import check_alpha
-from pramble.solvers.one_thread import one_thread
+from pramble.one_thread import one_thread
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only

@@ -7,8 +7,8 @@ from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
 from pramble.information.records import as_law
+from pramble.one_thread import one_thread
 from pramble.solvers.design import positive, representable
-from pramble.solvers.one_thread import one_thread
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,

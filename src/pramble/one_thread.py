@@ -27,8 +27,8 @@ def own_blas() -> Any:
 def one_thread() -> Iterator[None]:
     """Let NumPy's linear algebra use one thread meanwhile, where it can be told to.
 
-    The solvers take thousands of steps on matrices of some hundred rows. With two threads on two
-    busy cores each step took thirty times as long as with one.
+    Solvers and estimates take thousands of steps on matrices of some hundred rows. With two threads
+    on two busy cores each step took twenty to thirty times as long as with one.
     """
     library = own_blas()
     if library is None:
