@@ -54,7 +54,9 @@ def init(
             )
         elif accept or (not decline and asked(look.name, look.labels)):
             accepted.append(look.name)
-    text = draft_decisions(looks, accepted=accepted, alpha=alpha, reading=records.reading)
+    text = draft_decisions(
+        looks, accepted=accepted, alpha=alpha, reading=records.reading, propose=True
+    )
     out.write_text(text, encoding="utf-8")
     messages().print(f"Wrote {out}. Read it, edit it, then: pramble release --plan {out} …")
 

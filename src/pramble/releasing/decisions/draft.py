@@ -20,12 +20,14 @@ def draft_decisions(
     accepted: Collection[str],
     alpha: float = 2.0,
     reading: Reading | None = None,
+    propose: bool = False,
 ) -> str:
     """Write a commented plan.
 
     The values seen in the file stand as categories of the columns in ``accepted``. The others get
     a placeholder, and the plan is refused until the curator has declared them. ``reading`` is how
-    the file was read, to be read the same way again.
+    the file was read, to be read the same way again; ``propose`` adds which columns would be
+    randomised together, by a search that ends by the clock.
     """
     suited = [look for look in looks if look.kind == "categorical"]
     others = [look for look in looks if look.kind != "categorical"]
@@ -41,7 +43,11 @@ def draft_decisions(
         "# tables; true keeps all columns of every record.",
         "whole = false",
         '# The matrices of the paper, a column at a time: design = "paper" in place of these two.',
-        *blocks_proposed({one.name: one.labels for one in suited if one.name in accepted}, alpha),
+        *(
+            blocks_proposed({o.name: o.labels for o in suited if o.name in accepted}, alpha)
+            if propose
+            else ()
+        ),
         '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
         '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
         'prior = "private"',
