@@ -16,7 +16,7 @@ from pramble.solvers.record.problem import (
     as_columns,
     as_tables,
     refuse_impossible,
-    refuse_large,
+    refuse_wide_tables,
 )
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.search import best_plan
@@ -122,7 +122,7 @@ def design_record(
         if objective == "information":
             found = most_informative(problem, watch)
         else:
-            refuse_large(problem)
+            refuse_wide_tables(problem)
             found = (whole_plan if problem.whole else best_plan)(problem, watch)
     watch.clock.tell("done", 1.0, value=found.value, bound=found.bound)
     return found

@@ -190,7 +190,7 @@ def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def refuse_large(problem: RecordProblem) -> None:
+def refuse_wide_tables(problem: RecordProblem) -> None:
     """Refuse wanted tables of more cells than can be valued."""
     for table in problem.tables:
         cells = problem.counts(table)
