@@ -39,6 +39,7 @@ PINNED = {
     "assess",
     "calibrate",
     "central_guarantee",
+    "Views",
     "WriteFailed",
     "certify",
     "compare_designs",

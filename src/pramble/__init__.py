@@ -42,6 +42,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
+from pramble.mechanisms.views import Views
 from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
@@ -90,6 +91,7 @@ __all__ = [
     "RecordDesign",
     "Regression",
     "Release",
+    "Views",
     "WriteFailed",
     "assess",
     "calibrate",

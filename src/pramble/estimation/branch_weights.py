@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.estimation.moments import inner_point
-from pramble.estimation.stacked import StackedInverse, StackedOperator, View, slices_of
+from pramble.estimation.stacked import Aspect, StackedInverse, StackedOperator, slices_of
 from pramble.limits import MOST_CELLS
 from pramble.values import Floats, Integers
 
@@ -29,7 +29,7 @@ class Pooled:
 
     Parameters
     ----------
-    views : tuple of View
+    aspects : tuple of Aspect
     shares : (B,) array
         Their shares of all records, or of weights.
     margins : list of arrays, optional
@@ -40,38 +40,38 @@ class Pooled:
 
     def __init__(
         self,
-        views: tuple[View, ...],
+        aspects: tuple[Aspect, ...],
         shares: Floats,
         *,
         margins: list[Floats] | None = None,
         n: float = 1.0,
     ) -> None:
-        self.views, self.shares, self.margins, self.n = views, shares, margins, n
+        self.aspects, self.shares, self.margins, self.n = aspects, shares, margins, n
 
     @property
     def possible(self) -> Integers:
         """The cells that are possible."""
-        return self.views[0].possible
+        return self.aspects[0].possible
 
     @property
     def is_alone(self) -> bool:
         """Whether one branch tells every cell, and nothing else bears on the table."""
-        one = self.views[0]
-        alone = len(self.views) == 1 and one.told is None
+        one = self.aspects[0]
+        alone = len(self.aspects) == 1 and one.told is None
         return alone and len(one.matrix) == len(one.possible)
 
     def even(self) -> Floats:
         """Return the even law on the possible cells."""
-        law = np.zeros(len(self.views[0].onto))
+        law = np.zeros(len(self.aspects[0].onto))
         law[self.possible] = 1 / len(self.possible)
         return law
 
     def informations(self, law: Floats) -> list[Floats]:
         """Return what a record of each branch tells of its margins."""
         answer = []
-        for view in self.views:
-            released = view.sums(law) @ view.matrix
-            answer.append(inverse_where((view.u.T * released) @ view.u, view.told))
+        for aspect in self.aspects:
+            released = aspect.sums(law) @ aspect.matrix
+            answer.append(inverse_where((aspect.u.T * released) @ aspect.u, aspect.told))
         return answer
 
     @cached_property
@@ -84,10 +84,10 @@ class Pooled:
             if self.margins is None or lost.shape[1] or step == STEPS - 1:
                 break
             found = np.zeros(len(law))
-            for share, view, F, y in zip(
-                self.shares, self.views, informations, self.margins, strict=True
+            for share, aspect, F, y in zip(
+                self.shares, self.aspects, informations, self.margins, strict=True
             ):
-                found += share * view.spread(F @ y) @ V
+                found += share * aspect.spread(F @ y) @ V
             law = np.zeros(len(law))
             law[self.possible] = inner_point(found[self.possible], n=self.n)
         return informations, V
@@ -96,15 +96,15 @@ class Pooled:
     def lost(self) -> Floats:
         """A basis of the changes of the cells that no branch shows, one in each column."""
         if self.is_alone:
-            return np.zeros((len(self.views[0].onto), 0))
+            return np.zeros((len(self.aspects[0].onto), 0))
         return self.inverse(self.informations(self.even()), self.shares)[1]
 
     def inverse(self, informations: list[Floats], shares: Floats) -> tuple[Floats, Floats]:
         """Return V for some shares of the branches, and what is lost."""
-        K, cells = len(self.views[0].onto), self.possible
+        K, cells = len(self.aspects[0].onto), self.possible
         total = np.zeros((len(cells), len(cells)))
-        for share, view, F in zip(shares, self.views, informations, strict=False):
-            place = view.onto[cells]
+        for share, aspect, F in zip(shares, self.aspects, informations, strict=False):
+            place = aspect.onto[cells]
             total += share * F[np.ix_(place, place)]
         diagonal = np.diag(total)
         root = np.sqrt(np.maximum(diagonal, max(SMALLEST * float(diagonal.max()), 1e-150)))
@@ -121,12 +121,12 @@ class Pooled:
     def weights(self, shares: Floats) -> list[Floats]:
         """Return the L of each branch for some shares of the branches."""
         if self.is_alone:
-            told = self.views[0].onto == np.arange(len(self.possible))[:, None]
+            told = self.aspects[0].onto == np.arange(len(self.possible))[:, None]
             return [told / shares[0]]
         informations, V = self.best
         if not np.array_equal(shares, self.shares):
             V = self.inverse(informations, shares)[0]
-        return [F @ v.sums(V).T for F, v in zip(informations, self.views, strict=True)]
+        return [F @ v.sums(V).T for F, v in zip(informations, self.aspects, strict=True)]
 
 
 def inverse_where(variance: Floats, told: Floats | None) -> Floats:
@@ -136,21 +136,21 @@ def inverse_where(variance: Floats, told: Floats | None) -> Floats:
     return np.asarray(told @ np.linalg.inv(told.T @ variance @ told) @ told.T)
 
 
-def stack(views: tuple[View, ...], released: Floats, numbers: Floats) -> StackedOperator:
+def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> StackedOperator:
     """Return all branches as one operator, from sums over outputs and numbers of records."""
-    places = [*slices_of(views), slice(-1, None)]
+    places = [*slices_of(aspects), slice(-1, None)]
     sizes = np.stack([released[:, own].sum(axis=1) for own in places], axis=1)
     whole = sizes.sum(axis=0) / sizes.sum()
     totals = sizes.sum(axis=1, keepdims=True)
     shares = np.where(totals > 0, sizes / np.where(totals > 0, totals, 1.0), whole)
     margins = [
-        released[:, own].sum(axis=0) @ view.u / max(float(size), 1e-300)
-        for view, own, size in zip(views, places, sizes.sum(axis=0), strict=False)
+        released[:, own].sum(axis=0) @ aspect.u / max(float(size), 1e-300)
+        for aspect, own, size in zip(aspects, places, sizes.sum(axis=0), strict=False)
     ]
-    pooled = Pooled(views, whole[:-1], margins=margins, n=float(numbers.sum()))
+    pooled = Pooled(aspects, whole[:-1], margins=margins, n=float(numbers.sum()))
     common = pooled.weights(pooled.shares)
     weights = [np.broadcast_to(L, (len(released), *L.shape)) for L in common]
-    shifts = np.zeros((len(released), len(places), len(views[0].onto)))
+    shifts = np.zeros((len(released), len(places), len(aspects[0].onto)))
     many = has_many(numbers, places, cells=sum(L.size for L in common))
     if many.any() and len(released) > 1:
         weights = [np.array(L) for L in weights]
@@ -159,8 +159,8 @@ def stack(views: tuple[View, ...], released: Floats, numbers: Floats) -> Stacked
             own = pooled.weights(shares[group, :-1])
             for b, L in enumerate(own):
                 weights[b][group] = L
-        shifts[group] = shifts_of(views, [L[group] for L in weights], released[group])
-    inverse = StackedInverse(views, shares, tuple(weights), shifts)
+        shifts[group] = shifts_of(aspects, [L[group] for L in weights], released[group])
+    inverse = StackedInverse(aspects, shares, tuple(weights), shifts)
     return StackedOperator(inverse, pooled.lost)
 
 
@@ -174,10 +174,10 @@ def has_many(numbers: Floats, places: list[slice], *, cells: int) -> NDArray[np.
     return np.asarray(least >= FEW)
 
 
-def shifts_of(views: tuple[View, ...], weights: list[Floats], released: Floats) -> Floats:
+def shifts_of(aspects: tuple[Aspect, ...], weights: list[Floats], released: Floats) -> Floats:
     """Return the shift of each branch in one group, and of silence."""
     total = released.sum()
-    told = [released[own] @ v.u for v, own in zip(views, slices_of(views), strict=True)]
+    told = [released[own] @ v.u for v, own in zip(aspects, slices_of(aspects), strict=True)]
     p = sum(y @ L for y, L in zip(told, weights, strict=True)) / total
-    means = [view.sums(p) @ L for view, L in zip(views, weights, strict=True)]
+    means = [aspect.sums(p) @ L for aspect, L in zip(aspects, weights, strict=True)]
     return np.stack([*(mean - p for mean in means), -p])

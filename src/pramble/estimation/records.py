@@ -16,7 +16,7 @@ from pramble.estimation.branch_weights import Pooled, stack
 from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.layout import Layout, groups_of, refuse_many
 from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, has_inverse, part_of
-from pramble.estimation.stacked import StackedOperator, View
+from pramble.estimation.stacked import Aspect, StackedOperator
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
@@ -28,7 +28,7 @@ MOST_FITTED = 500
 """Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
 
 
-class Table:
+class BranchTable:
     """A table of columns as the branches of a plan show it.
 
     Parameters
@@ -76,13 +76,13 @@ class Table:
         found = (name for parts in self.parts for part in parts for name in part.needed)
         return list(dict.fromkeys(found))
 
-    def finer(self) -> "Table | None":
+    def finer(self) -> "BranchTable | None":
         """Return the table of these columns and those that blocks hold beside them, if small."""
         beside = [name for name in self.needed if name not in self.columns]
         sizes = [len(self.codes.categories[name]) for name in beside]
         if not beside or self.size * int(np.prod(sizes, dtype=object)) > MOST_FITTED:
             return None
-        finer = Table(self.plan, [*self.columns, *beside], bearing=self.columns)
+        finer = BranchTable(self.plan, [*self.columns, *beside], bearing=self.columns)
         return finer if set(finer.needed) <= set(self.needed) else None
 
     def onto(self, parts: Sequence[Part]) -> Integers:
@@ -98,7 +98,7 @@ class Table:
             place = place * len(known) + own
         return np.where(possible, place, -1)
 
-    def views(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[View, ...]:
+    def aspects(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[Aspect, ...]:
         """Return what some branches tell, with counts of their outputs."""
         ontos = [self.onto(self.parts[b]) for b in branches]
         impossible = np.any([onto < 0 for onto in ontos], axis=0)
@@ -113,7 +113,7 @@ class Table:
             matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
             told = told_of(self.parts[b])
             exact = all(part.telling.is_exact for part in self.parts[b])
-            answer.append(View(np.where(impossible, -1, onto), matrix, u, told, exact))
+            answer.append(Aspect(np.where(impossible, -1, onto), matrix, u, told, exact))
         return tuple(answer)
 
     def refusal(self) -> NotShown:
@@ -215,13 +215,13 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     sizes = [len(plan.column_labels()[name].labels) for name in randomised]
     if int(np.prod(sizes, dtype=object)) > MOST_BLOCK_CELLS:
         return False
-    table = Table(plan, randomised)
+    table = BranchTable(plan, randomised)
     told = [b for b, parts in enumerate(table.parts) if parts]
     if not told:
         return False
-    views = table.views(told, [np.zeros(outputs_of(table.parts[b])) for b in told])
+    aspects = table.aspects(told, [np.zeros(outputs_of(table.parts[b])) for b in told])
     shares = np.array([float(plan.branches[b].share) for b in told])
-    return not Pooled(views, shares).lost.shape[1]
+    return not Pooled(aspects, shares).lost.shape[1]
 
 
 def outputs_of(parts: Sequence[Part]) -> int:
@@ -239,7 +239,7 @@ def from_branches(
     partial: bool = False,
 ) -> Tabulated:
     """Return the sums of records whose branches each show something of the table."""
-    table = Table(plan, [name for name in by if name in plan.columns])
+    table = BranchTable(plan, [name for name in by if name in plan.columns])
     untouched = [name for name in by if name not in plan.columns]
     needed = table.needed
     found = crosstab(
@@ -280,7 +280,7 @@ def from_branches(
 
 
 def gather(
-    table: Table, found: Crosstab, branch_of: Integers, *, group_of: Integers
+    table: BranchTable, found: Crosstab, branch_of: Integers, *, group_of: Integers
 ) -> tuple[StackedOperator, dict[Powers, Floats]] | None:
     """Return all branches as one operator, and the sums over its outputs; None if none tells."""
     told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
@@ -296,8 +296,8 @@ def gather(
     sums = sums_over(found, flat, outer)
     numbers = totals(flat, found.counts, outer[0] * outer[1])
     pooled = sums[1, 0].sum(axis=0)
-    views = table.views(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
-    return stack(views, sums[1, 0], numbers.reshape(outer)), sums
+    aspects = table.aspects(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
+    return stack(aspects, sums[1, 0], numbers.reshape(outer)), sums
 
 
 def blanks_of(plan: Plan) -> list[str]:
@@ -305,7 +305,7 @@ def blanks_of(plan: Plan) -> list[str]:
     return [name for name, own in plan.column_labels().items() if own.blank]
 
 
-def released_places(table: Table, b: int, found: Crosstab, rows: Integers) -> Integers:
+def released_places(table: BranchTable, b: int, found: Crosstab, rows: Integers) -> Integers:
     """Return which output of a branch each of some released cells is."""
     codes = {
         name: found.cells[rows, found.columns.index(name)]

@@ -29,7 +29,7 @@ RESIDUAL = 1e-9
 
 
 @value(eq=False)
-class View:
+class Aspect:
     r"""What the records of one branch tell of a table.
 
     Attributes
@@ -70,9 +70,9 @@ class View:
         return np.asarray(np.where(self.onto >= 0, margins[..., self.onto], 0.0))
 
 
-def slices_of(views: tuple[View, ...]) -> list[slice]:
-    """Return where the outputs of each view stand; the last output of all is silence."""
-    ends = np.cumsum([0, *(len(view.u) for view in views)]).tolist()
+def slices_of(aspects: tuple[Aspect, ...]) -> list[slice]:
+    """Return where the outputs of each aspect stand; the last output of all is silence."""
+    ends = np.cumsum([0, *(len(aspect.u) for aspect in aspects)]).tolist()
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
@@ -82,16 +82,16 @@ class StackedInverse(RightInverse):
 
     Attributes
     ----------
-    views : tuple of View
+    aspects : tuple of Aspect
     shares : (R, B + 1) array
-        The shares of the views among the records of each group, silence last.
+        The shares of the aspects among the records of each group, silence last.
     weights : tuple of (R, K_b, K) arrays
         The L above.
     shifts : (R, B + 1, K) array
         The δ above.
     """
 
-    views: tuple[View, ...]
+    aspects: tuple[Aspect, ...]
     shares: Floats
     weights: tuple[Floats, ...]
     shifts: Floats
@@ -99,36 +99,36 @@ class StackedInverse(RightInverse):
     def apply(self, c: Floats) -> Floats:
         """Return cG."""
         answer = -c[..., -1:] * self.shifts[:, -1]
-        for b, (view, own) in enumerate(zip(self.views, slices_of(self.views), strict=True)):
-            told = np.einsum("...rk,rkx->...rx", c[..., own] @ view.u, self.weights[b])
+        for b, (aspect, own) in enumerate(zip(self.aspects, slices_of(self.aspects), strict=True)):
+            told = np.einsum("...rk,rkx->...rx", c[..., own] @ aspect.u, self.weights[b])
             answer = answer + told - c[..., own].sum(axis=-1)[..., None] * self.shifts[:, b]
         return np.asarray(answer)
 
     def adjoint(self, w: Floats) -> Floats:
         """Return Gw."""
         parts = []
-        for b, view in enumerate(self.views):
-            told = np.einsum("...rx,rkx->...rk", w, self.weights[b]) @ view.u.T
+        for b, aspect in enumerate(self.aspects):
+            told = np.einsum("...rx,rkx->...rk", w, self.weights[b]) @ aspect.u.T
             parts.append(told - (w * self.shifts[:, b]).sum(axis=-1)[..., None])
         parts.append(-(w * self.shifts[:, -1]).sum(axis=-1)[..., None])
         return np.concatenate(parts, axis=-1)
 
     def rows(self, group: int, b: int) -> Floats:
-        """Return the rows of φ of one view in one group."""
+        """Return the rows of φ of one aspect in one group."""
         if len(self.shares) == 1:
             return self.only_rows[b]
-        return np.asarray(self.views[b].u @ self.weights[b][group] - self.shifts[group, b])
+        return np.asarray(self.aspects[b].u @ self.weights[b][group] - self.shifts[group, b])
 
     @cached_property
     def only_rows(self) -> list[Floats]:
-        """The rows of φ of each view, where there is one group."""
-        views = zip(self.views, self.weights, self.shifts[0], strict=False)
-        return [np.asarray(view.u @ weights[0] - shift) for view, weights, shift in views]
+        """The rows of φ of each aspect, where there is one group."""
+        aspects = zip(self.aspects, self.weights, self.shifts[0], strict=False)
+        return [np.asarray(aspect.u @ weights[0] - shift) for aspect, weights, shift in aspects]
 
     def squares(self, m: Floats) -> Floats:
         """Return m G²."""
         answer = m[..., -1:] * self.shifts[:, -1] ** 2
-        for b, own in enumerate(slices_of(self.views)):
+        for b, own in enumerate(slices_of(self.aspects)):
             for group in range(len(self.shares)):
                 answer[..., group, :] += m[..., group, own] @ self.rows(group, b) ** 2
         return np.asarray(answer)
@@ -136,25 +136,26 @@ class StackedInverse(RightInverse):
     def own(self) -> Floats:
         """Return the diagonal of M G², group by group."""
         answer = self.shares[:, -1:] * self.shifts[:, -1] ** 2
-        for b, view in enumerate(self.views):
+        for b, aspect in enumerate(self.aspects):
             for group, share in enumerate(self.shares[:, b].tolist()):
-                squares = self.rows(group, b)[:, view.possible] ** 2
-                own = np.einsum("xz,zx->x", view.matrix[view.onto[view.possible]], squares)
-                answer[group, view.possible] += share * own
+                squares = self.rows(group, b)[:, aspect.possible] ** 2
+                own = np.einsum("xz,zx->x", aspect.matrix[aspect.onto[aspect.possible]], squares)
+                answer[group, aspect.possible] += share * own
         return np.asarray(answer)
 
     def of_group(self, group: int) -> DenseRightInverse:
         """Return the inverse for the records of one group."""
-        parts = [self.rows(group, b) for b in range(len(self.views))]
+        parts = [self.rows(group, b) for b in range(len(self.aspects))]
         G = np.concatenate([*parts, -self.shifts[group, -1:]])
-        return DenseRightInverse(G, stacked_matrix(self.views, self.shares[group]))
+        return DenseRightInverse(G, stacked_matrix(self.aspects, self.shares[group]))
 
 
-def stacked_matrix(views: tuple[View, ...], shares: Floats) -> Floats:
+def stacked_matrix(aspects: tuple[Aspect, ...], shares: Floats) -> Floats:
     """Return the matrix from cells to all outputs, for the shares of one group."""
-    possible = views[0].onto >= 0
+    possible = aspects[0].onto >= 0
     parts = [
-        share * view.spread(view.matrix.T).T for view, share in zip(views, shares, strict=False)
+        share * aspect.spread(aspect.matrix.T).T
+        for aspect, share in zip(aspects, shares, strict=False)
     ]
     return np.concatenate([*parts, (shares[-1] * possible)[:, None]], axis=1)
 
@@ -180,27 +181,29 @@ class StackedOperator:
     @property
     def is_exact(self) -> bool:
         """Whether what is released depends on the cells of the table alone."""
-        return all(view.is_exact for view in self.inverse.views)
+        return all(aspect.is_exact for aspect in self.inverse.aspects)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of cells and of outputs."""
-        views = self.inverse.views
-        return len(views[0].onto), sum(len(view.u) for view in views) + 1
+        aspects = self.inverse.aspects
+        return len(aspects[0].onto), sum(len(aspect.u) for aspect in aspects) + 1
 
     def apply(self, p: Floats) -> Floats:
         """Return pM."""
-        views, shares = self.inverse.views, self.inverse.shares
-        parts = [view.sums(p) @ view.matrix * shares[:, b, None] for b, view in enumerate(views)]
-        silent = p[..., views[0].possible].sum(axis=-1) * shares[:, -1]
+        aspects, shares = self.inverse.aspects, self.inverse.shares
+        parts = [
+            aspect.sums(p) @ aspect.matrix * shares[:, b, None] for b, aspect in enumerate(aspects)
+        ]
+        silent = p[..., aspects[0].possible].sum(axis=-1) * shares[:, -1]
         return np.concatenate([*parts, silent[..., None]], axis=-1)
 
     def adjoint(self, v: Floats) -> Floats:
         """Return Mv."""
-        views, shares = self.inverse.views, self.inverse.shares
-        answer = v[..., -1:] * shares[:, -1:] * (views[0].onto >= 0)
-        for b, (view, own) in enumerate(zip(views, slices_of(views), strict=True)):
-            answer = answer + view.spread(v[..., own] @ view.matrix.T) * shares[:, b, None]
+        aspects, shares = self.inverse.aspects, self.inverse.shares
+        answer = v[..., -1:] * shares[:, -1:] * (aspects[0].onto >= 0)
+        for b, (aspect, own) in enumerate(zip(aspects, slices_of(aspects), strict=True)):
+            answer = answer + aspect.spread(v[..., own] @ aspect.matrix.T) * shares[:, b, None]
         return np.asarray(answer)
 
     def right_inverse(self, law: Floats | None = None) -> StackedInverse:

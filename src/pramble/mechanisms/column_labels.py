@@ -75,7 +75,7 @@ def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
         differing = set(label_keys(one.labels.values)) ^ set(label_keys(two.labels.values))
         if differing:
             raise InvalidPlan(
-                f"Column {name!r} must have the same categories in every branch; "
+                f"Column {name!r} must have the same categories wherever it stands; "
                 f"{', '.join(sorted(repr(key[-1]) for key in differing)[:5])} "
                 f"{'is' if len(differing) == 1 else 'are'} not in all of them."
             )

@@ -207,15 +207,8 @@ class Plan(Mapping[Any, Mechanism]):
         True
         """
         document = parsed(document, InvalidPlan)
-        if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
-            raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
-        refuse_fields(document, {"schema", "branches"}, "A plan")
-        branches = as_list(document["branches"], "The branches of a plan")
-        parts = [part for branch in branches for part in blocks_in(branch)]
-        try:
-            refuse_large(part["mechanism"] for part in parts)
-        except InvalidMechanism as error:
-            raise InvalidPlan(str(error)) from None
+        branches = branches_in(document)
+        refuse_large_blocks(branches)
         return Plan(branches=[branch_from(branch) for branch in branches])
 
 
@@ -266,6 +259,23 @@ def check_cells(block: Block, mechanism: Mechanism) -> None:
                     f"A mechanism for the columns {', '.join(block)} has tuples of {len(block)} "
                     f"labels as categories and outputs; found {label!r}."
                 )
+
+
+def branches_in(document: Any) -> list[Any]:
+    """Return the branches of a plan in JSON, which has the fields that it must have."""
+    if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
+        raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
+    refuse_fields(document, {"schema", "branches"}, "A plan")
+    return as_list(document["branches"], "The branches of a plan")
+
+
+def refuse_large_blocks(branches: Sequence[Any]) -> None:
+    """Refuse branches in JSON whose mechanisms would be too large together."""
+    parts = [part for branch in branches for part in blocks_in(branch)]
+    try:
+        refuse_large(part["mechanism"] for part in parts)
+    except InvalidMechanism as error:
+        raise InvalidPlan(str(error)) from None
 
 
 def blocks_in(branch: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pramble.mechanisms.plan import as_plan
 from pramble.mechanisms.product import Product
+from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
 
 
@@ -49,6 +50,12 @@ def _(plan: Mapping[Any, Any]) -> Certificate:
         for branch in as_plan(plan).branches
     )
     return max(branches, key=cmp_to_key(by_ratio))
+
+
+@certify.register
+def _(views: Views) -> Certificate:
+    """Certify a record that is in several views: ratios multiply."""
+    return compose(certify(plan) for plan in views.values())
 
 
 def by_ratio(one: Certificate, two: Certificate) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.privacy.shuffled.excess import UNIT, Law, excess_below
+from pramble.privacy.shuffled.excess import UNIT, Summand, excess_below
 from pramble.privacy.shuffled.generic import rounding
 from pramble.values import Floats, value
 
@@ -39,7 +39,7 @@ class Attack:
         seen = self.crowd > 0
         x, other = self.x[seen] / self.crowd[seen], self.other[seen] / self.crowd[seen]
         largest = max(float(x.max(initial=0.0)), float(other.max(initial=0.0)))
-        law = Law(x - factor * other, self.crowd[seen], rounding(largest, factor))
+        law = Summand(x - factor * other, self.crowd[seen], rounding(largest, factor))
         alone = np.maximum(self.x[~seen] - factor * self.other[~seen], 0).sum()
         sure = float(alone) - 64 * UNIT * int((~seen).sum()) * (1 + factor)
         return excess_below(law, rows) + max(sure, 0.0)
@@ -70,7 +70,7 @@ def attacks_on(masses: Floats) -> list[Attack]:
     return sorted(made, key=Attack.power, reverse=True)[: 2 * TRIED]
 
 
-def attacks_together(views: Sequence[Floats]) -> list[Attack]:
+def attacks_together(looks: Sequence[Floats]) -> list[Attack]:
     """Return attacks on independent outputs seen together, as many of them as fit.
 
     Outputs whose two ratios to the crowd agree to nine digits are not told apart, which the reader
@@ -83,7 +83,7 @@ def attacks_together(views: Sequence[Floats]) -> list[Attack]:
     [4, 4]
     """
     rows = np.ones((3, 1))
-    for masses in views[:MOST_SEEN]:
+    for masses in looks[:MOST_SEEN]:
         best = attacks_on(masses)[0]
         part = np.stack([best.x, best.other, best.crowd])
         grown = merge_alike(np.einsum("ij,ik->ijk", rows, part).reshape(3, -1))

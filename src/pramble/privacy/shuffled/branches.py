@@ -91,7 +91,7 @@ def branch_row(
     return np.asarray(float(branch.share) * kronecker(rows)[0])
 
 
-def views(plan: Plan, crowd: Crowd | None) -> list[Floats]:
+def looks(plan: Plan, crowd: Crowd | None) -> list[Floats]:
     """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
     sets = Counter(frozenset(branch.columns) for branch in plan.branches)
     if crowd is not None and len(sets) == len(plan.branches):

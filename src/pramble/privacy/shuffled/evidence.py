@@ -9,7 +9,7 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.composition import compose  # noqa: F401 (plans are certified by it)
 from pramble.privacy.shuffled.attack import Attack, attack_delta, attacks_on
-from pramble.privacy.shuffled.branches import plan_corners, plan_crowd, views
+from pramble.privacy.shuffled.branches import looks, plan_corners, plan_crowd
 from pramble.privacy.shuffled.crowd import Crowd
 from pramble.privacy.shuffled.generic import Corners, closed_delta
 from pramble.privacy.shuffled.search import (
@@ -111,7 +111,7 @@ def evidence_of(plan_or_mechanism: Any, *, rows: int) -> Evidence:
     crowd = plan_crowd(plan)
     if crowd is not None and len(crowd.masses) < 2:
         crowd = None
-    attacks = [attack for masses in views(plan, crowd) for attack in attacks_on(masses)]
+    attacks = [attack for masses in looks(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
     return Evidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
 

@@ -64,7 +64,7 @@ class Transform(Protocol):
 
 
 @value(eq=False)
-class Law:
+class Summand:
     """One law: values with probabilities, zero otherwise.
 
     Attributes
@@ -114,7 +114,7 @@ class Contour:
 
 
 def contour(
-    law: Law,
+    law: Summand,
     trials: int,
     *,
     smoothing: float,
@@ -138,7 +138,7 @@ def contour(
     return Contour(theta, spread, step, math.ceil(end / step))
 
 
-def saddle(law: Law, trials: int) -> float:
+def saddle(law: Summand, trials: int) -> float:
     """Return θ that nearly minimises K(θ)^n / θ², by bisection of the logarithm's derivative."""
     high = LARGEST_EXPONENT / law.largest
     low = high * 1e-18
@@ -151,12 +151,12 @@ def saddle(law: Law, trials: int) -> float:
     return low
 
 
-def excess_above(law: Law, trials: int, *, smoothing: float = FINE) -> float:
+def excess_above(law: Summand, trials: int, *, smoothing: float = FINE) -> float:
     r"""Return an upper bound of :math:`E[S]_+/n`.
 
     Examples
     --------
-    >>> fair = Law(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
+    >>> fair = Summand(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
     >>> excess_above(fair, 4) >= 6 / 4 / 8  # (4 · 1 + 2 · 4) / 16 / 4
     True
     >>> excess_above(fair, 4, smoothing=0.001) < 6 / 4 / 8 * 1.001
@@ -172,12 +172,12 @@ def excess_above(law: Law, trials: int, *, smoothing: float = FINE) -> float:
     return float(sums.above[0])
 
 
-def excess_below(law: Law, trials: int, *, smoothing: float = FINE / 8) -> float:
+def excess_below(law: Summand, trials: int, *, smoothing: float = FINE / 8) -> float:
     r"""Return a lower bound of :math:`E[S]_+/n`, at least 0.
 
     Examples
     --------
-    >>> fair = Law(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
+    >>> fair = Summand(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
     >>> 0.95 < excess_below(fair, 4) / (6 / 4 / 8) <= 1
     True
     """
@@ -194,7 +194,7 @@ def excess_below(law: Law, trials: int, *, smoothing: float = FINE / 8) -> float
     return max(0.0, (float(sums.below[0]) - lost * (1 + 1e-9) / trials) * (1 - 1e-12))
 
 
-def periods(law: Law, trials: int, line: Contour, *, shift: float) -> float:
+def periods(law: Summand, trials: int, line: Contour, *, shift: float) -> float:
     """Return a bound of the periods j ≠ 0 of the trapezoidal rule."""
     theta, period = line.theta, 2 * math.pi / line.step
     _, mean, variance = law.moments(0.0)

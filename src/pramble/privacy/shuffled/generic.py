@@ -29,7 +29,7 @@ from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.shuffled.crowd import single, uniform_blanket
-from pramble.privacy.shuffled.excess import UNIT, Law
+from pramble.privacy.shuffled.excess import UNIT, Summand
 from pramble.values import value
 
 
@@ -80,7 +80,7 @@ def ratio_and_weight(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
     return Fraction(ratio.numerator, ratio.denominator), Fraction(int(least.sum()), TOTAL)
 
 
-def corner_law(branches: Sequence[Corners], factor: float) -> Law:
+def corner_law(branches: Sequence[Corners], factor: float) -> Summand:
     r"""Return the law of the worst matrix, with ``factor`` for :math:`e^\varepsilon`."""
     values, probabilities = [], []
     for branch in branches:
@@ -91,7 +91,7 @@ def corner_law(branches: Sequence[Corners], factor: float) -> Law:
         values += [a - factor, 1 - factor * a, same - factor * same]
         probabilities += [mass * apart, mass * apart, mass * (1 - 2 * apart)]
     largest = max(float(branch.ratio) for branch in branches)
-    return Law(
+    return Summand(
         np.array(values), np.array([float(p) for p in probabilities]), rounding(largest, factor)
     )
 

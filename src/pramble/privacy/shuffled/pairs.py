@@ -39,7 +39,7 @@ from pramble.privacy.shuffled.excess import (
     LARGEST_EXPONENT,
     UNIT,
     Contour,
-    Law,
+    Summand,
     contour,
     excess_above,
     integrate,
@@ -99,11 +99,11 @@ def factor_below(epsilon: float) -> float:
     return math.exp(epsilon) * (1 - 4 * UNIT)
 
 
-def pair_law(crowd: Crowd, pair: Pair, factor: float) -> Law:
+def pair_law(crowd: Crowd, pair: Pair, factor: float) -> Summand:
     """Return the law of the blanket's values for one pair."""
     ratios = crowd.ratios
     values = ratios[pair[0]] - factor * ratios[pair[1]]
-    return Law(values, crowd.weights, rounding(float(ratios.max(initial=1.0)), factor))
+    return Summand(values, crowd.weights, rounding(float(ratios.max(initial=1.0)), factor))
 
 
 def pair_above(crowd: Crowd, pair: Pair, epsilon: float, *, rows: int) -> float:
