@@ -8,7 +8,7 @@ bounds from above may ignore and an attack may not.
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product as cartesian
 from typing import Any
@@ -104,6 +104,29 @@ def looks(plan: Plan, crowd: Crowd | None) -> list[Floats]:
             rows = np.stack([one.x, one.other, one.crowd])
             found += [beside(rows, branch.share)]
     return found
+
+
+def rows_of_records(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Floats | None:
+    """Return what a reader sees of some records, given by the labels of their columns.
+
+    Branches that look alike are one output. None if a block lacks one of the cells.
+    """
+    sets = Counter(frozenset(branch.columns) for branch in plan.branches)
+    parts, alike = [], Fraction(0)
+    for branch in plan.branches:
+        if sets[frozenset(branch.columns)] > 1:
+            alike += branch.share
+            continue
+        places = {block: cell_places(m, len(block)) for block, m in branch.blocks.items()}
+        keys = [{name: label_key(label) for name, label in record.items()} for record in records]
+        rows = [branch_row(branch, places, own) for own in keys]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows):
+            return None
+        parts.append(np.stack(known))
+    if alike:
+        parts.append(np.full((len(records), 1), float(alike)))
+    return np.concatenate(parts, axis=1)
 
 
 def beside(masses: Floats, share: Fraction) -> Floats:

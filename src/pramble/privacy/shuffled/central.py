@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 from pramble.errors import InvalidInput
-from pramble.privacy.shuffled.evidence import Evidence, evidence_of
+from pramble.privacy.shuffled.evidence import Evidence
 from pramble.privacy.shuffled.excess import UNIT
+from pramble.privacy.shuffled.views import evidence_of
 from pramble.values import value
 
 LARGEST_ROWS = 10**12

@@ -20,6 +20,7 @@ MOST_ROWS = 300
 MOST_COLUMNS = 4096
 MOST_FACTORS = 12
 ALIKE = 3
+SIDES = ("masses", "blanket")
 
 
 @value(eq=False)
@@ -32,10 +33,13 @@ class Crowd:
         Probabilities, right to 24 units in the last place.
     blanket : (J,) array
         The least probability over all rows, columns added up that tell the same.
+    alike : bool
+        Whether all ordered pairs of rows make the same promise.
     """
 
     masses: Floats
     blanket: Floats
+    alike: bool = False
 
     @property
     def ratios(self) -> Floats:
@@ -76,7 +80,8 @@ def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
         if rows > MOST_ROWS or columns > MOST_COLUMNS:
             return None
         parts.append(part)
-    return Crowd(kronecker([p.masses for p in parts]), kronecker([p.blanket for p in parts])[0])
+    masses, blanket = (kronecker([getattr(p, side) for p in parts]) for side in SIDES)
+    return Crowd(masses, blanket[0], len(parts) == 1 and parts[0].alike)
 
 
 def kronecker(parts: Sequence[Floats]) -> Floats:
@@ -119,7 +124,8 @@ def uniform_crowd(mechanism: UniformRows) -> Crowd | None:
     levels, counts = np.unique(left, return_counts=True)
     rest = np.multiply.outer(off[chosen], counts)
     all_masses = np.concatenate([masses, rest], axis=1) / TOTAL
-    return Crowd(all_masses, np.concatenate([blanket[chosen], levels * counts]) / TOTAL)
+    covered = np.concatenate([blanket[chosen], levels * counts]) / TOTAL
+    return Crowd(all_masses, covered, bool(off.min() == off.max()))
 
 
 def dense_crowd(mechanism: Mechanism) -> Crowd | None:

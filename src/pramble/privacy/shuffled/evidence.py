@@ -1,11 +1,8 @@
 """What is known of a shuffled plan: every bound from above, and attacks from below."""
 
-from collections.abc import Mapping
-from typing import Any
+from abc import ABC, abstractmethod
 
-from pramble.errors import InvalidInput, PrivacyError
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan, as_plan
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.privacy.composition import compose  # noqa: F401 (plans are certified by it)
 from pramble.privacy.shuffled.attack import Attack, attack_delta, attacks_on
@@ -24,14 +21,56 @@ from pramble.values import value
 LARGEST_EPSILON = 40.0
 
 
-@value(eq=False, repr=False)
-class Evidence:
-    """The bounds that are known of the release of so many rows in random order.
+class Evidence(ABC):
+    """What is known of a release of so many rows: bounds from above, and attacks from below.
 
     Attributes
     ----------
     alpha : float
         The local α, rounded up; it is an ε by itself, with δ = 0.
+    rows : int
+    """
+
+    alpha: float
+    rows: int
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the smallest proven δ at ε, and which bound it is."""
+
+    @abstractmethod
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
+
+    @abstractmethod
+    def attack(self, epsilon: float) -> float:
+        """Return a δ that no proof at ε can go below."""
+
+    def lower(self, delta: float, *, proven: float) -> float:
+        """Return an ε below which an attack does better than δ."""
+        high = min(proven, self.alpha, LARGEST_EPSILON)
+        if high <= 0:
+            return 0.0
+        strike = self.best_attack(0.9 * high)
+        if strike(high) > delta:
+            return high
+        above = smallest_epsilon(lambda epsilon: strike(epsilon) <= delta, low=0.0, high=high)
+        below = above * (1 - 2e-4)
+        return below if below > 0 and strike(below) > delta else 0.0
+
+    def best_attack(self, epsilon: float) -> Curve:
+        """Return the attack that is best near an ε, as a function of ε."""
+        del epsilon
+        return self.attack
+
+
+@value(eq=False, repr=False)
+class PlanEvidence(Evidence):
+    """The bounds that are known of one file in random order.
+
+    Attributes
+    ----------
+    alpha : float
     rows : int
     crowd : Crowd or None
         The matrix of a record, if it is small enough.
@@ -56,10 +95,10 @@ class Evidence:
         if epsilon >= self.alpha:
             return 0.0, "local"
         found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
-        if self.corners is not None:
-            found.append((corner_delta(self.corners, epsilon, rows=self.rows), "corners"))
         if self.crowd is not None:
             found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
+        elif self.corners is not None:
+            found.append((corner_delta(self.corners, epsilon, rows=self.rows), "corners"))
         return min(found)
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
@@ -69,7 +108,7 @@ class Evidence:
             return found[0]
         curves = {"closed form": lambda epsilon: closed_delta(self.alpha, self.rows, epsilon)}
         corners = self.corners
-        if corners is not None:
+        if corners is not None and self.crowd is None:
             curves["corners"] = lambda epsilon: corner_delta(corners, epsilon, rows=self.rows)
         for name, curve in curves.items():
             least = smallest_epsilon(
@@ -83,51 +122,24 @@ class Evidence:
             found.append((least, "blanket"))
         return min(found)
 
-    def lower(self, delta: float, *, proven: float) -> float:
-        """Return an ε below which an attack does better than δ."""
-        high = min(proven, self.most)
-        if not self.attacks or high <= 0:
-            return 0.0
-        powers = [attack.delta(0.9 * high, rows=self.rows) for attack in self.attacks]
+    def best_attack(self, epsilon: float) -> Curve:
+        """Return the attack that is best near an ε, as a function of ε."""
+        if not self.attacks:
+            return lambda _: 0.0
+        powers = [attack.delta(epsilon, rows=self.rows) for attack in self.attacks]
         best = self.attacks[max(range(len(powers)), key=powers.__getitem__)]
-
-        def too_private(epsilon: float) -> bool:
-            return best.delta(epsilon, rows=self.rows) <= delta
-
-        if not too_private(high):
-            return high
-        above = smallest_epsilon(too_private, low=0.0, high=high)
-        below = above * (1 - 2e-4)
-        return below if below > 0 and not too_private(below) else 0.0
+        return lambda epsilon: best.delta(epsilon, rows=self.rows)
 
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at ε can go below."""
         return attack_delta(self.attacks, epsilon, rows=self.rows)
 
 
-def evidence_of(plan_or_mechanism: Any, *, rows: int) -> Evidence:
-    """Return what is known of a mechanism, or of a plan that leaves no column untouched."""
-    plan = plan_of(plan_or_mechanism)
+def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
+    """Return what is known of one file in random order."""
     crowd = plan_crowd(plan)
     if crowd is not None and len(crowd.masses) < 2:
         crowd = None
     attacks = [attack for masses in looks(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
-    return Evidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
-
-
-def plan_of(given: Any) -> Plan:
-    """Return a plan from one, from a mapping or from a mechanism; refuse untouched columns."""
-    if isinstance(given, Mechanism):
-        return Plan({"record": given})
-    if not isinstance(given, Mapping):
-        raise InvalidInput(
-            f"A central guarantee is of a mechanism or a plan; found {type(given).__name__}."
-        )
-    untouched = [] if isinstance(given, Plan) else [k for k, m in given.items() if m is None]
-    if untouched:
-        raise PrivacyError(
-            f"Column {untouched[0]!r} is released as it is, so the file has no central guarantee: "
-            "every released column must be randomised or blank."
-        )
-    return as_plan(given)
+    return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)

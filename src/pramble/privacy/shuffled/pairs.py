@@ -148,6 +148,8 @@ def worst_pair(crowd: Crowd, epsilon: float, *, rows: int, known: Pair) -> tuple
     """
     factor, ratios = factor_below(epsilon), crowd.ratios
     best, found = pair_above(crowd, known, epsilon, rows=rows), known
+    if crowd.alike:
+        return best, found
     bare = bare_above(crowd, factor)
     law = pair_law(crowd, known, factor)
     left = ~np.eye(len(ratios), dtype=bool)
