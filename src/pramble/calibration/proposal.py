@@ -87,7 +87,7 @@ class ByRecord:
     @property
     def plan(self) -> Plan:
         """What is done to a record."""
-        return self.design.plan
+        return self.design.one_file
 
     @cached_property
     def informations(self) -> dict[str, float]:

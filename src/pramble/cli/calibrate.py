@@ -117,7 +117,7 @@ def calibrate(
 def what_is_kept(design: Design | RecordDesign) -> str:
     """Say what a design keeps: values of a column, or branches of a plan and its cost."""
     if isinstance(design, RecordDesign):
-        branches = len(design.plan.branches)
+        branches = len(design.one_file.branches)
         return f"{branches} branches, n × variance {design.value:.4g}"
     return f"{100 * design.kept:.1f} % of values kept, {design.information:.4f} nats"
 

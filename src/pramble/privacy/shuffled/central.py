@@ -25,7 +25,8 @@ class CentralGuarantee:
         No smaller ε holds at this δ: an explicit attack shows it.
     method : str
         Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
-        the blanket's weights), ``"closed form"`` (α alone) or ``"local"`` (α itself).
+        the blanket's weights), ``"closed form"`` (α alone), ``"curves"`` (several files, composed)
+        or ``"local"`` (α itself).
     alpha : float
         The local α of a record, which holds besides.
     rows, rows_per_person : int
@@ -85,6 +86,7 @@ def central_guarantee(
     delta: float | None = None,
     epsilon: float | None = None,
     rows_per_person: int = 1,
+    besides: float = 0.0,
 ) -> CentralGuarantee:
     r"""Return the central (ε, δ) of a file whose records are randomised and then shuffled.
 
@@ -100,7 +102,9 @@ def central_guarantee(
 
     Parameters
     ----------
-    plan_or_mechanism : Mechanism, Plan or mapping from column to Mechanism
+    plan_or_mechanism : Mechanism, Plan, Views or mapping from column to Mechanism
+        What is done to a record. Views are several files, each in an order of its own; what they
+        promise composes (:mod:`pramble.privacy.shuffled.losses`).
     rows : int
         The number n of rows that are shuffled together.
     delta, epsilon : float
@@ -108,6 +112,8 @@ def central_guarantee(
     rows_per_person : int, optional
         The most rows of one person. If one row has :math:`(\varepsilon_1, \delta_1)`, k rows have
         :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
+    besides : float, optional
+        What was spent on a row besides, without a δ, as on a private prior.
 
     Returns
     -------
@@ -128,7 +134,7 @@ def central_guarantee(
     n, people = whole(rows, "rows"), whole(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    known = evidence_of(plan_or_mechanism, rows=n)
+    known = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
     if delta is not None:
         target = checked_delta(delta)
         proven, method = person_epsilon(known, target, people=people)
@@ -137,6 +143,14 @@ def central_guarantee(
         target, method = person_delta(known, proven, people=people)
     lower = known.lower(target, proven=proven)
     return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
+
+
+def proven_epsilon(
+    plan_or_mechanism: Any, *, rows: int, delta: float, besides: float, rows_per_person: int
+) -> float:
+    """Return the ε of a central guarantee alone, without the attack beside it."""
+    known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
+    return person_epsilon(known, delta, people=rows_per_person)[0]
 
 
 def group_factor(epsilon: float, people: int) -> float:

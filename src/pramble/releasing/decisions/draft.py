@@ -94,7 +94,7 @@ def blocks_proposed(labels: Mapping[str, Sequence[Any]], alpha: float) -> list[s
         best = design_record(labels, alpha, time_limit=SECONDS)
     except InvalidInput:
         return []
-    branches = sorted(best.plan.branches, key=lambda branch: -branch.share)
+    branches = sorted(best.one_file.branches, key=lambda branch: -branch.share)
     shown = [
         f"#   {float(branch.share):.1%} of the records show "
         + "; ".join(" with ".join(block) for block in branch.blocks)

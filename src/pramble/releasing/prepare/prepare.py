@@ -75,7 +75,7 @@ class Prepared:
     def plan(self) -> Plan:
         """What is done to a record."""
         if self.record is not None:
-            return self.record.design.plan
+            return self.record.design.one_file
         return Plan({design.column.name: design.mechanism for design in self.designs})
 
     @property

@@ -148,7 +148,7 @@ def design_of_record(
         whole=decisions.whole or bool(empty),
         time_limit=SECONDS,
     )
-    costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
+    costs = plan_costs(best.one_file, labels, law, tables=tables, possible=possible)
     notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}

@@ -106,7 +106,7 @@ def loss_from_noise(job: Prepared) -> float | None:
     )
     here, there = (
         sum(plan_costs(plan, labels, law, tables=wanted, possible=possible).values())
-        for plan in (job.plan, best.plan)
+        for plan in (record.design.one_file, best.one_file)
     )
     return max(1 - there / here, 0.0) if math.isfinite(here) else None
 
@@ -172,7 +172,7 @@ def noise_of(
         whole=job.decisions.whole,
         time_limit=QUICK,
     )
-    costs = plan_costs(found.plan, labels, law, tables=wanted, possible=possible)
+    costs = plan_costs(found.one_file, labels, law, tables=wanted, possible=possible)
     shown = [
         TableOutcome(t, int(possible.mask(t).sum()), cost, job.rows) for t, cost in costs.items()
     ]

@@ -11,6 +11,7 @@ import math
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.information.records import Table
 from pramble.solvers.record.candidates import Blocks, best_cardinality, subsets
@@ -51,11 +52,15 @@ class Components:
         self.bits = np.array([sum(1 << place[name] for name in part) for part in self.parts])
         self.place = place
 
+    def shown(self, block: Table) -> NDArray[np.bool_]:
+        """Return which components lie in a block."""
+        out = ~sum(1 << self.place[name] for name in block)
+        return np.asarray((self.bits & out) == 0)
+
     def told(self, block: Table) -> Floats:
         """Return what a symmetric mechanism on a block tells of each component."""
-        out = ~sum(1 << self.place[name] for name in block)
         size = self.problem.counts(block)
-        return np.where(self.bits & out, 0.0, told_by(size, self.problem.alpha))
+        return np.where(self.shown(block), told_by(size, self.problem.alpha), 0.0)
 
 
 def chosen_blocks(problem: RecordProblem, watch: Watch) -> list[Table]:

@@ -8,6 +8,8 @@ from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
 from pramble.information.records import as_law
 from pramble.one_thread import one_thread
+from pramble.solvers.central.design import central_design
+from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.design import positive, representable
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
@@ -30,7 +32,7 @@ CLOSE = 1e-3
 
 def design_record(
     columns: Mapping[str, Any],
-    alpha: float,
+    alpha: float | None = None,
     *,
     prior: Any = None,
     possible: Any = None,
@@ -39,6 +41,11 @@ def design_record(
     whole: bool = False,
     given: Mapping[str, Any] | None = None,
     information_at_least: float | None = None,
+    central: tuple[float, float] | None = None,
+    rows: int | None = None,
+    views: bool = False,
+    rows_per_person: int = 1,
+    besides: float = 0.0,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> RecordDesign:
@@ -53,8 +60,8 @@ def design_record(
     Parameters
     ----------
     columns : mapping from name to labels, or to a number of categories
-    alpha : float
-        α of the whole record.
+    alpha : float, optional
+        α of the whole record: a promise that holds whatever happens to the file.
     prior : array or mapping, optional
         Probabilities of all cells, in the order of the columns; or a mapping from tables (tuples of
         columns) to arrays; uniform unless given. Beware: a prior counted on confidential data makes
@@ -75,6 +82,19 @@ def design_record(
     information_at_least : float, optional
         Share of the most information about the record that the plan for the tables must tell,
         between 0 and 1. The values of all floors lie on a convex curve, never above its chords.
+    central : (float, float), optional
+        (ε, δ) instead of α: the plan with the least error, or the most information, whose
+        *shuffled* file keeps this promise towards every reader (`pramble.central_guarantee`). No
+        column may then be released as it is, and the rows must stand in a secure random order.
+    rows : int, optional
+        The number of rows of that file.
+    views : bool
+        With ``central``: several files instead of one, each some columns of every record, in an
+        order of its own (`pramble.Views`). They cost far less where columns are many.
+    rows_per_person : int
+        With ``central``: the most rows of one person.
+    besides : float
+        With ``central``: what is spent on a row besides, as on a private prior.
     time_limit : float, optional
         How many seconds to search at most: 8 unless given, with more than a few tables up to 60.
         Small records take less.
@@ -95,7 +115,14 @@ def design_record(
     (True, True)
     >>> sorted(d.costs)
     [('ill', 'age'), ('sex', 'age'), ('sex', 'ill')]
+
+    For the readers of a shuffled file of 100,000 people, nearly every record stays as it is:
+
+    >>> d = pramble.design_record(columns, central=(1.0, 1e-6), rows=100_000)
+    >>> d.central.epsilon <= 1.0, d.value < 1.02 * d.bound
+    (True, True)
     """
+    promise = asked_promise(alpha, central, rows, people=rows_per_person, besides=besides)
     labels = as_columns(columns)
     beside = as_given(given, labels, objective)
     sizes = {name: len(own.values) for name, own in {**labels, **beside}.items()}
@@ -106,7 +133,7 @@ def design_record(
         raise InvalidInput(f"The objective is one of {', '.join(OBJECTIVES)}; found {objective!r}.")
     problem = RecordProblem(
         labels=labels,
-        alpha=representable(alpha),
+        alpha=representable(1.0 if alpha is None else alpha),
         law=law,
         possible=cells,
         tables=as_tables(tables, tuple(labels)),
@@ -119,13 +146,26 @@ def design_record(
         time_limit = min(SECONDS + SECONDS_PER_TABLE * len(problem.tables), MOST_SECONDS)
     watch = Watch(CLOSE, positive("time_limit", time_limit), progress)
     with one_thread():
-        if objective == "information":
+        if promise is not None:
+            found = central_design(problem, promise, watch, views=views)
+        elif objective == "information":
             found = most_informative(problem, watch)
         else:
             refuse_wide_tables(problem)
             found = (whole_plan if problem.whole else best_plan)(problem, watch)
     watch.clock.tell("done", 1.0, value=found.value, bound=found.bound)
     return found
+
+
+def asked_promise(
+    alpha: float | None, central: Any, rows: int | None, *, people: int, besides: float
+) -> Promise | None:
+    """Return the central promise that was asked for, if it is one; refuse two promises or none."""
+    if (alpha is None) == (central is None):
+        raise InvalidInput("Give alpha, or central=(epsilon, delta) with rows=: one promise.")
+    if central is None:
+        return None
+    return as_promise(central, rows, besides=besides, rows_per_person=people)
 
 
 def as_given(

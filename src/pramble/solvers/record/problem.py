@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
-from pramble.information.possible import Possible
-from pramble.information.records import ArrayLaw, Law, Table, TableLaw, margin_of
+from pramble.information.possible import Possible, as_possible
+from pramble.information.records import ArrayLaw, Law, Table, TableLaw, as_law, margin_of
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Floats, Integers, value
 
@@ -146,6 +146,21 @@ class RecordProblem:
     def size_of(self, columns: Sequence[str]) -> int:
         """Return the number of cells of some columns, impossible ones included."""
         return math.prod(self.sizes[name] for name in columns)
+
+
+def as_problem(columns: Mapping[str, Any], *, tables: Any = "all") -> RecordProblem:
+    """Return the problem of some columns in which every record is possible and as likely."""
+    labels = as_columns(columns)
+    sizes = {name: len(own.values) for name, own in labels.items()}
+    return RecordProblem(
+        labels=labels,
+        alpha=1.0,
+        law=as_law(None, sizes),
+        possible=as_possible(None, {name: own.values for name, own in labels.items()}),
+        tables=as_tables(tables, tuple(labels)),
+        objective="estimation",
+        whole=False,
+    )
 
 
 def as_columns(columns: Mapping[str, Any]) -> dict[str, Labels]:

@@ -5,7 +5,9 @@ from functools import cached_property
 
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
+from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.values import value
 
 
@@ -15,10 +17,11 @@ class RecordDesign:
 
     Attributes
     ----------
-    plan : Plan
+    plan : Plan or Views
         What is done to a record.
     alpha : float
-        What was asked for, of the whole record.
+        What was asked for, of the whole record; for a central promise, the α that the plan has
+        besides.
     objective : str
     value : float
         Estimation: the sum over the wanted tables of n times the summed asymptotic variance of
@@ -30,6 +33,8 @@ class RecordDesign:
     notes : tuple of str
     information : float
         Nats about the whole record; of blocks side by side at least so many.
+    central : CentralGuarantee or None
+        What is proven of the shuffled file, or files, where a central promise was asked for.
 
     Examples
     --------
@@ -39,7 +44,7 @@ class RecordDesign:
     ([('a',), ('b',)], True, True)
     """
 
-    plan: Plan
+    plan: Plan | Views
     alpha: float
     objective: str
     value: float
@@ -47,11 +52,18 @@ class RecordDesign:
     costs: Mapping[Table, float]
     notes: tuple[str, ...] = ()
     information: float = 0.0
+    central: CentralGuarantee | None = None
 
     @property
     def gap(self) -> float:
         """How far value and bound are apart, as a share of the value."""
         return abs(self.bound - self.value) / abs(self.value) if self.value else 0.0
+
+    @property
+    def one_file(self) -> Plan:
+        """The plan of one file; views are several."""
+        assert isinstance(self.plan, Plan), "views are asked for by name"
+        return self.plan
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -59,7 +71,12 @@ class RecordDesign:
         return certify(self.plan)
 
     def __repr__(self) -> str:
+        plan = self.plan
+        parts = (
+            f"{len(plan)} views" if isinstance(plan, Views) else f"{len(plan.branches)} branches"
+        )
+        promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
         return (
             f"<RecordDesign: {self.objective} {self.value:.6g}, bound {self.bound:.6g}, "
-            f"{len(self.plan.branches)} branches over {', '.join(self.plan.columns)}>"
+            f"{parts} over {', '.join(plan.columns)}{promise}>"
         )

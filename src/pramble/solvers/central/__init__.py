@@ -1,0 +1,1 @@
+"""Designs for a central promise: files whose rows stand in random order."""

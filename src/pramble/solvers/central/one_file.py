@@ -1,0 +1,109 @@
+"""One shuffled file: the plan that costs least, or tells most, among those that keep a promise.
+
+Randomised response on all cells of a record has the evenest blanket and is searched by its share of
+false records. The best plans for a local promise, with their sets of outputs, sampled blocks and
+all, are searched by their α: the largest whose shuffled file keeps the promise.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from pramble.errors import InvalidInput
+from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.privacy.certificate import certify
+from pramble.solvers.central.costs import sampling_alone, views_costs
+from pramble.solvers.central.promise import Promise, largest_scale
+from pramble.solvers.central.response import response_plan
+from pramble.solvers.record.informative import most_informative
+from pramble.solvers.record.problem import RecordProblem
+from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.search import best_plan
+from pramble.solvers.record.whole import whole_plan
+from pramble.solvers.watch import Watch
+
+MOST_RESPONSE_CELLS = 100_000
+ROUNDS = 6
+LARGEST_ALPHA = 30.0
+
+
+def best_file(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordDesign:
+    """Return the best plan for one shuffled file that keeps a promise."""
+    found = [*responses(problem, promise), *local_plans(problem, promise, watch)]
+    if not found:
+        raise InvalidInput(
+            f"No plan that was tried keeps ε = {promise.epsilon:.6g} at δ = {promise.delta:.3g} "
+            f"with {promise.rows:,} rows: want fewer columns, or allow more."
+        )
+    least = min if problem.objective == "estimation" else max
+    return least(found, key=lambda one: one.value)
+
+
+def responses(problem: RecordProblem, promise: Promise) -> Iterator[RecordDesign]:
+    """Yield the randomised response on all cells that keeps the promise, if there is one."""
+    if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
+        return
+
+    def plan_at(scale: float) -> Plan:
+        return response_plan(problem, problem.columns, noise=1 / scale)
+
+    scale = largest_scale(
+        lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9
+    )
+    if scale:
+        yield valued(problem, plan_at(scale))
+
+
+def valued(problem: RecordProblem, plan: Plan) -> RecordDesign:
+    """Return randomised response on all cells with its value."""
+    law = problem.block(problem.columns).law
+    (mechanism,) = plan.branches[0].blocks.values()
+    told = mutual_information(law, mechanism)
+    costs = views_costs(Views([plan]), problem) if problem.objective == "estimation" else {}
+    return RecordDesign(
+        plan,
+        certify(plan).alpha,
+        problem.objective,
+        value=sum(costs.values()) if costs else told,
+        bound=bound_of(problem),
+        costs=costs,
+        information=told,
+    )
+
+
+def bound_of(problem: RecordProblem) -> float:
+    """Return what the untouched file costs, or tells: no plan does better."""
+    if problem.objective == "estimation":
+        return sampling_alone(problem)
+    return entropy(problem.block(problem.columns).law)
+
+
+def local_plans(problem: RecordProblem, promise: Promise, watch: Watch) -> Iterator[RecordDesign]:
+    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found."""
+    designs: dict[float, RecordDesign] = {}
+    solve = solver_of(problem)
+
+    def proven(alpha: float) -> float:
+        part = watch.inner(watch.tolerance, seconds=max(watch.left() / 2, 0.2), quiet=True)
+        designs[alpha] = solve(replace(problem, alpha=alpha), part)
+        return promise.proven(designs[alpha].plan)
+
+    good, low, high = 0.0, promise.epsilon, LARGEST_ALPHA
+    for _ in range(ROUNDS):
+        alpha = math.sqrt(low * high)
+        if proven(alpha) <= promise.epsilon:
+            good = low = alpha
+        else:
+            high = alpha
+    if good:
+        found = designs[good]
+        yield replace(found, alpha=certify(found.plan).alpha, bound=bound_of(problem))
+
+
+def solver_of(problem: RecordProblem) -> Callable[[RecordProblem, Watch], RecordDesign]:
+    """Return the search for the best plan for a local promise."""
+    if problem.objective == "information":
+        return most_informative
+    return whole_plan if problem.whole else best_plan

@@ -1,0 +1,121 @@
+"""The central promise that a design must keep."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.privacy.shuffled.central import (
+    CentralGuarantee,
+    central_guarantee,
+    checked_delta,
+    checked_epsilon,
+    proven_epsilon,
+    whole,
+)
+from pramble.values import value
+
+CLOSE, TRIES = 2e-3, 40
+
+
+@value
+class Promise:
+    r"""Central (ε, δ) of a file of so many rows in random order.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    rows : int
+        The number n of rows.
+    besides : float
+        What is spent on the same people besides, without a δ, as on a private prior.
+    rows_per_person : int
+    """
+
+    epsilon: float
+    delta: float
+    rows: int
+    besides: float = 0.0
+    rows_per_person: int = 1
+
+    def proven(self, plan: Any) -> float:
+        """Return the ε that is proven of a plan or of views."""
+        return proven_epsilon(
+            plan,
+            rows=self.rows,
+            delta=self.delta,
+            besides=self.besides,
+            rows_per_person=self.rows_per_person,
+        )
+
+    def guarantee(self, plan: Any) -> CentralGuarantee:
+        """Return what is proven of a plan or of views, beside an attack; refuse too little."""
+        found = central_guarantee(
+            plan,
+            rows=self.rows,
+            delta=self.delta,
+            besides=self.besides,
+            rows_per_person=self.rows_per_person,
+        )
+        if found.epsilon > self.epsilon:
+            raise PrivacyError(
+                f"The plan has ε = {found.epsilon:.6g}, above the {self.epsilon:.6g} it must keep."
+            )
+        return found
+
+
+def as_promise(
+    central: Any, rows: Any, *, besides: float = 0.0, rows_per_person: int = 1
+) -> Promise:
+    """Return the promise from (ε, δ) and the number of rows.
+
+    >>> as_promise((1, 1e-6), 1000)
+    Promise(epsilon=1.0, delta=1e-06, rows=1000, besides=0.0, rows_per_person=1)
+    """
+    try:
+        epsilon, delta = central
+    except (TypeError, ValueError):
+        raise InvalidInput(f"central is a pair (epsilon, delta); found {central!r}.") from None
+    if rows is None:
+        raise InvalidInput("A central promise needs rows=, the number of rows in the file.")
+    if not float(epsilon) > 0 or not 0 < float(delta) < 1:
+        raise InvalidInput(
+            f"central is (epsilon, delta) with epsilon > 0 and 0 < delta < 1; found {central!r}."
+        )
+    return Promise(
+        checked_epsilon(epsilon),
+        checked_delta(delta),
+        whole(rows, "rows"),
+        besides,
+        whole(rows_per_person, "rows_per_person"),
+    )
+
+
+def largest_scale(
+    proven: Callable[[float], float], limit: float, *, start: float, high: float
+) -> float:
+    """Return nearly the largest scale up to ``high`` whose proven ε is within a limit.
+
+    The ε grows with the scale, nearly as a power of it: each step goes where that law puts the
+    limit. What is returned was itself proven; zero if no scale was.
+
+    >>> 3.99 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
+    True
+    """
+    good, bad, scale = 0.0, math.inf, min(start, high)
+    for _ in range(TRIES):
+        found = proven(scale)
+        if found <= limit:
+            good = max(good, scale)
+            if scale >= high or found >= limit * (1 - CLOSE):
+                return good
+        else:
+            bad = min(bad, scale)
+        scale = min(scale * min(max((limit * (1 - CLOSE / 2) / found) ** 2, 0.01), 100.0), high)
+        if not good < scale < bad:
+            scale = math.sqrt(good * bad) if good and bad < math.inf else scale
+        if good and bad < good * (1 + CLOSE):
+            return good
+        if not good and scale < start * 1e-12:
+            return 0.0
+    return good
