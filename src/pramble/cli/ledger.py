@@ -10,7 +10,9 @@ import typer
 from pramble.cli.console import answers, messages, print_csv, print_json, table_of
 from pramble.cli.options import AsJson
 from pramble.errors import InvalidInput
-from pramble.ledger.book import Ledger, default_ledger
+from pramble.ledger.account import as_central
+from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
+from pramble.privacy.central_privacy import composed
 from pramble.privacy.guarantee import RecordPrivacy
 
 
@@ -28,8 +30,14 @@ def ledger(
     budget: Annotated[
         float | None, typer.Option(help="Set the most α that may ever be spent on --people.")
     ] = None,
+    central_budget: Annotated[
+        str | None, typer.Option(help="Set the most central ε,δ for --people: 2,1e-5.")
+    ] = None,
 ) -> None:
-    """List the releases in a ledger, with the running total of α of each person.
+    """List the releases in a ledger, with the running total of each person.
+
+    Local α and central ε and δ are added up separately. A release that is not shuffled, or that
+    holds untouched columns, spends as much ε as α.
 
     Examples
     --------
@@ -38,26 +46,31 @@ def ledger(
       pramble ledger --ledger office.db --csv > ledger.csv
 
       pramble ledger --people employees --budget 4
+
+      pramble ledger --people employees --central-budget 2,1e-5
     """
     book = Ledger(path or default_ledger())
     if cancel is not None:
         book.cancel(cancel)
         messages().print(f"Removed pending release {cancel}.")
         return
-    if budget is not None:
-        set_budget(book, people, budget)
+    if budget is not None or central_budget is not None:
+        set_budgets(book, people, budget, central_budget)
         return
     rows = [row for row in running_totals(book) if people is None or row["people"] == people]
     if as_json:
         print_json(rows)
     elif as_csv:
         names = ["id", "created", "people", "file", "columns", "alpha", "total", "budget"]
-        names += ["target", "state"]
+        names += ["epsilon", "delta", "total_epsilon", "total_delta", "together", "target", "state"]
         written = ({**row, "columns": " ".join(row["columns"])} for row in rows)
         print_csv(names, [[row[name] for name in names] for row in written])
     else:
         texts = ("created", "people", "file", "columns", "state")
-        headings = ("id", "created", "people", "file", "columns", "α", "total", "budget", "state")
+        headings = (
+            "id", "created", "people", "file", "columns", "α", "total", "budget", "ε", "δ",
+            "total ε", "state",
+        )  # fmt: skip
         table = table_of(f"Releases in {book.path}", *headings, left=texts)
         for row in rows:
             table.add_row(
@@ -69,28 +82,51 @@ def ledger(
                 f"{row['alpha']:.4g}",
                 f"{row['total']:.4g}",
                 "" if row["budget"] is None else f"{row['budget']:.4g}",
+                f"{row['epsilon']:.4g}",
+                f"{row['delta']:.2g}" if row["delta"] else "",
+                f"{row['together']:.4g}",
                 row["state"],
             )
         answers().print(table)
 
 
-def set_budget(book: Ledger, people: str | None, budget: float) -> None:
-    """Store the budget of people that the ledger knows."""
+def set_budgets(
+    book: Ledger, people: str | None, budget: float | None, central: str | None
+) -> None:
+    """Store the budgets of people that the ledger knows."""
     if people not in {entry.people for entry in book.entries()}:
         raise InvalidInput("A budget is of people that the ledger knows; name them with --people.")
-    if not 0 < budget < math.inf:
-        raise InvalidInput(f"A budget must be a positive number; found {budget!r}.")
-    book.set_budget(people, RecordPrivacy(Fraction(budget)))
-    messages().print(f"The budget of {people!r} is {budget:g}.")
+    if budget is not None:
+        if not 0 < budget < math.inf:
+            raise InvalidInput(f"A budget must be a positive number; found {budget!r}.")
+        book.set_budget(people, RecordPrivacy(Fraction(budget)))
+        messages().print(f"The budget of {people!r} is {budget:g}.")
+    if central is not None:
+        most = as_central(central.split(","))
+        book.set_budget(people, most)
+        messages().print(f"The central budget of {people!r} is {pair(most)}.")
 
 
 def running_totals(book: Ledger) -> list[dict[str, Any]]:
-    """Return every release with what was spent on its people up to then, and their budget."""
+    """Return every release with what was spent on its people up to then, and their budgets.
+
+    ``together`` is the ε of all releases of the same people at twice the δ that they add up to.
+    """
     rows: list[dict[str, Any]] = []
-    totals: dict[str, RecordPrivacy] = {}
+    spent: dict[str, list[Entry]] = {}
     for entry in book.entries():
-        totals[entry.people] = totals.get(entry.people, RecordPrivacy(Fraction(0))) + entry.spent
-        limit = book.budget(entry.people)
-        shown = {"total": totals[entry.people].shown, "budget": limit and limit.shown}
-        rows.append({**entry.as_row(), **shown})
+        own = spent.setdefault(entry.people, [])
+        own.append(entry)
+        total = sum((one.spent for one in own), RecordPrivacy(Fraction(0)))
+        central = sum((one.central for one in own), NOTHING)
+        limit, most = book.budgets(entry.people)
+        rows.append({
+            **entry.as_row(),
+            "total": total.shown,
+            "budget": limit and limit.shown,
+            "total_epsilon": central.shown,
+            "total_delta": central.shown_delta,
+            "together": composed([one.central for one in own], delta=2 * central.shown_delta),
+            "central_budget": most and [most.shown, most.shown_delta],
+        })  # fmt: skip
     return rows

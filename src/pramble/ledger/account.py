@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
-from pramble.ledger.book import Ledger, default_ledger, refuse_beyond
+from pramble.ledger.book import NOTHING, Ledger, default_ledger, pair, refuse_beyond
 from pramble.ledger.known import KnownFile
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
 
@@ -25,7 +26,7 @@ class Account:
     people : str
         The name under which releases add up.
     file : KnownFile or None
-    budget : RecordPrivacy or None
+    budget, central_budget : RecordPrivacy and CentralPrivacy, or None
         As asked for with this release; the ledger knows what was asked before.
     warning : str
     """
@@ -34,6 +35,7 @@ class Account:
     people: str = ""
     file: KnownFile | None = None
     budget: RecordPrivacy | None = None
+    central_budget: CentralPrivacy | None = None
     warning: str = ""
 
     def before(self) -> RecordPrivacy:
@@ -41,12 +43,19 @@ class Account:
         nothing = RecordPrivacy(Fraction(0))
         return nothing if self.ledger is None else self.ledger.total(self.people)
 
-    def check(self, more: RecordPrivacy) -> None:
+    def before_central(self) -> CentralPrivacy:
+        """Return what was spent on these people before, towards readers alone."""
+        return NOTHING if self.ledger is None else self.ledger.central_total(self.people)
+
+    def check(self, more: RecordPrivacy, central: CentralPrivacy) -> None:
         """Refuse early what `entered` would refuse for certain."""
         if self.ledger is None:
             return
-        for limit in (self.budget, self.ledger.budget(self.people)):
+        local, other = self.ledger.budgets(self.people)
+        for limit in (self.budget, local):
             refuse_beyond(limit, before=self.before(), more=more)
+        for most in (self.central_budget, other):
+            refuse_beyond(most, before=self.before_central(), more=central)
 
     @contextmanager
     def entered(
@@ -55,6 +64,7 @@ class Account:
         *,
         columns: Sequence[str],
         target: Path,
+        central: CentralPrivacy | None = None,
         any_target: bool = False,
     ) -> Iterator[Callable[[Path], None]]:
         """Enter a release; confirm it when it is complete, cancel it on any error.
@@ -73,7 +83,9 @@ class Account:
             file=self.file,
             columns=columns,
             target=str(target.resolve()),
+            central=central,
             budget=self.budget,
+            central_budget=self.central_budget,
         )
         try:
             yield lambda folder: built.append(identity(folder))
@@ -91,11 +103,12 @@ def identity(folder: Path) -> tuple[int, int]:
 
 
 def open_book(
-    *, ledger: str | Path | Ledger | bool, budget: float | None
+    *, ledger: str | Path | Ledger | bool, budget: float | None, central_budget: Any = None
 ) -> tuple[Ledger | None, str]:
     """Open a ledger, with a warning: the user's own may be out of reach, or be a new one."""
     if budget is not None and not 0 < budget < math.inf:
         raise InvalidPlan(f"A budget must be a positive number; found {budget!r}.")
+    budget = budget if central_budget is None else as_central(central_budget).shown
     if ledger is False:
         if budget is not None:
             raise InvalidPlan("A budget over several releases needs a ledger.")
@@ -123,6 +136,7 @@ def open_account(
     digest: str,
     people: str | None = None,
     budget: float | None = None,
+    central_budget: Any = None,
     warning: str = "",
 ) -> Account:
     """Recognise the people of a file, or ask who they are.
@@ -158,7 +172,26 @@ def open_account(
             f"The budget of {name!r} is {stored.shown:.6g}, which a release does not raise. If it "
             f"is to be raised: pramble ledger --people {name!r} --budget {limit.shown:.6g}."
         )
-    return Account(book, name, file, limit, warning)
+    central = None if central_budget is None else as_central(central_budget)
+    known = book.budgets(name)[1]
+    if central is not None and known is not None and not known.allows(central):
+        raise PrivacyError(
+            f"The central budget of {name!r} is {pair(known)}, which a release does not raise. If "
+            f"it is to be raised: pramble ledger --people {name!r} --central-budget "
+            f"{central.shown:.6g},{central.shown_delta:.6g}."
+        )
+    return Account(book, name, file, limit, central, warning)
+
+
+def as_central(budget: Any) -> CentralPrivacy:
+    """Return a budget of central ε and δ from a pair of numbers."""
+    try:
+        epsilon, delta = (float(part) for part in budget)
+    except (TypeError, ValueError):
+        raise InvalidPlan(f"A central budget is a pair (ε, δ); found {budget!r}.") from None
+    if not 0 < epsilon < math.inf or not 0 <= delta < 1:
+        raise InvalidPlan(f"A central budget has ε > 0 and 0 ≤ δ < 1; found {budget!r}.")
+    return CentralPrivacy(Fraction(epsilon), Fraction(delta))
 
 
 def new_name(file: str, taken: set[str]) -> str:

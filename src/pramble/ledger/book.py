@@ -15,16 +15,21 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.ledger.known import KnownFile
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
 
+G = TypeVar("G", RecordPrivacy, CentralPrivacy)
+Budgets = tuple[RecordPrivacy | None, CentralPrivacy | None]
+NOTHING = CentralPrivacy(Fraction(0), Fraction(0))
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, budget TEXT);
+CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, budget TEXT, central_budget TEXT);
 CREATE TABLE IF NOT EXISTS spent (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   created TEXT NOT NULL,
@@ -37,14 +42,19 @@ CREATE TABLE IF NOT EXISTS spent (
   alpha TEXT NOT NULL,
   rows_per_person INTEGER NOT NULL,
   target TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'done'))
+  state TEXT NOT NULL CHECK (state IN ('pending', 'done')),
+  epsilon TEXT,
+  delta TEXT
 );
 CREATE INDEX IF NOT EXISTS by_people ON spent (people);
 """
 
+LATER = {"spent": ("epsilon", "delta"), "people": ("central_budget",)}
+"""Columns that ledgers of earlier versions lack."""
+
 FIELDS = (
     "id, created, people, file, fingerprint, rows, file_columns, columns, alpha, rows_per_person, "
-    "target, state"
+    "epsilon, delta, target, state"
 )
 
 
@@ -64,7 +74,9 @@ class Entry:
     columns : tuple of str
         The randomised columns.
     spent : RecordPrivacy
-        What it spent, exactly.
+        What it spent, exactly, whatever happens to the file.
+    central : CentralPrivacy
+        What it spent towards those who only read the release; ε = α where nothing more is proven.
     target : str
         Where the release went.
     state : str
@@ -77,6 +89,7 @@ class Entry:
     file: KnownFile
     columns: tuple[str, ...]
     spent: RecordPrivacy
+    central: CentralPrivacy
     target: str
     state: str
 
@@ -89,6 +102,8 @@ class Entry:
             "file": self.file.name,
             "columns": list(self.columns),
             "alpha": self.spent.shown,
+            "epsilon": self.central.shown,
+            "delta": self.central.shown_delta,
             "target": self.target,
             "state": self.state,
         }
@@ -99,16 +114,26 @@ class Entry:
         return (
             self.id, self.created, self.people, file.name, file.fingerprint, file.rows,
             json.dumps(file.columns), json.dumps(self.columns), str(self.spent.alpha),
-            self.spent.rows, self.target, self.state,
+            self.spent.rows, str(self.central.epsilon), str(self.central.delta), self.target,
+            self.state,
         )  # fmt: skip
 
     @classmethod
     def from_values(cls, row: Sequence[Any]) -> "Entry":
         """Return the entry of a row of the database."""
-        number, created, people, name, fingerprint, rows, names, columns, alpha, most, *rest = row
+        number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
         spent = RecordPrivacy(Fraction(alpha), most)
-        return cls(number, created, people, file, tuple(json.loads(columns)), spent, *rest)
+        central = central_of(spent, *row[10:12])
+        shown = tuple(json.loads(columns))
+        return cls(number, created, people, file, shown, spent, central, *row[12:])
+
+
+def central_of(spent: RecordPrivacy, epsilon: str | None, delta: str | None) -> CentralPrivacy:
+    """Return what was spent towards readers; entries of earlier versions say nothing of it."""
+    if epsilon is None or delta is None:
+        return CentralPrivacy.of_local(spent)
+    return CentralPrivacy(Fraction(epsilon), Fraction(delta), spent.rows)
 
 
 def default_ledger() -> Path:
@@ -117,18 +142,62 @@ def default_ledger() -> Path:
     return Path(base) / "pramble" / "ledger.sqlite"
 
 
-def refuse_beyond(
-    budget: RecordPrivacy | None, *, before: RecordPrivacy, more: RecordPrivacy
-) -> None:
+def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
     """Refuse to spend beyond a budget, saying what is left of it."""
     if budget is None or budget.allows(before + more):
         return
+    if isinstance(budget, CentralPrivacy):
+        raise PrivacyError(
+            f"This release would spend {pair(more)}; these people have spent {pair(before)} of "
+            f"the central budget {pair(budget)} already. Nothing was released."
+        )
     left = max(budget.alpha - before.alpha, Fraction(0))
     raise PrivacyError(
         f"This release would spend {more.shown:.6g}; these people have spent {before.shown:.6g} "
         f"of the budget {budget.shown:.6g} already, so at most {float(left):.6g} is left. Nothing "
         "was released."
     )
+
+
+def pair(central: Any) -> str:
+    """Return ε and δ in a few digits."""
+    return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
+
+
+def smaller(one: G | None, two: G | None) -> G | None:
+    """Return the smaller of two budgets: what both allow."""
+    if one is None or two is None:
+        return one if two is None else two
+    return one if two.allows(one) else two
+
+
+def store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets) -> None:
+    """Write the budgets of some people."""
+    local, central = budgets
+    connection.execute(
+        "INSERT INTO people (name, budget, central_budget) VALUES (?, ?, ?) ON CONFLICT (name) "
+        "DO UPDATE SET budget = excluded.budget, central_budget = excluded.central_budget",
+        (
+            people,
+            None if local is None else str(local.alpha),
+            None if central is None else f"{central.epsilon} {central.delta}",
+        ),
+    )
+
+
+def central_budget_in(text: str) -> CentralPrivacy:
+    """Return a stored budget of ε and δ."""
+    epsilon, delta = text.split()
+    return CentralPrivacy(Fraction(epsilon), Fraction(delta))
+
+
+def add_later(connection: sqlite3.Connection) -> None:
+    """Add to a ledger of an earlier version the columns that it lacks."""
+    for table, columns in LATER.items():
+        known = {row[1] for row in connection.execute(f"PRAGMA table_info ({table})")}
+        for column in columns:
+            if column not in known:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
 
 class Ledger:
@@ -171,6 +240,7 @@ class Ledger:
         with self._transaction() as connection:
             for statement in SCHEMA.split(";"):
                 connection.execute(statement)
+            add_later(connection)
             connection.execute(
                 "INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(32),)
             )
@@ -202,35 +272,59 @@ class Ledger:
 
     def total(self, people: str) -> RecordPrivacy:
         """Return what was spent on these people so far, pending releases included."""
+        return sum((spent for spent, _ in self.spent_on(people)), RecordPrivacy(Fraction(0)))
+
+    def central_total(self, people: str) -> CentralPrivacy:
+        """Return what was spent towards readers so far, ε and δ added up."""
+        return sum((central for _, central in self.spent_on(people)), NOTHING)
+
+    def spent_on(self, people: str) -> list[tuple[RecordPrivacy, CentralPrivacy]]:
+        """Return what each release of these people spent."""
         with self._transaction() as connection:
-            return self._total(connection, people)
+            return self._spent(connection, people)
 
     @staticmethod
-    def _total(connection: sqlite3.Connection, people: str) -> RecordPrivacy:
+    def _spent(
+        connection: sqlite3.Connection, people: str
+    ) -> list[tuple[RecordPrivacy, CentralPrivacy]]:
         rows = connection.execute(
-            "SELECT alpha, rows_per_person FROM spent WHERE people = ?", (people,)
+            "SELECT alpha, rows_per_person, epsilon, delta FROM spent WHERE people = ?", (people,)
         )
-        parts = (RecordPrivacy(Fraction(alpha), most) for alpha, most in rows)
-        return sum(parts, RecordPrivacy(Fraction(0)))
+        found = []
+        for alpha, most, epsilon, delta in rows:
+            spent = RecordPrivacy(Fraction(alpha), most)
+            found.append((spent, central_of(spent, epsilon, delta)))
+        return found
 
     def budget(self, people: str) -> RecordPrivacy | None:
-        """Return the most that may ever be spent on these people, if that was said."""
+        """Return the most α that may ever be spent on these people, if that was said."""
+        return self.budgets(people)[0]
+
+    def budgets(self, people: str) -> Budgets:
+        """Return the most α, and the most central ε and δ, that may ever be spent on them."""
         with self._transaction() as connection:
-            return self._budget(connection, people)
+            return self._budgets(connection, people)
 
     @staticmethod
-    def _budget(connection: sqlite3.Connection, people: str) -> RecordPrivacy | None:
-        found = connection.execute("SELECT budget FROM people WHERE name = ?", (people,)).fetchone()
-        return None if not found or found[0] is None else RecordPrivacy(Fraction(found[0]))
+    def _budgets(connection: sqlite3.Connection, people: str) -> Budgets:
+        found = connection.execute(
+            "SELECT budget, central_budget FROM people WHERE name = ?", (people,)
+        ).fetchone()
+        local, central = found or (None, None)
+        return (
+            None if local is None else RecordPrivacy(Fraction(local)),
+            None if central is None else central_budget_in(central),
+        )
 
-    def set_budget(self, people: str, budget: RecordPrivacy) -> None:
-        """Store the most that may ever be spent on these people."""
+    def set_budget(self, people: str, budget: RecordPrivacy | CentralPrivacy) -> None:
+        """Store the most that may ever be spent on these people: α, or central ε and δ."""
         with self._transaction() as connection:
-            connection.execute(
-                "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "budget = excluded.budget",
-                (people, str(budget.alpha)),
-            )
+            local, central = self._budgets(connection, people)
+            if isinstance(budget, CentralPrivacy):
+                central = budget
+            else:
+                local = budget
+            store_budgets(connection, people, (local, central))
 
     def enter(
         self,
@@ -240,24 +334,28 @@ class Ledger:
         file: KnownFile,
         columns: Sequence[str],
         target: str,
+        central: CentralPrivacy | None = None,
         budget: RecordPrivacy | None = None,
+        central_budget: CentralPrivacy | None = None,
     ) -> Entry:
-        """Enter a release as pending, unless all of these people would pass their budget.
+        """Enter a release as pending, unless all of these people would pass a budget.
 
         A budget is stored with the people unless they have a smaller one.
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
+        read = CentralPrivacy.of_local(spent) if central is None else central
         with self._transaction() as connection:
-            limits = [one for one in (budget, self._budget(connection, people)) if one is not None]
-            limit = min(limits, key=lambda one: one.alpha, default=None)
-            refuse_beyond(limit, before=self._total(connection, people), more=spent)
-            connection.execute(
-                "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "budget = excluded.budget",
-                (people, None if limit is None else str(limit.alpha)),
-            )
+            stored = self._budgets(connection, people)
+            limits = smaller(budget, stored[0]), smaller(central_budget, stored[1])
+            before = self._spent(connection, people)
+            whole = sum((one for one, _ in before), RecordPrivacy(Fraction(0)))
+            refuse_beyond(limits[0], before=whole, more=spent)
+            refuse_beyond(limits[1], before=sum((one for _, one in before), NOTHING), more=read)
+            store_budgets(connection, people, limits)
             last = connection.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()[0] or 0
-            entry = Entry(last + 1, created, people, file, tuple(columns), spent, target, "pending")
+            entry = Entry(
+                last + 1, created, people, file, tuple(columns), spent, read, target, "pending"
+            )
             self._write(connection, entry)
         return entry
 

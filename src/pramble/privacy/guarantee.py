@@ -49,7 +49,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return a document; `guarantee_from_json` reads it back."""
+        """Return a document; `pramble.privacy.notions` reads it back."""
 
     def of_the_same_notion(self, other: "Guarantee") -> None:
         """Refuse to compare or add different notions."""
@@ -181,19 +181,6 @@ def stated_alpha(document: Mapping[str, Any]) -> Fraction:
             f"A guarantee must state one α; found {short(document['alpha'])} and {short(exact)}."
         )
     return exact
-
-
-NOTIONS: dict[str, Any] = {"record": RecordPrivacy}
-"""Every notion of privacy by its name; a new one is a class in its own file and a line here."""
-
-
-def guarantee_from_json(document: Any) -> Guarantee:
-    """Return the guarantee of a document; refuse a notion that is not known."""
-    notion = document.get("notion") if isinstance(document, Mapping) else None
-    if notion not in NOTIONS:
-        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
-    found: Guarantee = NOTIONS[notion].from_json(document)
-    return found
 
 
 def float_below(number: Fraction) -> float:

@@ -24,9 +24,9 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
     Guarantee,
     RecordPrivacy,
-    guarantee_from_json,
     stated_alpha,
 )
+from pramble.privacy.notions import guarantee_from_json
 from pramble.releasing.folder.manifest import (
     MANIFEST,
     check_data,

@@ -1,0 +1,173 @@
+r"""Central (ε, δ)-differential privacy as a promise that is kept, compared and added up exactly."""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from reprlib import repr as short
+from typing import Any
+
+from pramble.errors import InvalidData, PrivacyError
+from pramble.limits import LARGEST_TOTAL
+from pramble.mechanisms.json_form import rational
+from pramble.privacy.guarantee import Guarantee, RecordPrivacy, float_above, percent_above
+from pramble.privacy.shuffled.losses import LossSum, approximate
+from pramble.values import value
+
+FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
+STEPS = 64
+MOST_STEPS = 4096
+
+
+@value
+class CentralPrivacy(Guarantee):
+    r"""(ε, δ)-differential privacy of each person towards whoever reads a whole release.
+
+    For any two files of the same size that differ in one person's rows and every event E,
+    :math:`P(E) \le e^\varepsilon P'(E) + \delta`. Several releases of the same people add up:
+    :math:`(\sum\varepsilon_i, \sum\delta_i)` always holds.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+        Exactly.
+    rows : int
+        The most rows of one person.
+
+    Examples
+    --------
+    >>> one = CentralPrivacy(Fraction(1, 2), Fraction(1, 10**6))
+    >>> (one + one).epsilon, CentralPrivacy(Fraction(1), Fraction(1, 10**5)).allows(one + one)
+    (Fraction(1, 1), True)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    rows: int = 1
+    notion = "central"
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0 or not 0 <= self.delta <= 1:
+            raise PrivacyError(
+                f"A central promise has ε ≥ 0 and 0 ≤ δ ≤ 1; found {float(self.epsilon):.6g} and "
+                f"{float(self.delta):.6g}."
+            )
+        if self.rows < 1:
+            raise PrivacyError(f"A person has at least one row; found {self.rows}.")
+        object.__setattr__(self, "epsilon", Fraction(self.epsilon))
+        object.__setattr__(self, "delta", Fraction(self.delta))
+
+    @staticmethod
+    def of_local(local: RecordPrivacy) -> "CentralPrivacy":
+        """Return what a local promise is worth towards a reader of the file: ε = α, δ = 0."""
+        return CentralPrivacy(local.alpha, Fraction(0), local.rows)
+
+    def allows(self, spent: Guarantee) -> bool:
+        """Whether both ε and δ that were spent are at most these."""
+        self.of_the_same_notion(spent)
+        assert isinstance(spent, CentralPrivacy), "the notion says so"
+        return spent.epsilon <= self.epsilon and spent.delta <= self.delta
+
+    def __add__(self, other: Guarantee) -> "CentralPrivacy":
+        """Add up both."""
+        self.of_the_same_notion(other)
+        assert isinstance(other, CentralPrivacy), "the notion says so"
+        delta = min(self.delta + other.delta, Fraction(1))
+        return CentralPrivacy(self.epsilon + other.epsilon, delta, max(self.rows, other.rows))
+
+    @property
+    def shown(self) -> float:
+        """ε as a float, rounded up."""
+        return float_above(self.epsilon)
+
+    @property
+    def shown_delta(self) -> float:
+        """δ as a float, rounded up."""
+        return float_above(self.delta)
+
+    def belief(self, before: float = 0.5) -> float:
+        """Return how sure a reader can become of what he was this sure of, but for δ."""
+        odds = math.log(before) - math.log1p(-before) + float(self.epsilon)
+        return 1 / (1 + math.exp(-odds))
+
+    def sentence(self) -> str:
+        """Say what a reader who was half sure can be sure of at most, and what that assumes."""
+        sure = self.belief()
+        whole = "a person's record" if self.rows == 1 else f"all {self.rows} rows of a person"
+        verdict = (
+            "almost no protection by ε alone"
+            if sure > 0.99
+            else "weak protection by ε alone"
+            if sure > 0.75
+            else "he stays in doubt"
+        )
+        but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
+        return (
+            f"A reader of the whole release who knows everybody else and was 50 % sure of {whole} "
+            f"can be at most {percent_above(sure)} sure (ε = {self.shown:.6g}{but}): {verdict}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a document: ε and δ exactly and rounded up, and rows if they are several."""
+        several = {} if self.rows == 1 else {"rows_per_person": self.rows}
+        return {
+            "notion": self.notion,
+            "epsilon": self.shown,
+            "epsilon_exact": str(self.epsilon),
+            "delta": self.shown_delta,
+            "delta_exact": str(self.delta),
+            **several,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "CentralPrivacy":
+        """Return the guarantee of a document whose numbers agree."""
+        if set(document) - {"rows_per_person"} != FIELDS:
+            raise InvalidData(f"A central guarantee has {', '.join(sorted(FIELDS))}.")
+        rows = document.get("rows_per_person", 1)
+        if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL:
+            raise InvalidData(f"A person has one row or more; found {short(rows)}.")
+        epsilon, delta = (stated(document, name) for name in ("epsilon", "delta"))
+        if not 0 <= epsilon <= LARGEST_TOTAL or not 0 <= delta <= 1:
+            raise InvalidData("A central guarantee has ε ≥ 0 and 0 ≤ δ ≤ 1; found others.")
+        return cls(epsilon, delta, rows)
+
+
+def stated(document: Mapping[str, Any], name: str) -> Fraction:
+    """Return a number that a document states exactly, and as a float rounded up."""
+    exact = rational(document[f"{name}_exact"], InvalidData)
+    if float_above(exact) != document[name]:
+        raise InvalidData(
+            f"A guarantee must state one {name}; found {short(document[name])} and {short(exact)}."
+        )
+    return exact
+
+
+def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
+    r"""Return an ε of several releases of the same people together, at a δ for all of them.
+
+    The best that follows from (ε, δ) of each alone: the loss of each is at most that of randomised
+    response with ε, and infinite with probability δ (Kairouz, Oh and Viswanath 2015; Murtagh and
+    Vadhan 2016 without a grid). Never above the sum of all ε where their δ add up to at most δ; it
+    is infinite where they add up to more.
+
+    Examples
+    --------
+    >>> tenth = CentralPrivacy(Fraction(1, 10), Fraction(1, 10**8))
+    >>> round(composed([tenth] * 40, delta=1e-6), 2)
+    3.19
+    """
+    total = sum((part.epsilon for part in parts), Fraction(0))
+    if sum((part.delta for part in parts), Fraction(0)) > Fraction(delta):
+        return math.inf
+    spent = [part for part in parts if part.epsilon or part.delta]
+    smallest = min((float(part.epsilon) for part in spent if part.epsilon), default=0.0)
+    basic = float_above(total)
+    if len(spent) < 2 or not smallest:
+        return basic
+    step = max(smallest / STEPS, float(total) / (MOST_STEPS * len(spent)))
+    known = {
+        (part.epsilon, part.delta): approximate(part.shown, part.shown_delta, step=step)
+        for part in spent
+    }
+    losses = LossSum(tuple(known[part.epsilon, part.delta] for part in spent))
+    return min(losses.epsilon(lambda _: delta, most=basic), basic)
