@@ -127,7 +127,7 @@ def test_a_key_is_checked_and_never_shown():
 
 
 def test_the_key_is_in_no_repr_of_what_is_made_from_it():
-    from pramble.engine.perturb import as_record
+    from pramble.engine.record import as_record
 
     secret = os.urandom(32)
     record = as_record(secret, {"a": pramble.randomized_response(3, 1.0)}, threads=1)

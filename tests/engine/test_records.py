@@ -33,8 +33,7 @@ from tests.engine.plans import (
 
 import pramble
 from pramble.engine.coin import share_weights
-from pramble.engine.perturb import as_record
-from pramble.engine.record import Record
+from pramble.engine.record import Record, as_record
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.product import Product
 

@@ -143,7 +143,7 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 def test_undeclared_values_and_moved_rows_are_named(spark):
     from pyspark.errors import PythonException
 
-    from pramble.engine.perturb import as_record
+    from pramble.engine.record import as_record
     from pramble.engine.spark import by_position
 
     bad = spark.createDataFrame(FRAME.assign(sex=["x", *FRAME["sex"][1:]]))

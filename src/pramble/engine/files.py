@@ -10,7 +10,8 @@ from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
 from pramble.engine.folders import perturb_folder
 from pramble.engine.keystream import checked_key
-from pramble.engine.perturb import as_record, checked_first_row
+from pramble.engine.perturb import checked_first_row
+from pramble.engine.record import as_record
 from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidInput
 from pramble.ledger.account import open_account, open_book

@@ -1,6 +1,5 @@
 """The verb: randomise a column or a table."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,17 +8,18 @@ import pyarrow as pa
 
 from pramble.engine import frames
 from pramble.engine.containers import unknown
-from pramble.engine.keystream import checked_key, derived_key
-from pramble.engine.record import Record
-from pramble.engine.threads import available_threads
+from pramble.engine.keystream import checked_key
+from pramble.engine.record import Record, as_record
+from pramble.engine.views import perturb_views
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan, as_plan
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 
 
 def perturb(
     data: Any,
-    plan: Mechanism | Plan | Mapping[Any, Mechanism],
+    plan: Mechanism | Plan | Mapping[Any, Mechanism] | Views,
     *,
     key: bytes | None = None,
     column: str = "",
@@ -39,6 +39,9 @@ def perturb(
     draw is a function of ``key``, the plan, the column's name and the row's number only, so that
     any chunk size, engine, number of threads or repetition gives the same release.
 
+    Views are several files of the same rows. Each has the columns of its plan alone, randomised
+    with bits of its own, in a secret random order of its own.
+
     Parameters
     ----------
     data : list, tuple, NumPy array, Series, pyarrow Array or ChunkedArray, or a frame
@@ -46,8 +49,9 @@ def perturb(
         RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
         and mappings from names to columns. Every value of a randomised column must be a
         declared category, by value and type.
-    plan : Mechanism, Plan, or mapping from columns to Mechanism
-        One mechanism for a single column; a plan for a frame.
+    plan : Mechanism, Plan, mapping from columns to Mechanism, or Views
+        One mechanism for a single column; a plan for a frame; views for a frame of pandas, polars
+        or pyarrow in memory, or a mapping of columns.
     key : bytes, optional
         32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
         a lazy frame collected twice is one release. Use a key for one table only: two tables
@@ -66,7 +70,8 @@ def perturb(
     -------
     The randomised data in the type, order, index and dtype of the input. A categorical has the
     mechanism's outputs as categories. A column that some branch leaves out has a dtype that holds
-    nulls, whether or not there are any.
+    nulls, whether or not there are any. Views come as a dict from their names to frames of the
+    input's type, with a fresh index.
 
     Raises
     ------
@@ -94,6 +99,13 @@ def perturb(
     """
     secret = checked_key(key)
     checked_first_row(first_row)
+    if isinstance(plan, Views):
+        if row_number is not None or first_row or column:
+            raise InvalidInput(
+                "row_number, first_row and column are not for views: rows are numbered by their "
+                "places in random orders of the whole table."
+            )
+        return perturb_views(data, plan, secret=secret, threads=threads)
     if isinstance(plan, Mechanism):
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")
@@ -108,20 +120,6 @@ def perturb(
         return record.perturb({column: data}, range(first_row, first_row + len(data)))[column]
     record = as_record(secret, plan, threads=threads)
     return perturb_many(data, record, row_number=row_number, first_row=first_row)
-
-
-def as_record(secret: bytes, plan: Any, *, threads: int | None) -> Record:
-    """Return a plan bound to its bits.
-
-    Bits are drawn under a key of the plan's own: with another mechanism, or other columns beside
-    it, a column has independent bits, so that what two releases spend adds up.
-    """
-    workers = available_threads() if threads is None else threads
-    if workers < 1:
-        raise InvalidInput(f"threads must be at least 1; found {threads}.")
-    whole = as_plan(plan)
-    own = derived_key(secret, "plan", json.dumps(whole.to_json(), sort_keys=True))
-    return Record(whole, own, workers)
 
 
 def checked_first_row(first_row: int) -> None:

@@ -10,6 +10,7 @@ name; in any other the coin has one, and each block one by the number of its bra
 its columns.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -24,10 +25,12 @@ from pramble.engine.block import Block
 from pramble.engine.coin import Coin, Positions, rows_at
 from pramble.engine.columns import Column
 from pramble.engine.containers import codes_in, values_like
-from pramble.engine.keystream import KeyStream
-from pramble.mechanisms.plan import Plan
+from pramble.engine.keystream import KeyStream, derived_key
+from pramble.engine.threads import available_threads
+from pramble.errors import InvalidInput
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
-from pramble.values import value
+from pramble.values import Integers, value
 
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
@@ -102,9 +105,19 @@ class Record:
             for i, (column, factor) in enumerate(zip(columns, mechanism.factors, strict=True)):
                 yield Block((column,), factor, stream.child(str(i)), self.threads)
 
-    def perturb(self, values: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
-        """Return every column randomised, in the container that it came in."""
+    def perturb(
+        self, values: Mapping[str, Any], rows: Rows, *, order: Integers | None = None
+    ) -> dict[str, Any]:
+        """Return every column randomised, in the container that it came in.
+
+        With an order, the values are brought into it before they are drawn; what is refused is
+        still named by the row it came in.
+        """
         codes = {name: codes_in(values[name], own, rows) for name, own in self.columns.items()}
+        if order is not None:
+            for block in (block for blocks in self.blocks for block in blocks if block.has_gaps):
+                block.cells(codes, rows)
+            codes = {name: own[order] for name, own in codes.items()}
         drawn = self.draw(codes, rows)
         return {name: values_like(drawn[name], self.columns[name], values[name]) for name in drawn}
 
@@ -146,3 +159,17 @@ class Record:
     def _blank(self, name: str, rows: int) -> Codes:
         column = self.columns[name]
         return np.full(rows, len(column.outputs) - 1, dtype=column.dtype)
+
+
+def as_record(secret: bytes, plan: Any, *, threads: int | None) -> Record:
+    """Return a plan bound to its bits.
+
+    Bits are drawn under a key of the plan's own: with another mechanism, or other columns beside
+    it, a column has independent bits, so that what two releases spend adds up.
+    """
+    workers = available_threads() if threads is None else threads
+    if workers < 1:
+        raise InvalidInput(f"threads must be at least 1; found {threads}.")
+    whole = as_plan(plan)
+    own = derived_key(secret, "plan", json.dumps(whole.to_json(), sort_keys=True))
+    return Record(whole, own, workers)

@@ -10,15 +10,17 @@ from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
 from pramble.estimation.result import Estimate, Settings, as_cover
-from pramble.estimation.tabulate import tabulate
+from pramble.estimation.tabulate import data_and_plan, tabulate
+from pramble.estimation.views import refuse_numbers, views_estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.one_thread import one_thread
 
 
 def estimate(
     data: Any,
-    plan: Plan | Mapping[Any, Mechanism] | Mechanism | None = None,
+    plan: Plan | Mapping[Any, Mechanism] | Mechanism | Views | None = None,
     *,
     by: Sequence[str] | str | None = None,
     counts: bool = False,
@@ -51,10 +53,12 @@ def estimate(
         One column of released values (list, NumPy, pandas, polars or pyarrow); a vector of
         counts in the order of ``m.outputs``, with ``counts=True``; an opened release; or anything
         with named columns: a path to a file of any known format, a frame (pandas, polars eager or
-        lazy, pyarrow, DuckDB, Spark), an Arrow stream, a mapping from names to columns.
-    plan : Plan, Mechanism, or mapping from column to mechanism
+        lazy, pyarrow, DuckDB, Spark), an Arrow stream, a mapping from names to columns. With views,
+        a mapping from their names to such data.
+    plan : Plan, Mechanism, mapping from column to mechanism, or Views
         What the data was randomised with. Columns that are not in the plan are taken as they are.
-        An opened release brings its own.
+        An opened release brings its own. From views a table is estimated by all that bear on it,
+        consistently with every other table (:mod:`pramble.estimation.combined`).
     by : str or sequence of str, optional
         Columns to cross-classify, randomised or not.
     counts : bool
@@ -119,7 +123,11 @@ def estimate(
         raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
     settings = Settings(check_level(level), as_cover(covers), population_size, method)
     measure = mean if mean is not None else total
+    data, plan = data_and_plan(data, plan)
     with one_thread():
+        if isinstance(plan, Views):
+            refuse_numbers(counts=counts, weights=weights, mean=mean, total=total)
+            return views_estimate(data, plan, settings, by=by, query=query, reading=reading)
         tabulated = tabulate(
             data,
             plan,

@@ -156,8 +156,14 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
             squares, true * squares.sum(), values=values, sampling=sampling
         )
     scale = np.diag(matrix) / np.where(np.diag(unit) > 0, np.diag(unit), 1.0)
-    lower, upper = weighing.intervals(
-        centre, true=true, scale=scale, sampling=sampling, level=settings.level
+    lower, upper = query_intervals(
+        weighing.w,
+        weighing.spread(),
+        centre=centre,
+        true=true,
+        scale=scale,
+        settings=settings,
+        sampling=sampling,
     )
     return Estimate(
         cells={"query": names},
@@ -211,31 +217,61 @@ class Weighing:
         whole = covariance_of_sums(self.u, released, values)
         return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
 
-    def intervals(
-        self, centre: Floats, *, true: Floats, scale: Floats, sampling: float, level: float
-    ) -> tuple[Floats, Floats]:
-        """Return unified intervals, within the smallest and the largest weight of each query.
+    def variances(self, released: Floats, true: Floats) -> Floats:
+        """Return the variances of the answers by randomisation alone, for squared weights."""
+        return np.asarray(self.u**2 @ released - self.w**2 @ true)
 
-        Each candidate answer is tested under a law that has it
-        (:mod:`pramble.estimation.candidates`), scaled to weights in [0, 1].
-        """
-        low, high = self.w.min(axis=1, keepdims=True), self.w.max(axis=1, keepdims=True)
-        width = np.where(high > low, high - low, 1.0)
-        share = (self.w - low) / width
+    def spread(self) -> Floats:
+        """Return by true cells how randomisation makes one record's part of an answer vary."""
         shape = (len(self.w), -1, *(axis.shape[1] for axis in self.axes))
-        moment = adjoint_axes(self.axes, (((self.u - low) / width) ** 2).reshape(shape))
-        moment = moment.reshape(share.shape) - (1 - sampling) * share**2
-        candidates = candidates_of(share, true, moment)
+        moment = adjoint_axes(self.axes, (self.u**2).reshape(shape))
+        return np.asarray(moment.reshape(self.w.shape) - self.w**2)
 
-        def variance(mu: Floats) -> Floats:
-            return np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
 
-        lower, upper = unified_interval(((centre - low[:, 0]) / width[:, 0]), variance, level=level)
-        fixed = (high == low)[:, 0]
-        return (
-            np.where(fixed, low[:, 0], low[:, 0] + width[:, 0] * lower),
-            np.where(fixed, high[:, 0], low[:, 0] + width[:, 0] * upper),
-        )
+def query_intervals(
+    w: Floats,
+    spread: Floats,
+    *,
+    centre: Floats,
+    true: Floats,
+    scale: Floats | float,
+    settings: Settings,
+    sampling: float,
+) -> tuple[Floats, Floats]:
+    """Return unified intervals, within the smallest and the largest weight of each query.
+
+    Each candidate answer is tested under a law that has it (:mod:`pramble.estimation.candidates`),
+    scaled to weights in [0, 1].
+
+    Parameters
+    ----------
+    w, spread : (Q, K) arrays
+        Weights of the cells, and the variance of one record's part in each of them.
+    centre : (Q,) array
+        Unbiased answers.
+    true : (K,) array
+        The law of the cells, positive.
+    scale : (Q,) array or float
+        The variances relative to those of one record.
+    settings : Settings
+    sampling : float
+        Share of the sampling variance that counts.
+    """
+    low, high = w.min(axis=1, keepdims=True), w.max(axis=1, keepdims=True)
+    width = np.where(high > low, high - low, 1.0)
+    share = (w - low) / width
+    candidates = candidates_of(share, true, spread / width**2 + sampling * share**2)
+
+    def variance(mu: Floats) -> Floats:
+        return np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
+
+    middle = (centre - low[:, 0]) / width[:, 0]
+    lower, upper = unified_interval(middle, variance, level=settings.level)
+    fixed = (high == low)[:, 0]
+    return (
+        np.where(fixed, low[:, 0], low[:, 0] + width[:, 0] * lower),
+        np.where(fixed, high[:, 0], low[:, 0] + width[:, 0] * upper),
+    )
 
 
 def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:

@@ -2,17 +2,13 @@
 
 import json
 
-import numpy as np
 import pyarrow as pa
 
 from pramble.data.frame_records import TableRecords
 from pramble.data.records import Records
-from pramble.engine.keystream import KeyStream, checked_key, derived_key
+from pramble.engine.keystream import checked_key, derived_key
+from pramble.engine.order import random_order
 from pramble.mechanisms.plan import Plan
-from pramble.values import Integers
-
-WORDS = 3
-"""Words of 32 bits by which rows are sorted: two of a billion rows agree once in 10^11 files."""
 
 
 def shuffled(records: Records, names: list[str], *, rows: int, key: bytes) -> Records:
@@ -20,17 +16,6 @@ def shuffled(records: Records, names: list[str], *, rows: int, key: bytes) -> Re
     table = pa.Table.from_batches(list(records.batches(names)))
     order = pa.array(random_order(rows, key=key))
     return TableRecords(table.take(order), name=records.name, has_types=records.typed)
-
-
-def random_order(rows: int, *, key: bytes) -> Integers:
-    """Return the row numbers sorted by secure random words, which no column is drawn from.
-
-    >>> sorted(random_order(4, key=bytes(32)).tolist())
-    [0, 1, 2, 3]
-    """
-    own = derived_key(key, "row order")
-    words = [KeyStream(own, str(part)).words(range(rows)) for part in range(WORDS)]
-    return np.lexsort(words)
 
 
 def bound_key(key: bytes, digest: str, *, plan: Plan) -> bytes:

@@ -1,0 +1,33 @@
+r"""Components of a table: its mean, the effects of columns, and their interactions.
+
+An array over the cells of d columns is the sum of :math:`2^d` components, one for each set s of
+columns,
+
+.. math:: f = \sum_s P_s f, \qquad
+    P_s = \bigotimes_{j \in s} (I - J_j/S_j) \otimes \bigotimes_{j \notin s} J_j/S_j ,
+
+with J the matrix of ones: orthogonal to each other, and the component of s a function of the cells
+of s alone. The component s of a table of probabilities follows from the margin of s, and is the
+same for every table that holds s, up to the number of cells that it is spread over.
+"""
+
+from pramble.values import Floats
+
+
+def components(cells: Floats) -> dict[tuple[int, ...], Floats]:
+    """Return the components of (Q, S1, …, Sd) arrays; axes that one does not depend on have size 1.
+
+    >>> import numpy as np
+    >>> parts = components(np.array([[[1.0, 2.0], [3.0, 6.0]]]))
+    >>> {s: part[0].tolist() for s, part in parts.items() if len(s) < 2}
+    {(): [[3.0]], (1,): [[-1.0, 1.0]], (0,): [[-1.5], [1.5]]}
+    """
+    found: dict[tuple[int, ...], Floats] = {(): cells}
+    for axis in range(cells.ndim - 1):
+        finer: dict[tuple[int, ...], Floats] = {}
+        for s, part in found.items():
+            mean = part.mean(axis=1 + axis, keepdims=True)
+            finer[s] = mean
+            finer[(*s, axis)] = part - mean
+        found = finer
+    return found
