@@ -11,11 +11,14 @@ from pramble.cli.console import answers, messages, print_json, table_of, visible
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, rules
 from pramble.cli.progress import shown_progress
+from pramble.ledger.account import as_central
+from pramble.ledger.book import pair
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.record import RecordOutcome
-from pramble.report.record_view import plan_sentences, table_row, worst_first
+from pramble.report.record_view import loss_sentence, plan_sentences, table_row, worst_first
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
@@ -31,7 +34,20 @@ def release(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make.")] = None,
     plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Privacy in total for a person (ε).")] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Privacy in total for a person (ε), whatever happens to the file."),
+    ] = None,
+    central: Annotated[
+        float | None,
+        typer.Option(help="Central ε towards readers, instead of --alpha: all columns, shuffled."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="δ of the central promise; 1e-6 by default.")
+    ] = None,
+    one_file: Annotated[
+        bool, typer.Option("--one-file", help="With --central: no views, one file of records.")
+    ] = False,
     prior: Annotated[
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
@@ -79,6 +95,9 @@ def release(
     budget: Annotated[
         float | None, typer.Option(help="Refuse to pass this α over all releases.")
     ] = None,
+    central_budget: Annotated[
+        str | None, typer.Option(help="Refuse to pass this central ε,δ over all releases.")
+    ] = None,
     key_file: Annotated[
         Path | None, typer.Option(help="Write the secret key here; by default nowhere.")
     ] = None,
@@ -105,6 +124,8 @@ def release(
       pramble init people.parquet --out plan.toml
 
       pramble release people.parquet --out out --plan plan.toml --dry-run
+
+      pramble release people.parquet --out out --columns sex,age,region --central 1 --drop id
     """
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
@@ -112,6 +133,9 @@ def release(
         raise typer.BadParameter("give either --plan or --columns", param_hint="--plan")
     settings: dict[str, Any] = {
         "columns": listed(columns),
+        "central": central,
+        "delta": delta,
+        "views": False if one_file else None,
         "prior": prior,
         "prior_file": prior_file,
         "family": family,
@@ -142,6 +166,7 @@ def release(
             ledger=False if no_ledger else True if ledger is None else ledger,
             people=people,
             budget=budget,
+            central_budget=None if central_budget is None else as_pair(central_budget),
             confidential_prior_allowed=confidential,
             progress=progress,
             **{name: value for name, value in settings.items() if value is not None},
@@ -185,10 +210,7 @@ def show(result: Release) -> None:
     """Print what was done, or would be."""
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
-    console.print(
-        f"{heading}: {outcome.rows:,} rows, α = {outcome.alpha:.6g} a {outcome.guarantee.unit}",
-        style="bold",
-    )
+    console.print(f"{heading}: {outcome.rows:,} rows, {promise_text(outcome)}", style="bold")
     if outcome.record is None:
         console.print(column_table(outcome))
     else:
@@ -210,6 +232,20 @@ def show(result: Release) -> None:
         console.print(f"checked: {check.name}. {check.detail}", soft_wrap=True)
     for warning in outcome.warnings:
         messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
+
+
+def promise_text(outcome: ReleaseOutcome) -> str:
+    """Return what is promised, in a few words."""
+    local = f"α = {outcome.alpha:.6g} a {outcome.guarantee.unit}"
+    if outcome.central is None:
+        return local
+    return f"{pair(outcome.central)} towards readers ({local} before shuffling)"
+
+
+def as_pair(text: str) -> tuple[float, float]:
+    """Return ε and δ from a text such as 2,1e-5."""
+    most = as_central(text.split(","))
+    return most.shown, most.shown_delta
 
 
 def column_table(outcome: ReleaseOutcome) -> Table:
@@ -250,10 +286,7 @@ def show_record(record: RecordOutcome) -> None:
         console.print(f"{len(record.tables) - MOST_TABLES} more, narrower: see --json.")
     console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
     if record.loss is not None:
-        console.print(
-            f"A plan that knew the file's own frequencies would cost {record.loss:.1%} less.",
-            soft_wrap=True,
-        )
+        console.print(loss_sentence(record.loss), soft_wrap=True)
 
 
 def record_document(record: RecordOutcome) -> dict[str, Any]:
@@ -262,7 +295,8 @@ def record_document(record: RecordOutcome) -> dict[str, Any]:
         "alpha": record.alpha,
         "alpha_prior": record.alpha_prior,
         "prior": record.prior_source,
-        "branches": len(record.plan.branches),
+        "branches": record.branches,
+        "views": record.views,
         "loss": record.loss,
         "tables": [
             {
@@ -286,7 +320,10 @@ def as_document(result: Release) -> dict[str, Any]:
         "rows": outcome.rows,
         "alpha": outcome.alpha,
         "rows_per_person": outcome.guarantee.rows,
-        "alpha_limit": outcome.limit.shown,
+        "alpha_limit": None if isinstance(outcome.limit, CentralPrivacy) else outcome.limit.shown,
+        "central": None
+        if outcome.central is None
+        else {**outcome.central.to_json(), "lower": outcome.lower},
         "ledger_total": outcome.ledger_total and outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,

@@ -1,10 +1,12 @@
 """Pictures of a plan: which columns travel together, and what each table will be worth."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.plots.images import to_svg
 from pramble.plots.style import BLUE, GREEN, ORANGE, PALE, PURPLE, house_style, new_figure
 
@@ -14,30 +16,36 @@ MOST_WRITTEN = 14
 """Columns up to which a chart of pairs has its numbers written in."""
 
 
-def plan_chart(plan: Any) -> str:
-    """Draw the branches of a plan: a row each, as high as the records that it gets are many."""
+def plan_chart(plan: Plan | Views) -> str:
+    """Draw the branches of a plan, or views: a row each, with a share of the records.
+
+    The share is of the records that a branch gets; of those that a view shows as they are.
+    """
     names = list(plan.columns)
-    branches = sorted(plan.branches, key=lambda branch: -branch.share)
-    shown, rest = branches[:MOST_BRANCHES], branches[MOST_BRANCHES:]
+    rows = sorted(shares_and_blocks(plan), key=lambda row: -row[0])
+    shown, rest = rows[:MOST_BRANCHES], rows[MOST_BRANCHES:]
+    several = isinstance(plan, Views)
     with house_style():
         figure = new_figure(height=1.3 + 0.24 * (len(shown) + bool(rest)))
         left, right = figure.subplots(1, 2, width_ratios=[1, 3], sharey=True)
         places = np.arange(len(shown))[::-1] + bool(rest)
-        left.barh(places, [float(branch.share) for branch in shown], color=PALE, height=0.62)
-        for place, branch in zip(places, shown, strict=True):
-            left.text(0, place, f" {float(branch.share):.1%}", va="center", fontsize=8)
-            for number, block in enumerate(branch.blocks):
+        left.barh(places, [share for share, _ in shown], color=PALE, height=0.62)
+        for place, (share, blocks) in zip(places, shown, strict=True):
+            left.text(0, place, f" {share:.1%}", va="center", fontsize=8)
+            for number, block in enumerate(blocks):
                 at = [names.index(name) for name in block]
                 colour = BLOCKS[number % len(BLOCKS)]
                 right.plot(sorted(at), [place] * len(at), color=colour, linewidth=1.6)
                 right.plot(at, [place] * len(at), "s", color=colour, markersize=7)
         ticks = list(places)
-        if rest:
-            share = float(sum(branch.share for branch in rest))
+        if rest and several:
+            right.text(0, 0, f"{len(rest)} more views", va="center", fontsize=8)
+        elif rest:
+            share = sum(share for share, _ in rest)
             left.barh([0], [share], color=PALE, height=0.62)
             left.text(0, 0, f" {share:.1%}", va="center", fontsize=8)
             right.text(0, 0, f"{len(rest)} more branches", va="center", fontsize=8)
-        left.set_xlabel("records")
+        left.set_xlabel("shown as they are" if several else "records")
         left.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         left.set_yticks(ticks, [""] * len(ticks))
         left.grid(visible=False, axis="y")
@@ -49,8 +57,21 @@ def plan_chart(plan: Any) -> str:
         return to_svg(
             figure,
             name="plan",
-            description="Which columns each branch of the plan shows, and its share of the records",
+            description="Which columns each view shows, and how many records as they are"
+            if several
+            else "Which columns each branch of the plan shows, and its share of the records",
         )
+
+
+def shares_and_blocks(plan: Plan | Views) -> Iterator[tuple[float, Sequence[Sequence[str]]]]:
+    """Yield the share of records, and the blocks of columns, of each branch or view."""
+    if isinstance(plan, Plan):
+        yield from ((float(branch.share), list(branch.blocks)) for branch in plan.branches)
+        return
+    for own in plan.values():
+        blocks = own.branches[0].blocks
+        stays = [float(mechanism.operator.stay().mean()) for mechanism in blocks.values()]
+        yield float(np.prod(stays)), list(blocks)
 
 
 def pairs_chart(tables: Sequence[Any]) -> str | None:

@@ -13,6 +13,7 @@ from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
 from pramble.ledger.known import file_facts
+from pramble.mechanisms.plan import Plan
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.parsing import decisions_from, read_decisions
 from pramble.releasing.decisions.toml import decisions_to_toml
@@ -28,6 +29,7 @@ from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
+from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.record_figures import (
     advice,
@@ -36,10 +38,10 @@ from pramble.releasing.prepare.record_figures import (
     observed_record,
 )
 from pramble.releasing.prepare.repair import RepairedRecords
-from pramble.releasing.write.check import compare
-from pramble.releasing.write.released import rehearse, write_release
-from pramble.releasing.write.secret import bound_key, shuffled
-from pramble.report.outcome import ReleaseOutcome
+from pramble.releasing.write.check import Tally, compare
+from pramble.releasing.write.released import rehearse, write_part
+from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
+from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 
@@ -62,6 +64,7 @@ def release(
     ledger: str | Path | Ledger | bool = True,
     people: str | None = None,
     budget: float | None = None,
+    central_budget: tuple[float, float] | None = None,
     confidential_prior_allowed: bool = False,
     pages: bool = True,
     progress: Watcher | None = None,
@@ -113,7 +116,9 @@ def release(
         A name for the people in the file, where several files hold the same. A file of the same
         content is known; one that looks like it is asked about.
     budget : float, optional
-        The most that all releases of these people together may spend; it is kept with them.
+        The most α that all releases of these people together may spend; it is kept with them.
+    central_budget : (float, float), optional
+        The most central ε and δ that they may spend together, added up.
     confidential_prior_allowed : bool
         Allow priors counted on the confidential file as they are; the manifest says so.
     pages : bool
@@ -122,7 +127,10 @@ def release(
     progress : callable, optional
         Called with a `pramble.Progress` now and then.
     **settings
-        Other settings of a plan: ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples),
+        Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
+        release, instead of α: every released column is randomised, the rows are shuffled, and
+        ``views`` says whether several files may be written), ``tables`` (2: all pairs; 1, 3, "all"
+        or a list of tuples),
         ``whole``, ``possible`` (rules of which records can occur), ``design`` ("records" or
         "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
         ``drop``, ``person`` (the column that says whose row it is),
@@ -162,7 +170,7 @@ def release(
     if not dry_run:
         check_target(target)
     digest = records.digest()
-    book, warning = open_book(ledger=ledger, budget=budget)
+    book, warning = open_book(ledger=ledger, budget=budget, central_budget=central_budget)
     job = prepare(
         records,
         decisions,
@@ -176,9 +184,10 @@ def release(
         digest=digest,
         people=people or decisions.people,
         budget=budget,
+        central_budget=central_budget,
         warning=warning,
     )
-    account.check(job.spent)
+    account.check(job.spent, job.central)
     outcome = expected_outcome(job, account, started=started)
     outcome = replace(outcome, warnings=(*key_warnings(sign), *outcome.warnings))
     if outcome.record is not None and (pages or dry_run):
@@ -187,21 +196,23 @@ def release(
     if dry_run:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, {}), job.plan, outcome)
-    entry = account.entered(job.spent, columns=list(job.plan.columns), target=target)
+        return Release(None, manifest_of(job, []), job.plan, outcome)
+    entry = account.entered(
+        job.spent, columns=list(job.plan.columns), target=target, central=job.central
+    )
     with entry as building_in, building(target) as folder:
         building_in(folder)
         secret = secrets.token_bytes(32) if key is None else key
-        document, outcome = write_folder(
-            job, folder, key=bound_key(secret, digest, plan=job.plan), outcome=outcome, clock=clock
-        )
+        bound = bound_key(secret, digest, plan=job.plan, decisions=decisions)
+        document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)
             (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-        held = check_contents(folder, (job.decisions.data_file, MANIFEST, SIGNATURE, SUMMARY))
+        files = [part.file for part in job.parts]
+        held = check_contents(folder, (*files, MANIFEST, SIGNATURE, SUMMARY))
         outcome = replace(outcome, checks=(*outcome.checks, held))
         if pages:
             write_private(report_path(target), report_page(outcome))
@@ -235,7 +246,7 @@ def decisions_of(
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
-    asked, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
+    asked, document, before = job.decisions.risk, manifest_of(job, []), account.before()
     risk, record = None, expected_record(job)
     noise = None if record is None else advice(job, record)
     if asked is not None and job.keys is not None:
@@ -248,13 +259,15 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         untouched=job.untouched,
         dropped=job.decisions.drop,
         guarantee=job.spent,
+        central=None if job.guarantee is None else job.central,
+        lower=None if job.guarantee is None else job.guarantee.lower,
         limit=job.decisions.limit,
         split=split_of(job.decisions),
         warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
         ledger_total=before + job.spent if account.ledger else None,
-        data_file=job.decisions.data_file,
+        data_file=files_text(job),
         data_bytes=0,
         seconds=time.perf_counter() - started,
         plan=decisions_to_toml(job.decisions),
@@ -262,6 +275,11 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         created=document["created"],
         dry_run=True,
     )
+
+
+def files_text(job: Prepared) -> str:
+    """Return the name of the data file, or say how many views there are."""
+    return job.parts[0].file if len(job.parts) == 1 else f"{len(job.parts)} files in {VIEWS}/"
 
 
 def split_of(decisions: Decisions) -> str:
@@ -287,29 +305,61 @@ def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
-    path, records = folder / job.decisions.data_file, job.records
-    if job.decisions.shuffle:
-        records = shuffled(records, job.names, rows=job.rows, key=key)
-    tally = write_release(job, records, path, key=key, clock=clock.part(COUNTING, WRITING))
-    checks = compare(tally, path, rows=job.rows)
+    records = job.records if len(job.parts) == 1 else held(job.records, job.names)
+    tallies: list[Tally] = []
+    checks: list[tuple[Check, ...]] = []
+    files: list[dict[str, Any]] = []
+    for number, part in enumerate(job.parts):
+        path = folder / part.file
+        path.parent.mkdir(exist_ok=True)
+        own = part_key(key, part)
+        source = records
+        if job.decisions.is_shuffled:
+            source = shuffled(records, part.names, rows=job.rows, key=own)
+        share = WRITING / len(job.parts)
+        tally = write_part(
+            job, part, source, path, key=own, clock=clock.part(COUNTING + number * share, share)
+        )
+        tallies.append(tally)
+        checks.append(passed(compare(tally, path, rows=job.rows)))
+        about = {"format": job.decisions.output, "bytes": path.stat().st_size}
+        files.append({"file": part.file, **about, "sha256": file_sha256(path)})
+    document = manifest_of(job, files)
+    (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
+    after, changed = tallies[0].after, tallies[0].changed
+    return document, replace(
+        outcome,
+        columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
+        record=outcome.record and observed_record(outcome.record, data_in(folder, job)),
+        checks=checks[0] if len(checks) == 1 else together(checks),
+        data_bytes=sum(file["bytes"] for file in files),
+        created=document["created"],
+        dry_run=False,
+    )
+
+
+def data_in(folder: Path, job: Prepared) -> Any:
+    """Return where the data lies, as an analyst would hand it to an estimate."""
+    if isinstance(job.plan, Plan):
+        return folder / job.parts[0].file
+    return {part.view: folder / part.file for part in job.parts}
+
+
+def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Return checks of a written file; refuse to release it if one failed."""
     for check in checks:
         if not check.passed:
             raise PrivacyError(
                 f"The written file failed its check of the {check.name}: {check.detail} "
                 "Nothing was released."
             )
-    size = path.stat().st_size
-    about = {"file": path.name, "format": job.decisions.output, "bytes": size}
-    document = manifest_of(job, {**about, "sha256": file_sha256(path)})
-    (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    return document, replace(
-        outcome,
-        columns=tuple(
-            observed_figures(c, tally.after[c.name], tally.changed[c.name]) for c in outcome.columns
-        ),
-        record=outcome.record and observed_record(outcome.record, path),
-        checks=checks,
-        data_bytes=size,
-        created=document["created"],
-        dry_run=False,
+    return checks
+
+
+def together(checks: Sequence[tuple[Check, ...]]) -> tuple[Check, ...]:
+    """Return the checks of all views, each of which passed, in a line for each kind."""
+    names = dict.fromkeys(check.name.split(" in ")[0] for view in checks for check in view)
+    return tuple(
+        Check(name, passed=True, detail=f"As it should be in each of {len(checks)} views.")
+        for name in names
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pramble.mechanisms.base import Mechanism
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.report.record import Numbers, RecordOutcome
@@ -179,6 +180,10 @@ class ReleaseOutcome:
         Columns released as they are (**not protected**), and columns left out.
     guarantee, limit : Guarantee
         What is spent on each record, and what the decisions allow.
+    central : CentralPrivacy or None
+        What is spent towards those who only read the release, where that is proven.
+    lower : float or None
+        The ε that no proof can go below.
     split : str
         How α was divided over the columns.
     warnings : tuple of str
@@ -203,7 +208,7 @@ class ReleaseOutcome:
     untouched: tuple[str, ...]
     dropped: tuple[str, ...]
     guarantee: RecordPrivacy
-    limit: RecordPrivacy
+    limit: RecordPrivacy | CentralPrivacy
     split: str
     warnings: tuple[str, ...]
     checks: tuple[Check, ...]
@@ -217,6 +222,8 @@ class ReleaseOutcome:
     created: str
     dry_run: bool = False
     record: RecordOutcome | None = None
+    central: CentralPrivacy | None = None
+    lower: float | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

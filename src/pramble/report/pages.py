@@ -5,11 +5,13 @@ from typing import Any
 
 from pramble.plots.pages import page_environment
 from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.report import numbers
 from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 from pramble.report.record_view import record_view, verdict
 
 SUMMARY = "summary.html"
+CERTAIN = 0.99
 
 
 def report_page(outcome: ReleaseOutcome) -> str:
@@ -44,13 +46,37 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
         "alpha_total": numbers.alpha_text(outcome.alpha),
         "ratio_total": numbers.ratio_text(outcome.alpha),
-        "alpha_limit": numbers.alpha_text(outcome.limit.shown),
+        "alpha_limit": None
+        if isinstance(outcome.limit, CentralPrivacy)
+        else numbers.alpha_text(outcome.limit.shown),
+        "central": outcome.central and central_view(outcome),
         "ledger_total": outcome.ledger_total and numbers.alpha_text(outcome.ledger_total.shown),
         "risk": outcome.risk and risk_view(outcome.risk),
         "rows": numbers.count(outcome.rows),
         "use": use(raw=raw),
         "example_by": ", ".join(f'"{name}"' for name in example_of(outcome)),
     }
+
+
+def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
+    """Return the promise towards readers of the release."""
+    central, limit = outcome.central, outcome.limit
+    assert central is not None, "asked for where there is one"
+    order = "each view in an order of its own" if in_views(outcome) else "rows in random order"
+    return {
+        "epsilon": numbers.alpha_text(central.shown),
+        "delta": f"{central.shown_delta:.3g}",
+        "lower": numbers.alpha_text(outcome.lower or 0.0),
+        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
+        "rests": f"every released column randomised, {order}, {numbers.count(outcome.rows)} rows "
+        "as a crowd; releases of the same people add up",
+        "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
+    }
+
+
+def in_views(outcome: ReleaseOutcome) -> bool:
+    """Whether the release has several files of the same records."""
+    return outcome.record is not None and outcome.record.views > 0
 
 
 def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
@@ -80,8 +106,17 @@ def lead(outcome: ReleaseOutcome) -> str:
 def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
     """Return the figures at the top."""
     shares = [column.share for column in outcome.columns if not hides_prior(column)]
+    central = outcome.central
     shown = [
         (numbers.alpha_text(outcome.alpha), f"α spent on each {outcome.guarantee.unit}"),
+    ]
+    if central is not None:
+        towards = f"central ε at δ = {central.shown_delta:.3g}, towards readers of the release"
+        shown = [
+            (numbers.alpha_text(central.shown), towards),
+            (numbers.alpha_text(outcome.alpha), "α before shuffling, value by value"),
+        ]
+    shown += [
         (numbers.count(len(outcome.names)), "columns randomised"),
         (numbers.count(len(outcome.untouched)), "columns released as they are"),
     ]
@@ -101,7 +136,9 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
     """Say what was done in sentences without symbols where they can be avoided."""
     names = joined(list(outcome.names))
     columns = "these columns" if len(outcome.names) > 1 else names
-    blank = outcome.record is not None and len(outcome.record.plan.branches) > 1
+    blank = outcome.record is not None and outcome.record.branches > 1
+    if outcome.central is not None:
+        return [*shuffled_words(outcome, names), *lost_words(outcome)]
     sentences = [
         (
             f"In {names}, every person's values were replaced at random: "
@@ -115,13 +152,42 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
             "likelier under them than under any other values."
         ),
     ]
+    return [*sentences, *lost_words(outcome)]
+
+
+def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
+    """Say what was done to a file that is shuffled, and both promises."""
+    assert outcome.central is not None, "asked for where there is one"
+    how = (
+        f"It was done {outcome.record.views} times, for a few columns each, and each file has its "
+        "own order."
+        if outcome.record is not None and outcome.record.views
+        else "Then the rows were put into a random order."
+    )
+    return [
+        (
+            f"In {names}, every person's values were kept or replaced at random, with known "
+            f"probabilities. {how} Nothing else is released."
+        ),
+        outcome.central.sentence(),
+        (
+            f"Towards whoever handled the file before its rows were shuffled: "
+            f"{outcome.guarantee.sentence()}"
+        ),
+    ]
+
+
+def lost_words(outcome: ReleaseOutcome) -> list[str]:
+    """Say which columns cannot be estimated."""
     lost = [c.name for c in outcome.columns if math.isinf(c.estimation_variance)]
-    if lost:
-        sentences.append(
+    if not lost:
+        return []
+    return [
+        (
             f"The matrix of {joined(lost)} merges categories: their frequencies cannot all be "
             "estimated from the release."
         )
-    return sentences
+    ]
 
 
 def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate
 from pramble.values import value
 
@@ -105,7 +106,7 @@ class RecordOutcome:
         a share of what they cost (a raw figure).
     """
 
-    plan: Plan
+    plan: Plan | Views
     certificate: Certificate
     objective: str
     alpha: float
@@ -115,6 +116,16 @@ class RecordOutcome:
     tables: tuple[TableOutcome, ...]
     columns: tuple[FrequencyOutcome, ...]
     loss: float | None = None
+
+    @property
+    def views(self) -> int:
+        """How many views there are; none in a release of one file."""
+        return len(self.plan) if isinstance(self.plan, Views) else 0
+
+    @property
+    def branches(self) -> int:
+        """In how many ways a record may be treated, in one file."""
+        return 1 if isinstance(self.plan, Views) else len(self.plan.branches)
 
     @property
     def useless(self) -> tuple[TableOutcome, ...]:

@@ -4,12 +4,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from pramble.mechanisms.views import Views
 from pramble.plots.plan import pairs_chart, plan_chart
 from pramble.plots.release import frequency_chart
 from pramble.report import numbers
 from pramble.report.record import RecordOutcome, TableOutcome
 
-MOST_LISTED = 60
+MOST_LISTED, NOTICED = 60, 5e-4
+BRANCHES_CAPTION = (
+    "Every row is a branch: its share of the records, and the columns that it shows. Joined "
+    "squares are randomised together."
+)
+VIEWS_CAPTION = (
+    "Every row is a view: how many of its records are shown as they are, and its columns. Joined "
+    "squares are randomised together."
+)
 
 
 def record_view(record: RecordOutcome) -> dict[str, Any]:
@@ -22,6 +31,7 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "certificate": f"Certificate, decided in integers: {record.certificate}.",
         "sentences": plan_sentences(record),
         "plan_chart": plan_chart(record.plan),
+        "plan_caption": VIEWS_CAPTION if record.views else BRANCHES_CAPTION,
         "pairs_chart": pairs_chart(record.tables),
         "tables": [table_row(table) for table in worst_first(record.tables)[:MOST_LISTED]],
         "more": max(len(record.tables) - MOST_LISTED, 0),
@@ -29,11 +39,16 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
             {"name": column.name, "size": len(column.categories), "chart": frequency_chart(column)}
             for column in record.columns
         ],
-        "loss": None
-        if record.loss is None
-        else f"The plan was designed for noisy frequencies. One that knew the file's own would "
-        f"cost {numbers.percent(record.loss)} less.",
+        "loss": None if record.loss is None else loss_sentence(record.loss),
     }
+
+
+def loss_sentence(loss: float) -> str:
+    """Say what it cost that the plan was designed for noisy frequencies."""
+    known = "The plan was designed for noisy frequencies."
+    if loss < NOTICED:
+        return f"{known} No plan for the file's own was found that costs less."
+    return f"{known} One for the file's own would cost {numbers.percent(loss)} less."
 
 
 def worst_first(tables: Sequence[TableOutcome]) -> list[TableOutcome]:
@@ -43,6 +58,19 @@ def worst_first(tables: Sequence[TableOutcome]) -> list[TableOutcome]:
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
     """Say what is done to a record."""
+    if isinstance(record.plan, Views):
+        return [
+            (
+                f"The release has {record.views} views: files of a few columns each, in which "
+                "every record stands in some row. Each view has a random order of its own, so that "
+                "nobody can tell which rows of two views are one person's."
+            ),
+            (
+                "In a view the columns of a record are kept together, or else replaced by others "
+                "drawn evenly from all that are possible. Every table is estimated from all views "
+                "that bear on it."
+            ),
+        ]
     branches = record.plan.branches
     if len(branches) == 1:
         blocks = [" with ".join(block) for block in branches[0].blocks]

@@ -11,6 +11,7 @@ from pramble.data.labels import label_key
 from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import value
 
@@ -21,6 +22,7 @@ OBJECTIVES = ("information", "estimation")
 SPLITS = ("equal", "weights", "optimal")
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
 PRIOR_SHARE = 0.02
+DELTA = 1e-6
 
 
 def recoding_steps(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +138,15 @@ class Decisions:
         Rules of which records can occur (`pramble.information.possible`), each perhaps with a
         ``repair``: the labels that a record which breaks it gets.
     alpha : float or None
-        α in total for a person; None when every column states its own.
+        α in total for a person; None when every column states its own, or the promise is central.
+    central : float or None
+        ε of a central promise, to whoever reads the release: every released column is randomised
+        and the rows are shuffled.
+    delta : float
+        δ of the central promise.
+    views : bool
+        Whether a central promise may be kept by several shuffled files of a few columns each,
+        where that costs less than one.
     split : str
         "equal", "weights" or "optimal".
     split_objective : str
@@ -170,6 +180,9 @@ class Decisions:
     whole: bool = False
     possible: tuple[Mapping[str, Any], ...] = ()
     alpha: float | None = None
+    central: float | None = None
+    delta: float = DELTA
+    views: bool = True
     split: str = "equal"
     split_objective: str = "information"
     prior_share: float = PRIOR_SHARE
@@ -184,17 +197,33 @@ class Decisions:
     reading: Reading = Reading()
 
     @property
-    def limit(self) -> RecordPrivacy:
+    def limit(self) -> RecordPrivacy | CentralPrivacy:
         """What may be spent on a person in all, exactly."""
+        if self.central is not None:
+            return CentralPrivacy(Fraction(self.central), Fraction(self.delta))
+        return self.local_limit
+
+    @property
+    def local_limit(self) -> RecordPrivacy:
+        """What may be spent on a person by mechanisms and priors, exactly."""
         if self.alpha is not None:
             return RecordPrivacy(Fraction(self.alpha))
         return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
 
     @property
+    def is_shuffled(self) -> bool:
+        """Whether rows are released in random order."""
+        return self.shuffle or self.central is not None
+
+    @property
+    def ending(self) -> str:
+        """The ending of the names of data files."""
+        return next(form for form in FORMATS if form.name == self.output).endings[0]
+
+    @property
     def data_file(self) -> str:
         """Name of the data file in the release folder."""
-        form = next(form for form in FORMATS if form.name == self.output)
-        return f"data{form.endings[0]}"
+        return f"data{self.ending}"
 
     def released(self, names: Sequence[str]) -> list[str]:
         """Return the columns of a file that are released, in order."""

@@ -25,7 +25,7 @@ from pramble.releasing.decisions.settings import (
 )
 
 TABLES: dict[str, Reader] = {"columns": text, "risk": text, "file": text}
-OF_RECORDS = ("tables", "whole", "possible")
+OF_RECORDS = ("tables", "whole", "possible", "central")
 BY_COLUMN = ("family", "invariant", "estimable", "split", "split_objective")
 OF_COLUMN = ("family", "objective", "invariant", "estimable", "alpha", "weight")
 """Settings of a plan for records, and those that mean a matrix for each column."""
@@ -149,7 +149,16 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         found.append(
             f"The plan states alpha in total and column {own[0]!r} its own; state one or the other."
         )
-    if "alpha" not in plan and without:
+    if "central" in plan and ("alpha" in plan or own):
+        found.append(
+            "The plan states a central promise and alpha; state one of them. The alpha that a "
+            "central plan has besides is reported."
+        )
+    if "central" not in plan:
+        found.extend(
+            f"The plan states {key}, which goes with central." for key in ("views",) if key in plan
+        )
+    if "alpha" not in plan and "central" not in plan and without:
         found.append(
             f"The plan states no alpha in total, and column {without[0]!r} none of its own."
         )

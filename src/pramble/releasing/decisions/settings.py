@@ -57,6 +57,11 @@ def total(value: Any) -> float:
     return alpha
 
 
+def small(value: Any) -> float:
+    """Read a δ: a probability that is next to nothing."""
+    return number(value, below=0.01)
+
+
 def share(value: Any) -> float:
     """Read a number between zero and one half."""
     return number(value, below=0.5)
@@ -237,6 +242,9 @@ PLAN: dict[str, Reader] = {
     "whole": flag,
     "possible": rules,
     "alpha": total,
+    "central": total,
+    "delta": small,
+    "views": flag,
     "split": one_of(SPLITS),
     "split_objective": one_of(OBJECTIVES),
     "prior_share": share,

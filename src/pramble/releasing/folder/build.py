@@ -5,13 +5,14 @@ import secrets
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pramble.data.atomic import sync
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.report.outcome import Check
 
 PARTIAL = "partial"
+MOST_LISTED = 12
 
 
 def check_target(target: Path) -> None:
@@ -43,7 +44,7 @@ def building(target: Path) -> Iterator[Path]:
         lock = locked(folder)
         try:
             yield folder
-            for path in (*folder.iterdir(), folder):
+            for path in (*sorted(folder.rglob("*"), reverse=True), folder):
                 sync(path)
             folder.rename(target)
             sync(target.parent)
@@ -61,15 +62,25 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def check_contents(folder: Path, published: Collection[str]) -> Check:
-    """Refuse a folder that holds anything but plain files that may be published."""
-    found = sorted(folder.iterdir())
-    strange = [p.name for p in found if p.name not in published or p.is_symlink() or p.is_dir()]
+    """Refuse a folder that holds anything but plain files that may be published.
+
+    They are named by their paths in it; folders are those of such files.
+    """
+    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    folders = {parent.as_posix() for name in published for parent in PurePosixPath(name).parents}
+    strange = [
+        name
+        for name in found
+        if (folder / name).is_symlink()
+        or name not in (folders if (folder / name).is_dir() else published)
+    ]
     if strange:
         raise PrivacyError(
             f"The release folder must hold only what may be published; it also holds "
             f"{', '.join(strange)}. Nothing was released."
         )
-    names = ", ".join(path.name for path in found)
+    files = [name for name in found if (folder / name).is_file()]
+    names = ", ".join(files[:MOST_LISTED]) + (", …" if len(files) > MOST_LISTED else "")
     return Check("folder", passed=True, detail=f"It holds what may be published alone: {names}.")
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -18,16 +18,18 @@ from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted
+from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
 
-SCHEMA = "pramble/release/3"
+SCHEMA = "pramble/release/4"
 MANIFEST = "manifest.json"
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -44,7 +46,7 @@ def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of manifests.
 
     >>> manifest_schema()["$id"]
-    'pramble/release/3'
+    'pramble/release/4'
     """
     text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -86,8 +88,8 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
 
 
-def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest; ``data`` are name, format, size and hash of the data file."""
+def manifest_of(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the manifest; ``files`` are name, format, size and hash of each data file."""
     from pramble import __version__
 
     columns = {column.name: column for column in job.columns}
@@ -96,13 +98,14 @@ def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
         "software": {"name": "pramble", "version": __version__},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "rows": job.rows,
-        "data": dict(data),
+        **files_entry(job, files),
         "promise": {
             "spent": job.spent.to_json(),
             "limit": job.decisions.limit.to_json(),
             "relation": relation_of(job.spent),
             "sentence": job.spent.sentence(),
             "conditional_on_prior": bool(job.conditional),
+            **central_entry(job),
         },
         "plan": job.plan.to_json(),
         "design": design_entry(job),
@@ -112,6 +115,51 @@ def manifest_of(job: Prepared, data: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "notes": notes_on(job),
     }
+
+
+def files_entry(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the data file, or the views."""
+    if isinstance(job.plan, Plan):
+        return {"data": dict(files[0]) if files else {}}
+    named = zip(job.parts, files, strict=False)
+    return {"views": [{"name": part.view, **file} for part, file in named]}
+
+
+def central_entry(job: Prepared) -> dict[str, Any]:
+    """Return what is proven towards readers of the release, where something is."""
+    if job.guarantee is None:
+        return {}
+    return {
+        "central": {
+            "spent": job.central.to_json(),
+            "lower": job.guarantee.lower,
+            "method": job.guarantee.method,
+            "sentence": job.central.sentence(),
+            "assumes": assumptions(job),
+        }
+    }
+
+
+def assumptions(job: Prepared) -> list[str]:
+    """Return what a central promise rests on, one sentence each."""
+    several = not isinstance(job.plan, Plan)
+    return [
+        (
+            "The reader sees the release and nothing that was there before its rows were "
+            "shuffled; towards whoever handles the file before that, only the local promise holds."
+        ),
+        "Every released column is randomised.",
+        "The rows of each view stand in a secure random order of its own; no row of one view can "
+        "be linked to a row of another."
+        if several
+        else "The rows stand in a secure random order.",
+        f"The number of rows, {job.rows:,}, is public: neighbouring files have as many.",
+        "Other releases of the same people add up with this one.",
+        *(
+            f"The categories of {name} are taken as known; they were read off the file."
+            for name in sorted(job.seen)
+        ),
+    ]
 
 
 def design_entry(job: Prepared) -> dict[str, Any]:
@@ -169,7 +217,11 @@ def notes_on(job: Prepared) -> list[str]:
         if job.record is None
         else "Each record is protected as a whole: alpha is of all randomised columns together."
     ]
-    if len(job.plan.branches) > 1:
+    if isinstance(job.plan, Views):
+        notes.append(
+            f"The release has {len(job.plan)} views: every record is in each of them, in some row."
+        )
+    elif len(job.plan.branches) > 1:
         notes.append(
             "A record shows the columns of one branch of the plan, drawn at random; its other "
             "randomised columns are blank, which says nothing of it."
@@ -305,10 +357,31 @@ def undamaged() -> Iterator[None]:
         raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
 
 
-def plan_of(manifest: Mapping[str, Any]) -> Plan:
+def files_of(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return what is stated of each data file, by the name of its view; the only one has none."""
+    views, one = manifest.get("views"), manifest.get("data")
+    if (views is None) == (one is None):
+        raise InvalidData(f"{MANIFEST} is damaged: it must state one data file, or views.")
+    if views is None:
+        return {"": one or {}}
+    found = {view["name"]: view for view in views}
+    if len(found) < len(views) or not views:
+        raise InvalidData(f"{MANIFEST} is damaged: views have different names.")
+    for name, view in found.items():
+        if not re.fullmatch(rf"{VIEWS}/{re.escape(name)}\.[a-z]+", view["file"]):
+            raise InvalidData(f"{MANIFEST} is damaged: the file of view {name!r} is not its own.")
+    return found
+
+
+def plan_of(manifest: Mapping[str, Any]) -> Plan | Views:
     """Return the plan that the data was released with, which randomises the columns it says."""
     with undamaged():
-        plan = Plan.from_json(manifest["plan"])
+        stated = manifest["plan"]
+        plan: Plan | Views = (
+            Views.from_json(stated) if "views" in manifest else Plan.from_json(stated)
+        )
+    if isinstance(plan, Views) and set(plan) != set(files_of(manifest)):
+        raise InvalidData(f"{MANIFEST} is damaged: its plan has other views than its files.")
     stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(stated) != sorted(plan.columns):
         raise InvalidData(

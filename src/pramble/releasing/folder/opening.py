@@ -20,22 +20,32 @@ from pramble.errors import InvalidData
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
     Guarantee,
     RecordPrivacy,
+    float_above,
+    float_below,
     stated_alpha,
 )
 from pramble.privacy.notions import guarantee_from_json
+from pramble.privacy.shuffled.central import proven_epsilon
 from pramble.releasing.folder.manifest import (
     MANIFEST,
     check_data,
+    files_of,
     plan_of,
     read_manifest,
+    refuse_link,
     undamaged,
 )
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
+
+SAME = 1e-6
+"""How far ε may differ between machines whose elementary functions round differently."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +58,14 @@ class Release:
         Where it lies; None after a dry run.
     manifest : dict
         What the folder's ``manifest.json`` says.
-    plan : Plan
+    plan : Plan or Views
         What was done to a record: what `pramble.estimate` needs beside the data.
-    data : pyarrow.Table
+    data : pyarrow.Table, or dict from the name of a view to one
         The released records, read when first asked for.
     guarantee : Guarantee
-        What was spent on each person.
+        What was spent on each person, whatever happens to the file.
+    central : CentralPrivacy or None
+        What was spent towards those who only read the release, where that is proven.
     alpha : float
         The same as a number, rounded up.
     outcome : ReleaseOutcome or None
@@ -68,7 +80,7 @@ class Release:
 
     folder: Path | None
     manifest: Mapping[str, Any]
-    plan: Plan
+    plan: Plan | Views
     outcome: ReleaseOutcome | None = field(default=None, repr=False)
 
     @property
@@ -81,17 +93,33 @@ class Release:
         """What was spent on each person."""
         return guarantee_from_json(self.manifest["promise"]["spent"])
 
+    @property
+    def central(self) -> CentralPrivacy | None:
+        """What was spent towards those who only read the release, where that is proven."""
+        stated = self.manifest["promise"].get("central")
+        return None if stated is None else CentralPrivacy.from_json(stated["spent"])
+
     @cached_property
     def data(self) -> Any:
-        """The released records as a pyarrow Table; labels have the types of the plan."""
+        """The released records as pyarrow Tables; labels have the types of the plan."""
         if self.folder is None:
             raise InvalidData("A dry run writes no data.")
-        return read_data(self.folder, self.manifest, self.plan)
+        if isinstance(self.plan, Plan):
+            return read_data(self.folder, self.manifest, self.plan, view="")
+        return {
+            name: read_data(self.folder, self.manifest, plan, view=name)
+            for name, plan in self.plan.items()
+        }
 
     def __repr__(self) -> str:
         where = "dry run" if self.folder is None else str(self.folder)
         columns = ", ".join(self.plan.columns)
-        return f"<Release: {where}, {self.manifest['rows']} rows, α = {self.alpha:g} on {columns}>"
+        views = f" in {len(self.plan)} views" if isinstance(self.plan, Views) else ""
+        central = "" if self.central is None else f", central ε = {self.central.shown:.4g}"
+        return (
+            f"<Release: {where}, {self.manifest['rows']} rows{views}, α = {self.alpha:g}{central} "
+            f"on {columns}>"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "data"}
@@ -101,8 +129,7 @@ class Release:
 def _(release: Release) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
     with undamaged():
-        parts = parts_of(release.manifest["design"])
-        besides = sum((stated_alpha(part["prior"]) for part in parts), Fraction(0))
+        besides = besides_of(release.manifest["design"])
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
     return replace(certify(release.plan), besides=besides, rows=rows)
 
@@ -138,20 +165,24 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    check_data(folder / manifest["data"]["file"], manifest["data"])
+    for stated in files_of(manifest).values():
+        refuse_link((folder / stated["file"]).parent)
+        check_data(folder / stated["file"], stated)
     release = Release(folder, manifest, plan_of(manifest))
     check_promise(release)
     assert release.data is not None, "reading checks it"
     return release
 
 
-def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
-    """Read the data file as an Arrow table, and check it against the manifest.
+def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str) -> Any:
+    """Read a data file as an Arrow table, and check it against the manifest.
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / manifest["data"]["file"])
+    records = open_written(folder / files_of(manifest)[view]["file"])
     names = [column["name"] for column in manifest["columns"]]
+    if view:
+        names = [name for name in names if name in plan.columns]
     if list(records.names) != names:
         raise InvalidData(
             f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
@@ -214,12 +245,44 @@ def check_promise(release: Release) -> None:
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
-    if not limit.allows(stated):
-        raise InvalidData(f"{MANIFEST} is damaged: it states {stated}, above its {limit}.")
+    reader = check_central(release, besides=besides_of(design))
+    held = reader if isinstance(limit, CentralPrivacy) else stated
+    if held is None or not limit.allows(held):
+        raise InvalidData(f"{MANIFEST} is damaged: it states {held}, above its {limit}.")
     if conditional != promise["conditional_on_prior"]:
         raise InvalidData(
             f"{MANIFEST} is damaged: what it says of confidential priors contradicts its columns."
         )
+
+
+def besides_of(design: Mapping[str, Any]) -> Fraction:
+    """Return what priors spent on a record."""
+    return sum((stated_alpha(part["prior"]) for part in parts_of(design)), Fraction(0))
+
+
+def check_central(release: Release, *, besides: Fraction) -> CentralPrivacy | None:
+    """Return the central promise that a manifest states; refuse one that is not proven."""
+    with undamaged():
+        stated = release.central
+    if stated is None:
+        return None
+    if any(not column["randomised"] for column in release.manifest["columns"]):
+        raise InvalidData(
+            f"{MANIFEST} is damaged: it states a central promise, and has an untouched column."
+        )
+    proven = proven_epsilon(
+        release.plan,
+        rows=max(release.manifest["rows"], 1),
+        delta=float_below(stated.delta),
+        besides=float_above(besides),
+        rows_per_person=stated.rows,
+    )
+    if proven > stated.epsilon * (1 + SAME):
+        raise InvalidData(
+            f"{MANIFEST} is damaged: it states ε = {stated.shown:.6g} towards readers; what is "
+            f"proven of its plan is {proven:.6g}."
+        )
+    return stated
 
 
 def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -232,14 +295,16 @@ def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def protected_parts(
-    design: Mapping[str, Any], plan: Plan
-) -> Iterator[tuple[Mapping[str, Any], Plan, str]]:
+    design: Mapping[str, Any], plan: Plan | Views
+) -> Iterator[tuple[Mapping[str, Any], Plan | Views, str]]:
     """Yield every part of a design with what it protects, each column once."""
     parts = parts_of(design)
     if design["kind"] == "records":
         check_tables(design["prior"], plan)
         yield parts[0], plan, "the record"
         return
+    if isinstance(plan, Views):
+        raise InvalidData("views are designed for records.")
     mechanisms = plan.single_columns(what="A design by columns")
     if sorted(part["column"] for part in parts) != sorted(mechanisms):
         raise InvalidData("its design has other columns than its plan.")
@@ -249,7 +314,7 @@ def protected_parts(
         yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
 
 
-def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
+def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
     """Refuse tables of a prior that are no laws of the plan's columns."""
     labels = plan.column_labels()
     for table in prior.get("tables", []):
@@ -268,7 +333,7 @@ def check_shares(shares: Any, size: int, *, what: str) -> None:
         raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
 
 
-def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
+def spent_on(part: Mapping[str, Any], protected: Plan | Views, *, what: str) -> Fraction:
     """Return the α of a part and its prior; refuse what the plan does not satisfy."""
     alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
     if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):

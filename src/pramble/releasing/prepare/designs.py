@@ -44,7 +44,7 @@ def design_columns(
     Returns the designs in the order of the columns, and what is spent on a person. A prior counted
     on the confidential file is used as it is only where that is allowed.
     """
-    total = decisions.limit.alpha / rows_per_person
+    total = decisions.local_limit.alpha / rows_per_person
     base = base_shares(decisions, total)
     part = Fraction(decisions.prior_share)
     prior_parts = {
@@ -69,7 +69,7 @@ def design_columns(
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
     spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
-    return designs, check_spent(spent, decisions.limit)
+    return designs, check_spent(spent, decisions.local_limit)
 
 
 def base_shares(decisions: Decisions, total: Fraction) -> dict[str, Fraction]:

@@ -13,6 +13,7 @@ from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.decisions.decisions import RiskDecision
@@ -20,7 +21,9 @@ from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, RiskOutcome
 from pramble.report.record import Numbers
+from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assess import assess
+from pramble.risk.assessment import Assessment
 from pramble.solvers.result import most_information
 from pramble.values import Integers
 
@@ -86,6 +89,13 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
     )
 
 
+def risk_of_view(table: Crosstab, risk: RiskDecision, plan: Plan) -> Assessment | RiskAfter:
+    """Return what is left of the risk where only the keys are shown that a view has."""
+    keys = [name for name in risk.keys if name in plan.columns]
+    before = assess(table, keys, population_size=risk.population_size, model=risk.model)
+    return before if risk.model == "none" else before.after(plan)
+
+
 def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] | None:
     """Return what of a plan bears on some keys: single columns, or the whole; None if nothing."""
     if not set(plan.columns) & set(keys):
@@ -93,12 +103,22 @@ def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] 
     return {name: plan[name] for name in plan.columns if name in keys} if plan.is_simple else plan
 
 
-def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan) -> RiskOutcome:
-    """Return the risk of the file before and after randomising, under one model."""
+def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan | Views) -> RiskOutcome:
+    """Return the risk of the file before and after randomising, under one model.
+
+    Of views, which cannot be linked, the one counts that leaves the largest risk.
+    """
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model=risk.model)
-    chosen = relevant(plan, keys)
-    after = before.after(chosen) if chosen and risk.model != "none" else before
+    after: Assessment | RiskAfter = before
+    if isinstance(plan, Views):
+        after = max(
+            (risk_of_view(table, risk, view) for view in plan.showing(keys).values()),
+            key=lambda found: found.tau2,
+            default=before,
+        )
+    elif risk.model != "none" and (chosen := relevant(plan, keys)):
+        after = before.after(chosen)
     return RiskOutcome(
         keys=risk.keys,
         model=before.model,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
@@ -15,12 +16,17 @@ from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.mechanisms.views import Views
+from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import RecordPrivacy, float_above
+from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.central_design import design_for_readers
 from pramble.releasing.prepare.column import Designed
-from pramble.releasing.prepare.count import Counted, count_columns
+from pramble.releasing.prepare.count import Counted, Counts, count_columns
 from pramble.releasing.prepare.designs import design_columns
 from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
+from pramble.releasing.prepare.part import Part, parts_of
 from pramble.releasing.prepare.record_design import (
     RecordDesigned,
     design_of_record,
@@ -58,6 +64,9 @@ class Prepared:
         The records by their risk keys, if risk is to be reported.
     links : tuple of Link
         Untouched columns along which the order of the rows tells a protected one.
+    guarantee : CentralGuarantee or None
+        What is proven towards those who only read the release, where every released column is
+        randomised and the rows are shuffled.
     """
 
     records: Records
@@ -70,13 +79,25 @@ class Prepared:
     keys: Crosstab | None = None
     links: tuple[Link, ...] = ()
     record: RecordDesigned | None = None
+    guarantee: CentralGuarantee | None = None
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> Plan | Views:
         """What is done to a record."""
-        if self.record is not None:
-            return self.record.design.one_file
-        return Plan({design.column.name: design.mechanism for design in self.designs})
+        return plan_of(self.designs, self.record)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The files to write."""
+        return parts_of(self.plan, self.names, data_file=self.decisions.data_file)
+
+    @property
+    def central(self) -> CentralPrivacy:
+        """What is spent towards those who only read the release."""
+        if self.guarantee is None:
+            return CentralPrivacy.of_local(self.spent)
+        found = self.guarantee
+        return CentralPrivacy(Fraction(found.epsilon), Fraction(found.delta), found.rows_per_person)
 
     @property
     def names(self) -> list[str]:
@@ -117,7 +138,7 @@ class Prepared:
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
         ordered = sorted(column.name for column in self.columns if column.ordered)
-        if ordered and not self.decisions.shuffle:
+        if ordered and not self.decisions.is_shuffled:
             found.append(
                 f"The order of the rows goes with {', '.join(ordered)}: neighbours "
                 "are alike more or less often than by chance. The order is released too, and may "
@@ -152,13 +173,17 @@ def prepare(
     check_output(records, decisions)
     check_public(records, decisions)
     names = [column.name for column in decisions.columns]
+    refuse_untouched(records, decisions)
     found = count_columns(records, decisions, tables=joint_tables(decisions, names), clock=clock)
     watched = decisions.watched(records.names)
     links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
     refuse_links(links)
     designs: tuple[Designed, ...] = ()
     record = None
-    if decisions.design == "records":
+    if decisions.central is not None:
+        clock.tell("designing", 1.0)
+        record, spent = design_for_readers(decisions, found)
+    elif decisions.design == "records":
         clock.tell("designing", 1.0)
         record, spent = design_of_record(
             decisions, found, confidential_allowed=confidential_allowed
@@ -173,7 +198,59 @@ def prepare(
     return Prepared(
         records, decisions, found.rows, found.columns, designs, spent, digest,
         keys=found.keys, links=links, record=record,
+        guarantee=central_of(records, decisions, found, designs=designs, record=record),
     )  # fmt: skip
+
+
+def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan | Views:
+    """Return what is done to a record."""
+    if record is not None:
+        return record.design.plan
+    return Plan({design.column.name: design.mechanism for design in designs})
+
+
+def central_of(
+    records: Records,
+    decisions: Decisions,
+    found: Counts,
+    *,
+    designs: Sequence[Designed],
+    record: RecordDesigned | None,
+) -> CentralGuarantee | None:
+    """Return what is proven towards readers of the release, if its conditions hold.
+
+    They hold for a release under a local promise too, if it is shuffled and no column is untouched.
+    """
+    if record is not None and record.design.central is not None:
+        return record.design.central
+    randomised = {column.name for column in decisions.columns}
+    if not decisions.is_shuffled or set(decisions.released(records.names)) - randomised:
+        return None
+    priors = [design.prior.spent for design in designs]
+    priors += [record.prior.spent] if record is not None else []
+    return central_guarantee(
+        plan_of(designs, record),
+        rows=max(found.rows, 1),
+        delta=decisions.delta,
+        rows_per_person=found.rows_per_person,
+        besides=float_above(sum(priors, Fraction(0))),
+    )
+
+
+def refuse_untouched(records: Records, decisions: Decisions) -> None:
+    """Refuse a central promise for a file with columns that are released as they are."""
+    if decisions.central is None:
+        return
+    randomised = {column.name for column in decisions.columns}
+    left = [name for name in decisions.released(records.names) if name not in randomised]
+    if left:
+        names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
+        raise PrivacyError(
+            f"A central promise is of files in which every column is randomised; "
+            f"{len(left)} would be released as they are: {names}. Randomise them (--columns), or "
+            "leave them out (--drop, drop = [...]). A survey weight can be banded into classes "
+            "and randomised with the rest."
+        )
 
 
 def joint_tables(decisions: Decisions, names: Sequence[str]) -> list[Table]:
@@ -183,6 +260,8 @@ def joint_tables(decisions: Decisions, names: Sequence[str]) -> list[Table]:
     revealed anyway, and a table of them is counted whatever they are.
     """
     if decisions.design != "records" or decisions.columns[0].prior not in COUNTED:
+        return []
+    if decisions.central is not None:
         return []
     tables = wanted_tables(decisions, names)
     sizes = {column.name: len(column.declared or ()) + 1 for column in decisions.columns}

@@ -126,7 +126,7 @@ def design_of_record(
     """
     labels = labels_of(found.columns)
     tables, large = tables_at_hand(decisions, labels)
-    total = decisions.limit.alpha / found.rows_per_person
+    total = decisions.local_limit.alpha / found.rows_per_person
     try:
         possible = as_possible(rules_of(decisions), labels)
     except InvalidInput as error:
@@ -153,7 +153,7 @@ def design_of_record(
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
     designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes)
-    return designed, check_spent(spent, decisions.limit)
+    return designed, check_spent(spent, decisions.local_limit)
 
 
 def law_of(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from pramble.errors import PrambleError
 from pramble.estimation.estimate import estimate
@@ -56,12 +56,12 @@ def cells_of(job: Prepared, table: Table) -> int:
     return int(possible.mask(table).sum())
 
 
-def observed_record(outcome: RecordOutcome, path: Path) -> RecordOutcome:
-    """Add the analyst's estimate of each column from the written file."""
+def observed_record(outcome: RecordOutcome, data: Any) -> RecordOutcome:
+    """Add the analyst's estimate of each column from the written file, or files."""
     columns = []
     for column in outcome.columns:
         try:
-            found = estimate(path, outcome.plan, by=[column.name])
+            found = estimate(data, outcome.plan, by=[column.name])
         except PrambleError:
             columns.append(column)
             continue

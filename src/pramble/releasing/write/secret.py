@@ -1,6 +1,7 @@
 """What follows from the secret of a release: the key it draws with, and the order of its rows."""
 
 import json
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -9,24 +10,44 @@ from pramble.data.records import Records
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.prepare.part import Part
 
 
-def shuffled(records: Records, names: list[str], *, rows: int, key: bytes) -> Records:
+def held(records: Records, names: Sequence[str]) -> Records:
+    """Return some columns of the records, in memory."""
+    table = pa.Table.from_batches(list(records.batches(list(names))))
+    return TableRecords(table, name=records.name, has_types=records.typed)
+
+
+def shuffled(records: Records, names: Sequence[str], *, rows: int, key: bytes) -> Records:
     """Return some columns of the records, in memory, in a random order that the key determines."""
-    table = pa.Table.from_batches(list(records.batches(names)))
+    table = pa.Table.from_batches(list(records.batches(list(names))))
     order = pa.array(random_order(rows, key=key))
     return TableRecords(table.take(order), name=records.name, has_types=records.typed)
 
 
-def bound_key(key: bytes, digest: str, *, plan: Plan) -> bytes:
-    r"""Return a key of its own for one content of the source and one plan.
+def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisions) -> bytes:
+    r"""Return a key of its own for one content of the source, one plan and one way to read it.
 
     Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
     with another matrix, or another record in the same row, a pair of released values can be
     impossible under one true value and possible under the next. A private prior is drawn anew at
-    every run, so the same call may well have another matrix. Bits of a bound key agree only where
-    file and plan agree, and then the two releases are one.
+    every run, so the same call may well have another matrix. Recodings, labels of empty cells and
+    repairs make other records of the same file. Bits of a bound key agree only where file, plan and
+    decisions agree, and then the two releases are one.
     """
     return derived_key(
-        checked_key(key), "release", digest, json.dumps(plan.to_json(), sort_keys=True)
+        checked_key(key),
+        "release",
+        digest,
+        json.dumps(plan.to_json(), sort_keys=True),
+        decisions_to_toml(decisions),
     )
+
+
+def part_key(key: bytes, part: Part) -> bytes:
+    """Return the key of one file of a release: views share neither bits nor orders."""
+    return derived_key(key, "view", part.view) if part.view else key

@@ -43,7 +43,7 @@ def design_record(
     information_at_least: float | None = None,
     central: tuple[float, float] | None = None,
     rows: int | None = None,
-    views: bool = False,
+    views: bool | None = False,
     rows_per_person: int = 1,
     besides: float = 0.0,
     time_limit: float | None = None,
@@ -88,9 +88,10 @@ def design_record(
         column may then be released as it is, and the rows must stand in a secure random order.
     rows : int, optional
         The number of rows of that file.
-    views : bool
+    views : bool or None
         With ``central``: several files instead of one, each some columns of every record, in an
-        order of its own (`pramble.Views`). They cost far less where columns are many.
+        order of its own (`pramble.Views`). They cost far less where columns are many. None takes
+        what costs less.
     rows_per_person : int
         With ``central``: the most rows of one person.
     besides : float
