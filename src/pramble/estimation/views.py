@@ -139,10 +139,11 @@ def refusal(views: Views, names: Sequence[str]) -> NotShown:
     )
     if len(missing) > 2:
         what = "pairs of them are shown, but not all of them together"
-    shown = "; ".join(" with ".join(plan.columns) for plan in list(views.values())[:SHOWN])
-    more = "; …" if len(views) > SHOWN else ""
+    branches = [branch for plan in views.values() for branch in plan.branches]
+    together = list(dict.fromkeys(" with ".join(branch.columns) for branch in branches))
+    shown = "; ".join(together[:SHOWN]) + ("; …" if len(together) > SHOWN else "")
     return NotShown(
-        f"The views cannot give the table of {', '.join(names)}: {what}. They show {shown}{more}."
+        f"The views cannot give the table of {', '.join(names)}: {what}. They show {shown}."
     )
 
 
