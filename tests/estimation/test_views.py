@@ -329,7 +329,7 @@ def test_tables_that_no_view_shows_are_refused(released):
     with pytest.raises(NotShown, match="pairs of them are shown, but not all"):
         pramble.estimate(released, views, by=list(SIZES))
     del (fewer := dict(views))["educ-sex"]
-    with pytest.raises(NotShown, match="no view shows sex and educ together"):
+    with pytest.raises(NotShown, match="no records show sex and educ together"):
         pramble.estimate(released, pramble.Views(fewer), by=["educ", "marst", "sex"][::-1])
 
 
