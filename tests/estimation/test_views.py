@@ -135,6 +135,29 @@ def test_all_views_beat_one_view_and_wrong_weights(repeated):
     assert stated[0] < stated[1]
 
 
+def test_no_other_weights_have_less_variance(released):
+    """Moving weight of a component from one view to another, either way, adds variance."""
+
+    def trace(shares=None):
+        combined = combine(released, VIEWS, by=["sex", "educ"])
+        combined.__dict__.update({} if shares is None else {"shares": shares})
+        covariance = combined.covariance_of(np.eye(8), combined.unbiased, sampling=0.0)
+        return np.trace(covariance), combined.shares
+
+    least, best = trace()
+    moves = 0
+    for s in [(0,), (1,), (0, 1)]:
+        views = [v for v, own in enumerate(best) if s in own]
+        assert sum(best[v][s] for v in views) == pytest.approx(1)
+        for one, two in product(views, views):
+            if one != two:
+                moved = [dict(own) for own in best]
+                moved[one][s], moved[two][s] = best[one][s] + 0.02, best[two][s] - 0.02
+                assert trace(tuple(moved))[0] > least
+                moves += 1
+    assert moves == 6 + 6 + 2
+
+
 def test_tables_agree_about_what_they_share(released):
     tables = [
         ["sex"],
