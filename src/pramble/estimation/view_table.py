@@ -106,7 +106,7 @@ class ViewTable:
         law = inner_point(self.moments.p, n=1 / float(self.moments.squared_weights.sum()))
         beside = self.in_order(law.reshape(1, -1))
         whole = (self.in_order(weighing.spread()) * beside).sum(axis=-1) / beside.sum(axis=-1)
-        return np.asarray(np.maximum(whole, 0.0).reshape(-1, *self.shape))
+        return np.asarray(whole.reshape(-1, *self.shape))
 
     def component_trace(self, s: Sequence[int]) -> float:
         """Return the summed variance of the component of some told columns, by randomisation."""
