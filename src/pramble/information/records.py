@@ -105,16 +105,20 @@ class TableLaw(Law):
 
 
 def joined(
-    shape: tuple[int, ...], columns: Sequence[str], parts: Sequence[tuple[Table, Floats]]
+    shape: tuple[int, ...],
+    columns: Sequence[str],
+    parts: Sequence[tuple[Table, Floats]],
+    *,
+    start: Floats | None = None,
 ) -> Floats:
-    """Return the law of largest entropy with some margins.
+    """Return the law of largest entropy with some margins; empty where ``start`` is.
 
     >>> half = np.array([0.5, 0.5])
     >>> joined((2, 2), ["a", "b"], [(("a",), half), (("b",), half)])
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """
-    cells = np.full(shape, 1 / math.prod(shape))
+    cells = np.full(shape, 1 / math.prod(shape)) if start is None else start / start.sum()
     margins = [Margin(tuple(map(columns.index, names)), wanted) for names, wanted in parts]
     fit_array(cells, margins, close=CLOSE, sweeps=SWEEPS)
     return np.asarray(cells / cells.sum())
