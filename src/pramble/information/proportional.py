@@ -154,11 +154,10 @@ class Bundle:
 
     def fit(self, cells: Floats) -> float:
         """Scale an array to the margins of the bundle, in place; return how far it was off."""
-        from pramble.information.proportional_kernels import add_margin, scale_margin
+        from pramble.information.proportional_kernels import scale_margin
 
         square = cells.reshape(len(self.high), len(self.low))
-        sums = np.zeros(self.size)
-        add_margin(square, self.high, self.low, sums)
+        sums = summed(square, self.high, self.low, self.size)
         fitted = sums.copy()
         before = now = self.scaling.sweep(fitted)
         for _ in range(INNER - 1):
@@ -218,6 +217,28 @@ def split_places(axes: Axes, shape: tuple[int, ...]) -> tuple[Integers, Integers
         return np.asarray(strides[list(own)] @ codes, dtype=np.int64)
 
     return part(range(cut)), part(range(cut, len(shape)))
+
+
+def sums_over(cells: Floats, axes: Axes) -> Floats:
+    """Return the sums of a large array over all but some axes, in their order.
+
+    >>> sums_over(np.arange(8.0).reshape(2, 2, 2), (2, 0))
+    array([[ 2., 10.],
+           [ 4., 12.]])
+    """
+    high, low = split_places(axes, cells.shape)
+    shape = tuple(cells.shape[axis] for axis in axes)
+    square = cells.reshape(len(high), len(low))
+    return summed(square, high, low, math.prod(shape)).reshape(shape)
+
+
+def summed(square: Floats, high: Integers, low: Integers, size: int) -> Floats:
+    """Return the sums of a two-dimensional array by the places of its cells."""
+    from pramble.information.proportional_kernels import add_margin
+
+    sums = np.zeros(size)
+    add_margin(square, high, low, sums)
+    return sums
 
 
 def margin_places(cells: Any, margins: Sequence[Axes], shape: Sequence[int]) -> NDArray[np.int32]:

@@ -43,7 +43,8 @@ def walk(
 
     A move changes the sum of (count − target)² / (2 spread) by d, and is taken with probability
     min(1, exp(−d)). The place of a record in table t is ``starts[t]`` and the sum of its codes
-    times ``strides[t]``; ``members[j]`` are the tables of column j, −1 beyond them.
+    times ``strides[t]``; ``members[j]`` are the tables of column j, −1 beyond them. A cell whose
+    spread is NaN neither takes nor gives records.
     """
     rows, columns = codes.shape
     tables = len(starts)

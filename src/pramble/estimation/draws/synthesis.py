@@ -22,7 +22,7 @@ from pramble.estimation.draws.tables import (
     named_columns,
     wanted_tables,
 )
-from pramble.estimation.draws.walk import draw_records
+from pramble.estimation.draws.walk import draw_records, polish
 from pramble.estimation.estimate import estimate
 from pramble.estimation.result import Estimate
 from pramble.estimation.tabulate import data_and_plan
@@ -185,8 +185,10 @@ def drawn(
     rng = np.random.default_rng(seed)
     slack, error = slack_of(found)
     if how == "cells":
-        law = fit_law(laws, slack, columns=columns, error=error, clock=clock)
-        return draw_cells(law, rows, rng)
+        law = fit_law(laws, slack, columns=columns, error=error, clock=clock.part(0.0, 0.7))
+        codes, clock = draw_cells(law, rows, rng), clock.part(0.7, 0.3)
+        polish(law, list(laws), codes, columns=columns, rng=rng, clock=clock)
+        return codes
     return draw_records(laws, slack, columns=columns, rows=rows, rng=rng, clock=clock)
 
 

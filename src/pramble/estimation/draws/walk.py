@@ -16,13 +16,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.estimation.draws.tables import pair_margins
+from pramble.information.proportional import flat, sums_over
 from pramble.information.records import Table
 from pramble.mechanisms.operators.base import xlogx
 from pramble.values import Clock, Floats, Integers
 
 PASSES = 15
+FEWEST = 200_000
+"""Records that walk, at least; of more than are asked for, some are taken at random."""
+
 IMPOSSIBLE = 1e-3
 """The spread of a cell that must stay empty; no record goes there."""
+
+ROUGH = 0.1
+"""The spread of a cell that is expected to have no record, though it may."""
+
+POLISHES = 4
+FILLED = 5.0
+"""Records that a cell is expected to have where records of an array are moved to round better."""
 
 
 def draw_records(
@@ -35,22 +46,64 @@ def draw_records(
     clock: Clock,
 ) -> Integers:
     """Return the codes of records, one column for each of the columns."""
+    size = max(rows, FEWEST)
+    codes = draw_tree(tables, columns=columns, rows=size, rng=rng)
+    targets = {table: size * own for table, own in tables.items()}
+    spread = {
+        table: np.where(
+            (own == 0) & (slack[table] == 0),
+            IMPOSSIBLE,
+            np.maximum(size * slack[table], np.clip(own, ROUGH, 1.0)),
+        )
+        for table, own in targets.items()
+    }
+    step_towards(targets, spread, codes, columns=columns, passes=PASSES, rng=rng, clock=clock)
+    return rng.permutation(codes)[:rows]
+
+
+def polish(
+    law: Floats,
+    tables: Sequence[Table],
+    codes: Integers,
+    *,
+    columns: Sequence[str],
+    rng: np.random.Generator,
+    clock: Clock,
+) -> None:
+    """Move records drawn from an array, in place, so that its tables are met within a few records.
+
+    Cells with few records stay as they were drawn: there rounding better would be to favour some.
+    """
+    expected = {
+        table: len(codes) * sums_over(law, tuple(map(columns.index, table))) for table in tables
+    }
+    spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in expected.items()}
+    step_towards(expected, spread, codes, columns=columns, passes=POLISHES, rng=rng, clock=clock)
+
+
+def step_towards(
+    targets: Mapping[Table, Floats],
+    spread: Mapping[Table, Floats],
+    codes: Integers,
+    *,
+    columns: Sequence[str],
+    passes: int,
+    rng: np.random.Generator,
+    clock: Clock,
+) -> None:
+    """Move records, in place, towards wanted counts of all tables."""
     from pramble.estimation.draws.kernels import walk
 
-    codes = draw_tree(tables, columns=columns, rows=rows, rng=rng)
-    sizes = np.array([len(tables[name,]) for name in columns])
-    strides, starts = layout_of(list(tables), sizes, columns)
-    members = members_of(strides)
-    targets = np.concatenate([rows * own.ravel() for own in tables.values()])
-    spread = np.concatenate([rows * slack[table].ravel() for table in tables])
-    spread = np.where((targets == 0) & (spread == 0), IMPOSSIBLE, np.maximum(spread, 1.0))
-    counts = np.zeros_like(targets)
+    sizes = np.array([len(targets[name,]) for name in columns])
+    strides, starts = layout_of(list(targets), sizes, columns)
+    members, wanted = members_of(strides), flat(list(targets.values()))
+    width = flat([spread[table] for table in targets])
+    counts = np.zeros_like(wanted)
     for start, own in zip(starts, strides, strict=True):
-        counts += np.bincount(start + codes @ own, minlength=len(targets))
-    for done in range(PASSES):
-        clock.tell("drawing", done / PASSES)
-        walk(codes, sizes, starts, members, strides, counts, targets, spread, rng)
-    return codes
+        counts += np.bincount(start + codes @ own, minlength=len(wanted))
+    for done in range(passes):
+        clock.tell("drawing", done / passes)
+        walk(codes, sizes, starts, members, strides, counts, wanted, width, rng)
 
 
 def layout_of(
