@@ -14,10 +14,7 @@ from pramble.errors import InvalidInput
 from pramble.limits import MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.plan import Plan
 
-NO_CATEGORIES = (
-    "has more than {most:,} values, too many for categories. Band or merge them (reading= with a "
-    "recoding), or leave it out"
-)
+WIDE = f"has more than {MOST_SYNTHETIC_VALUES:,} values, too many for categories"
 
 
 def chosen_columns(
@@ -34,14 +31,13 @@ def chosen_columns(
         wanted = list(dict.fromkeys([*plan.columns, *records.names]))
     records.refuse_missing([*wanted, *needed])
     wide = wide_columns(records, [name for name in wanted if name not in plan.columns])
-    why = NO_CATEGORIES.format(most=MOST_SYNTHETIC_VALUES)
     for name in wide:
         if named is not None or name in needed:
-            raise InvalidInput(f"Column {name!r} {why}.")
+            raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
     order = [name for name in records.names if name in wanted and name not in wide]
     if not order:
         raise InvalidInput("Synthetic records need a column with categories; there is none.")
-    return order, [f"Column {name!r} is left out: it {why}." for name in wide]
+    return order, [f"Column {name!r} is left out: it {WIDE}." for name in wide]
 
 
 def wide_columns(records: Records, names: Sequence[str]) -> list[str]:
