@@ -68,6 +68,7 @@ PINNED = {
     "randomized_response",
     "release",
     "released_distribution",
+    "synthesize",
 }
 
 

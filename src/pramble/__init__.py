@@ -26,6 +26,7 @@ from pramble.errors import (
     PrivacyError,
     WriteFailed,
 )
+from pramble.estimation.draws.synthesize import synthesize
 from pramble.estimation.estimate import estimate
 from pramble.estimation.independence import Independence, independence_test
 from pramble.estimation.regression.regression import Regression, estimate_regression
@@ -122,6 +123,7 @@ __all__ = [
     "randomized_response",
     "release",
     "released_distribution",
+    "synthesize",
 ]
 
 _MOVED = (

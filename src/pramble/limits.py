@@ -36,6 +36,12 @@ MOST_CATEGORIES_SEEN = 10_000
 MOST_CELLS = 50_000_000
 """Cells of a table that is held as one array."""
 
+MOST_LAW_CELLS = 20_000_000
+"""Cells of the law of synthetic records that is held as one array; more are drawn by records."""
+
+MOST_SYNTHETIC_VALUES = 200
+"""Values of an untouched column that synthetic records take for categories."""
+
 MOST_COMBINATIONS = 2**62
 """Combinations of the labels of the columns of a block, possible or not."""
 

@@ -55,14 +55,27 @@ def test_views_come_in_the_callers_type_with_their_columns_alone(make):
 
 def test_no_index_or_note_of_the_table_is_left():
     frame = pd.DataFrame(FRAME, index=list("uvwxyz"))
+    frame.attrs["order"] = list(FRAME["income"])
     for view in pramble.perturb(frame, SMALL, key=KEY).values():
         assert list(view.index) == list(range(6))
+        assert not view.attrs
     columns = dict(frame.items())
     for view in pramble.perturb(columns, SMALL, key=KEY).values():
         assert list(view["sex"].index) == list(range(6))
     for view in pramble.perturb(pa.Table.from_pandas(frame), SMALL, key=KEY).values():
         assert view.schema.metadata is None
     assert list(frame.index) == list("uvwxyz")
+
+
+@pytest.mark.parametrize("kind", ["category", "string[pyarrow]", "object"])
+def test_types_are_kept(kind):
+    frame = pd.DataFrame(FRAME).astype({"sex": kind, "smokes": kind})
+    plain = pramble.perturb(frame, {"sex": SEX, "smokes": SEX}, key=KEY)
+    found = pramble.perturb(frame, SMALL, key=KEY)["sex-smokes"]
+    assert list(found.dtypes) == [plain[name].dtype for name in ("sex", "smokes")]
+    table = pa.table({name: pa.array(FRAME[name]).dictionary_encode() for name in FRAME})
+    views = pramble.perturb(table, SMALL, key=KEY)
+    assert views["sex"].schema.field("sex").type == table.schema.field("sex").type
 
 
 def test_a_key_determines_the_views_and_another_gives_others():

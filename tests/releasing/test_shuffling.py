@@ -75,3 +75,11 @@ def test_an_order_shares_no_bits_with_a_column():
 
     words = KeyStream(KEY, "row order").words(range(1000))
     assert not np.array_equal(random_order(1000, key=KEY), np.argsort(words))
+
+
+def test_rows_are_sorted_by_all_words():
+    from pramble.engine.keystream import KeyStream, derived_key
+
+    own = derived_key(KEY, "row order")
+    words = [KeyStream(own, str(part)).words(range(5000)) for part in range(3)]
+    assert np.array_equal(random_order(5000, key=KEY), np.lexsort(words))

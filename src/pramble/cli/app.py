@@ -19,6 +19,7 @@ from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
 from pramble.cli.study import study
+from pramble.cli.synthesize import synthesize
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ VERBS: list[Callable[..., None]] = [
     certify,
     release,
     estimate,
+    synthesize,
     assess,
     calibrate,
     ledger,

@@ -21,11 +21,6 @@ def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_r
     check_names(frame.columns, record.columns, row_number)
     rows = frame_rows(frame, row_number, first_row)
     drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
-    return replaced(frame, drawn)
-
-
-def replaced(frame: Any, drawn: Mapping[str, Any]) -> Any:
-    """Return the native frame of an eager one, with some columns replaced."""
     if frame.implementation.is_pyarrow():
         return replaced_in_table(frame.to_native(), drawn)
     if frame.implementation.is_polars():

@@ -15,7 +15,7 @@ from typing import Any
 import narwhals as nw
 
 from pramble.data.rows import number_of_rows
-from pramble.engine.frames import check_names, narwhals_frame, replaced
+from pramble.engine.frames import check_names, narwhals_frame
 from pramble.engine.keystream import derived_key
 from pramble.engine.order import random_order
 from pramble.engine.record import Record, as_record
@@ -35,35 +35,33 @@ def perturb_views(
     data: Any, views: Views, *, secret: bytes, threads: int | None = None
 ) -> dict[str, Any]:
     """Return each view of a table: its columns alone, in an order of its own, randomised."""
-    records = view_records(secret, views, threads=threads)
-    if isinstance(data, Mapping):
-        check_names(list(data), views.columns, None)
-        rows = number_of_rows(data)
-        columns = {name: without_index(data[name]) for name in views.columns}
-        return {name: drawn_view(columns, own, rows=rows) for name, own in records.items()}
+    frame = None if isinstance(data, Mapping) else checked_frame(data)
+    check_names(list(data) if frame is None else frame.columns, views.columns, None)
+    rows = number_of_rows(data) if frame is None else len(frame)
+    columns = {
+        name: without_index(data[name] if frame is None else frame[name].to_native())
+        for name in views.columns
+    }
+    found = {
+        name: own.perturb(columns, range(rows), order=random_order(rows, key=own.key))
+        for name, own in view_records(secret, views, threads=threads).items()
+    }
+    if frame is None:
+        return found
+    backend = frame.implementation
+    return {name: nw.from_dict(own, backend=backend).to_native() for name, own in found.items()}
+
+
+def checked_frame(data: Any) -> Any:
+    """Return an eager narwhals frame; refuse anything else."""
     frame = narwhals_frame(data)
-    if not isinstance(frame, nw.DataFrame):
-        raise InvalidData(
-            f"Views cannot be made of a {type(data).__name__}: their rows are put in random orders,"
-            " which takes the whole table. They are for a frame of pandas, polars or pyarrow in "
-            "memory (a lazy one can be collected), or a mapping of columns."
-        )
-    check_names(frame.columns, views.columns, None)
-    return {name: view_of(frame, own) for name, own in records.items()}
-
-
-def view_of(frame: Any, record: Record) -> Any:
-    """Return the view of an eager frame: nothing but the columns of its plan, no index or notes."""
-    kept = nw.maybe_reset_index(frame.select(list(record.columns)))
-    if kept.implementation.is_pyarrow():
-        kept = nw.from_native(kept.to_native().replace_schema_metadata(None))
-    values = {name: kept[name].to_native() for name in record.columns}
-    return replaced(kept, drawn_view(values, record, rows=len(kept)))
-
-
-def drawn_view(values: Mapping[str, Any], record: Record, *, rows: int) -> dict[str, Any]:
-    """Return columns in a view's own order, randomised."""
-    return record.perturb(values, range(rows), order=random_order(rows, key=record.key))
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    raise InvalidData(
+        f"Views cannot be made of a {type(data).__name__}: their rows are put in random orders, "
+        "which takes the whole table. They are for a frame of pandas, polars or pyarrow in memory "
+        "(a lazy one can be collected), or a mapping of columns."
+    )
 
 
 def without_index(values: Any) -> Any:

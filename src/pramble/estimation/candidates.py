@@ -14,7 +14,7 @@ mass between inside and outside and keeps the proportions in each.
 
 import numpy as np
 
-from pramble.values import Floats, value
+from pramble.values import Floats, Integers, value
 
 MOST_STEPS = 60
 PRECISION = 1e-12
@@ -81,7 +81,7 @@ class Candidates:
 
 def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
     """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells."""
-    rows = [np.unique(row, return_inverse=True) for row in weights]
+    rows = [weights_and_places(row) for row in weights]
     width = max(len(distinct) for distinct, _ in rows)
     values, shares, means = (np.zeros((len(rows), width)) for _ in range(3))
     for q, (distinct, place) in enumerate(rows):
@@ -89,6 +89,15 @@ def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
         values[q, own], shares[q, own] = distinct, np.bincount(place, weights=p)
         means[q, own] = np.bincount(place, weights=p * moments[q]) / shares[q, own]
     return Candidates(values, shares, means)
+
+
+def weights_and_places(row: Floats) -> tuple[Floats, Integers]:
+    """Return the distinct weights and which of them each cell has; 0 and 1 need no sorting."""
+    ones = row == 1
+    if 0 < ones.sum() < len(row) and not row[~ones].any():
+        return np.array([0.0, 1.0]), ones.astype(np.int64)
+    distinct, place = np.unique(row, return_inverse=True)
+    return distinct, place
 
 
 def logit(inside: Floats, outside: Floats) -> Floats:

@@ -29,7 +29,7 @@ from itertools import combinations
 import numpy as np
 
 from pramble.estimation.components import components
-from pramble.estimation.fit.inside import MOST_WEIGHED, nearest_inside
+from pramble.estimation.fit.inside import MOST_WEIGHED, TOLD, nearest_inside
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point
 from pramble.estimation.queries import Weighing, query_intervals
@@ -161,9 +161,10 @@ class Combined:
             answer[kept] = nearest_on_simplex(p[kept], total=1.0)
             return answer
         V = self.covariance_of(np.eye(len(p)), p, sampling=1.0)
-        if not kept.all():
-            gain = V[:, ~kept] @ np.linalg.pinv(V[np.ix_(~kept, ~kept)], hermitian=True)
-            p, V = p - gain @ p[~kept], V - gain @ V[~kept]
+        empty = ~kept & (np.diag(V) > TOLD * np.diag(V).max())
+        if empty.any():
+            gain = V[:, empty] @ np.linalg.pinv(V[np.ix_(empty, empty)], rcond=TOLD, hermitian=True)
+            p, V = p - gain @ p[empty], V - gain @ V[empty]
         answer[kept] = nearest_inside(p[kept], V[np.ix_(kept, kept)])
         return answer
 

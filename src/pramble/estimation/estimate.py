@@ -57,8 +57,8 @@ def estimate(
         a mapping from their names to such data.
     plan : Plan, Mechanism, mapping from column to mechanism, or Views
         What the data was randomised with. Columns that are not in the plan are taken as they are.
-        An opened release brings its own. From views a table is estimated by all that bear on it,
-        consistently with every other table (:mod:`pramble.estimation.combined`).
+        An opened release brings its own. From views a table is estimated by all that bear on it
+        (:mod:`pramble.estimation.combined`); by the inverse all tables agree about what they share.
     by : str or sequence of str, optional
         Columns to cross-classify, randomised or not.
     counts : bool

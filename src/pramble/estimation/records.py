@@ -1,6 +1,6 @@
 """Tables from plans of several branches and blocks: sums over what the records of each show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -128,23 +128,20 @@ class BranchTable:
                 f"The plan can give the table of {names}, but this release has too few records: "
                 "none are in a branch that the table needs."
             )
-        missing = next(self.missing())
-        what = (
-            f"no records show {' and '.join(missing)} together so that all cells can be told"
-            if len(missing) > 1
-            else f"the categories of {missing[0]} cannot be told apart from what is released"
-        )
-        if len(missing) > 2:
-            what = "pairs of them are shown, but not all of them together"
+        what = what_is_missing(self.columns, lambda some: answerable(self.plan, some))
         return NotShown(f"The plan cannot give the table of {names}: {what}. It shows {shown}.")
 
-    def missing(self) -> Iterator[tuple[str, ...]]:
-        """Yield the columns, then the pairs of columns, that the plan cannot give; then all."""
-        for size in (1, 2):
-            for some in combinations(self.columns, size):
-                if not answerable(self.plan, some):
-                    yield some
-        yield tuple(self.columns)
+
+def what_is_missing(columns: Sequence[str], is_told: Callable[[Sequence[str]], bool]) -> str:
+    """Return why a table is not told, by the first column or pair of columns that is not."""
+    parts = (some for size in (1, 2) for some in combinations(columns, size))
+    missing = next((some for some in parts if not is_told(some)), tuple(columns))
+    if len(missing) > 2:
+        return "pairs of them are shown, but not all of them together"
+    if len(missing) == 2:
+        together = " and ".join(missing)
+        return f"no records show {together} together so that all cells can be told"
+    return f"the categories of {missing[0]} cannot be told apart from what is released"
 
 
 def told_of(parts: Sequence[Part]) -> Floats | None:

@@ -106,7 +106,7 @@ class ViewTable:
         law = inner_point(self.moments.p, n=1 / float(self.moments.squared_weights.sum()))
         beside = self.in_order(law.reshape(1, -1))
         whole = (self.in_order(weighing.spread()) * beside).sum(axis=-1) / beside.sum(axis=-1)
-        return np.asarray(np.maximum(whole, 0.0).reshape(-1, *self.shape))
+        return np.asarray(whole.reshape(-1, *self.shape))
 
     def component_trace(self, s: Sequence[int]) -> float:
         """Return the summed variance of the component of some told columns, by randomisation."""
@@ -165,7 +165,7 @@ def view_table(
     """Return what a view tells of a table, and what was counted."""
     columns = whole_columns(plan, told)
     tabulated = tabulate(data, plan, by=columns, reading=reading)
-    codes = [codes_among(categories[name], tabulated, name) for name in columns]
+    codes = [codes_among(categories.get(name), tabulated, name) for name in columns]
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=0.0)
     table = ViewTable(
         tuple(list(by).index(name) for name in told),
@@ -176,8 +176,10 @@ def view_table(
     return table, tabulated
 
 
-def codes_among(labels: Labels, tabulated: Tabulated, name: str) -> Integers:
-    """Return the code, among some labels, of a column in each tabulated cell."""
+def codes_among(labels: Labels | None, tabulated: Tabulated, name: str) -> Integers:
+    """Return the code, among some labels or its own, of a column in each tabulated cell."""
+    if labels is None:
+        return tabulated.layout.cells[name]
     place = {key: code for code, key in enumerate(label_keys(labels.values))}
     own = label_keys(tabulated.layout.categories[name])
     return np.array([place[key] for key in own])[tabulated.layout.cells[name]]

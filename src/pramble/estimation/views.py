@@ -1,7 +1,6 @@
 """Estimates from views: which of them bear on a table, and what is refused."""
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from pramble.estimation.combined import Combined, CombinedCovariance
 from pramble.estimation.fit.fit import METHODS
 from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
 from pramble.estimation.queries import Known, parse_queries
+from pramble.estimation.records import what_is_missing
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulate import names_of
 from pramble.estimation.view_table import told_columns, view_table
@@ -130,19 +130,12 @@ def refusal(views: Views, names: Sequence[str]) -> NotShown:
     def is_told(some: Sequence[str]) -> bool:
         return any(len(told_columns(plan, some)) == len(some) for plan in views.values())
 
-    parts = [some for size in (1, 2) for some in combinations(names, size)]
-    missing = next((some for some in parts if not is_told(some)), tuple(names))
-    what = (
-        f"no view shows {' and '.join(missing)} together so that all cells can be told"
-        if len(missing) > 1
-        else f"the categories of {missing[0]} cannot be told apart from what is released"
-    )
-    if len(missing) > 2:
-        what = "pairs of them are shown, but not all of them together"
-    shown = "; ".join(" with ".join(plan.columns) for plan in list(views.values())[:SHOWN])
-    more = "; …" if len(views) > SHOWN else ""
+    what = what_is_missing(names, is_told)
+    branches = [branch for plan in views.values() for branch in plan.branches]
+    together = list(dict.fromkeys(" with ".join(branch.columns) for branch in branches))
+    shown = "; ".join(together[:SHOWN]) + ("; …" if len(together) > SHOWN else "")
     return NotShown(
-        f"The views cannot give the table of {', '.join(names)}: {what}. They show {shown}{more}."
+        f"The views cannot give the table of {', '.join(names)}: {what}. They show {shown}."
     )
 
 

@@ -4,7 +4,7 @@ Two noisy tables of one file disagree about the columns that they share. The nea
 agree, and those without negative cells, are two convex sets; projecting onto one and the other in
 turn leads to their intersection. Of a margin that several tables have, the weighted mean is taken,
 weights by the number of noisy cells that each sums, as in the consistency step of Qardaji, Yang and
-Li (2014).
+Li (2014), and by the variance of that noise.
 """
 
 from collections.abc import Mapping
@@ -12,16 +12,34 @@ from itertools import combinations
 
 import numpy as np
 
+from pramble.information.possible import Mask
 from pramble.information.records import Table, margin_of
 from pramble.information.simplex import nearest_on_simplex
 from pramble.values import Floats
 
 ROUNDS, CLOSE = 60, 1e-7
+EXACT = 1e-9
+"""The variance of a table without noise, as a part of the largest."""
 
 
-def consistent(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
+def consistent(
+    tables: Mapping[Table, Floats],
+    *,
+    variances: Mapping[Table, float] | None = None,
+    possible: Mapping[Table, Mask] | None = None,
+) -> dict[Table, Floats]:
     """Return laws near to noisy shares, which have the same margins where they overlap.
 
+    Parameters
+    ----------
+    tables : mapping from table to array
+    variances : mapping from table to number, optional
+        The variance of the noise of a cell of each table; the same for all unless given.
+    possible : mapping from table to boolean array, optional
+        Cells that are False stay empty; all are possible unless given.
+
+    Examples
+    --------
     >>> found = consistent({("a", "b"): np.array([[0.7, -0.1], [0.2, 0.2]]),
     ...                     ("a",): np.array([0.5, 0.5])})
     >>> bool(np.allclose(found["a", "b"].sum(axis=1), found["a",], atol=1e-6))
@@ -29,22 +47,33 @@ def consistent(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
     >>> bool(min(table.min() for table in found.values()) >= 0)
     True
     """
-    found = {names: as_simplex(table) for names, table in tables.items()}
+    noise = as_noise(dict.fromkeys(tables, 1.0) if variances is None else variances)
+    masks = {names: np.ones(table.shape, dtype=np.bool_) for names, table in tables.items()}
+    masks |= possible or {}
+    found = {names: as_simplex(table, masks[names]) for names, table in tables.items()}
     shared = overlaps(list(tables))
     for _ in range(ROUNDS):
         before = found
         agreed = dict(found)
         for columns in shared:
-            agree(agreed, columns)
-        found = {names: as_simplex(table) for names, table in agreed.items()}
+            agree(agreed, columns, noise=noise, masks=masks)
+        found = {names: as_simplex(table, masks[names]) for names, table in agreed.items()}
         if max(float(np.abs(found[n] - before[n]).max()) for n in found) < CLOSE:
             break
     return found
 
 
-def as_simplex(table: Floats) -> Floats:
-    """Return the nearest law of a table's cells."""
-    return nearest_on_simplex(table.reshape(-1)).reshape(table.shape)
+def as_noise(variances: Mapping[Table, float]) -> dict[Table, float]:
+    """Return variances above zero, in proportion; a table without noise outweighs all others."""
+    largest = max(variances.values(), default=0.0) or 1.0
+    return {names: max(own / largest, EXACT) for names, own in variances.items()}
+
+
+def as_simplex(table: Floats, mask: Mask) -> Floats:
+    """Return the nearest law of a table's possible cells."""
+    answer = np.zeros(table.shape)
+    answer[mask] = nearest_on_simplex(table[mask])
+    return answer
 
 
 def overlaps(tables: list[Table]) -> list[Table]:
@@ -57,14 +86,27 @@ def overlaps(tables: list[Table]) -> list[Table]:
     return sorted(found, key=lambda columns: (len(columns), columns))
 
 
-def agree(tables: dict[Table, Floats], columns: Table) -> None:
+def agree(
+    tables: dict[Table, Floats],
+    columns: Table,
+    *,
+    noise: Mapping[Table, float],
+    masks: Mapping[Table, Mask],
+) -> None:
     """Give all tables that hold some columns the weighted mean of their margins, in place."""
     members = [names for names in tables if set(columns) <= set(names)]
     margins = [margin_of(tables[names], names, columns) for names in members]
-    summed = [tables[n].size / m.size for n, m in zip(members, margins, strict=True)]
-    mean = np.average(margins, axis=0, weights=[1 / part for part in summed])
+    summed = [margin_of(masks[n].astype(np.float64), n, columns) for n in members]
+    weights = [
+        np.divide(1 / noise[n], part, out=np.zeros_like(part), where=part > 0)
+        for n, part in zip(members, summed, strict=True)
+    ]
+    total = np.sum(weights, axis=0)
+    mean = np.sum([w * m for w, m in zip(weights, margins, strict=True)], axis=0)
+    mean = np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)
     for names, margin, part in zip(members, margins, summed, strict=True):
         own = [name for name in names if name in columns]
-        change = margin_of(mean - margin, columns, own) / part
+        change = np.divide(mean - margin, part, out=np.zeros_like(margin), where=part > 0)
         others = [i for i, name in enumerate(names) if name not in columns]
-        tables[names] = tables[names] + np.expand_dims(change, others)
+        spread = np.expand_dims(margin_of(change, columns, own), others)
+        tables[names] = tables[names] + np.where(masks[names], spread, 0.0)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidPrior
+from pramble.information.proportional import Margin, fit_array
 from pramble.limits import MOST_CELLS
 from pramble.values import Floats, Integers, value
 
@@ -104,26 +105,22 @@ class TableLaw(Law):
 
 
 def joined(
-    shape: tuple[int, ...], columns: Sequence[str], parts: Sequence[tuple[Table, Floats]]
+    shape: tuple[int, ...],
+    columns: Sequence[str],
+    parts: Sequence[tuple[Table, Floats]],
+    *,
+    start: Floats | None = None,
 ) -> Floats:
-    """Return the law of largest entropy with some margins.
+    """Return the law of largest entropy with some margins; empty where ``start`` is.
 
     >>> half = np.array([0.5, 0.5])
     >>> joined((2, 2), ["a", "b"], [(("a",), half), (("b",), half)])
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """
-    cells = np.full(shape, 1 / math.prod(shape))
-    for _ in range(SWEEPS):
-        worst = 0.0
-        for names, wanted in parts:
-            found = margin_of(cells, columns, names)
-            worst = max(worst, float(np.abs(found - wanted).max()))
-            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
-            axes = [columns.index(name) for name in names]
-            cells = cells * np.expand_dims(ratio, [i for i in range(len(shape)) if i not in axes])
-        if worst < CLOSE:
-            break
+    cells = np.full(shape, 1 / math.prod(shape)) if start is None else start / start.sum()
+    margins = [Margin(tuple(map(columns.index, names)), wanted) for names, wanted in parts]
+    fit_array(cells, margins, close=CLOSE, sweeps=SWEEPS)
     return np.asarray(cells / cells.sum())
 
 

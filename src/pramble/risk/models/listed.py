@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from pramble.data.table import Crosstab, group, totals
 from pramble.errors import InvalidInput, NotConverged
+from pramble.information.proportional import fit_listed, margin_places
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.axes import apply_axes
 from pramble.risk.models.accuracy import (
@@ -144,42 +144,14 @@ def proportional_fit(
     ``cells`` are the possible ones, all others structural zeros; ``start`` are means inside the
     model to start from.
     """
-    from pramble.risk.models.listed_kernels import sweep
-
     totals = [table.array(axes=margin) for margin in margins]
-    index = margin_places(cells, margins, table.shape)
-    targets = np.concatenate([total.ravel() for total in totals])
-    starts = np.cumsum([0, *(total.size for total in totals)])
+    places = margin_places(cells, margins, table.shape)
     means = np.ones(len(cells)) if start is None else start.copy()
-    allowed, first, deviation, done = tolerance * table.n, None, np.inf, 0
-    while done < SWEEPS and deviation > allowed:
-        deviation = sweep(means, index, targets, starts)
-        done += 1
-        first = first or deviation
-        if clock is not None:
-            clock.tell("fitting", share_done(first, deviation, allowed))
-    if deviation > max(allowed, CLOSE):
+    allowed = tolerance * table.n
+    swept = fit_listed(means, places, totals, close=allowed, sweeps=SWEEPS, clock=clock)
+    if swept.deviation > max(allowed, CLOSE):
         raise NotConverged(
             f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "
-            f"sweeps it is off by {deviation:.3g}. Drop an interaction, or merge rare levels."
+            f"sweeps it is off by {swept.deviation:.3g}. Drop an interaction, or merge rare levels."
         )
-    return ListedMeans(table.shape, cells, means, tuple(margins), done, deviation)
-
-
-def margin_places(cells: Codes, margins: Sequence[Margin], shape: Sequence[int]) -> Any:
-    """Return the place of every cell in each margin: a (margins, cells) array."""
-    return np.stack(
-        [
-            np.ravel_multi_index(cells[:, list(margin)].T, [shape[axis] for axis in margin]).astype(
-                np.int32
-            )
-            for margin in margins
-        ]
-    )
-
-
-def share_done(first: float, now: float, goal: float) -> float:
-    """Return how far a geometrically shrinking deviation has come."""
-    if now <= goal:
-        return 1.0
-    return float(np.clip(np.log(first / now) / np.log(max(first / goal, 1.000001)), 0.0, 1.0))
+    return ListedMeans(table.shape, cells, means, tuple(margins), swept.sweeps, swept.deviation)

@@ -1,0 +1,1 @@
+"""Records drawn from what a release tells of the original."""

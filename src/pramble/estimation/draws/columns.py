@@ -1,0 +1,80 @@
+"""The columns that take part in a synthetic file, and the release in memory, read once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.file_records import FileRecords
+from pramble.data.frame_records import LazyRecords, TableRecords
+from pramble.data.labels import object_key
+from pramble.data.records import Records
+from pramble.errors import InvalidInput
+from pramble.limits import MOST_SYNTHETIC_VALUES
+from pramble.mechanisms.plan import Plan
+
+WIDE = f"has more than {MOST_SYNTHETIC_VALUES:,} values, too many for categories"
+
+
+def chosen_columns(
+    records: Records, plan: Plan, named: Sequence[str] | None, needed: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the columns that take part, and notes on those left out.
+
+    They are the named ones; else those of the plan, and all others with few values. ``needed``
+    columns must be among them.
+    """
+    if named is not None:
+        wanted = list(dict.fromkeys([*named, *needed]))
+    else:
+        wanted = list(dict.fromkeys([*plan.columns, *records.names]))
+    records.refuse_missing([*wanted, *needed])
+    wide = wide_columns(records, [name for name in wanted if name not in plan.columns])
+    for name in wide:
+        if named is not None or name in needed:
+            raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
+    order = [name for name in records.names if name in wanted and name not in wide]
+    if not order:
+        raise InvalidInput("Synthetic records need a column with categories; there is none.")
+    return order, [f"Column {name!r} is left out: it {WIDE}." for name in wide]
+
+
+def wide_columns(records: Records, names: Sequence[str]) -> list[str]:
+    """Return the columns, of those given, that have too many values to be categories."""
+    found: dict[str, set[Any]] = {name: set() for name in names}
+    wide: list[str] = []
+    for batch in records.batches(list(names)) if names else ():
+        for name in [name for name in found if name not in wide]:
+            values = batch[name]
+            if isinstance(values, pa.Array | pa.ChunkedArray):
+                values = pc.unique(values)
+                values = values.to_pylist() if len(values) <= 2 * MOST_SYNTHETIC_VALUES else None
+            if values is not None:
+                found[name].update(map(object_key, values))
+            if values is None or len(found[name]) > MOST_SYNTHETIC_VALUES:
+                wide.append(name)
+    return [name for name in names if name in wide]
+
+
+def in_memory(records: Records, columns: Sequence[str]) -> Records:
+    """Return records that many tables can be counted from: files and lazy frames are read once."""
+    if isinstance(records, LazyRecords):
+        table = records.collect(records.frame.select(list(columns)))
+        return TableRecords(coded(table), records.backend, records.reading, records.name)
+    if isinstance(records, FileRecords):
+        batches = list(records.raw_batches(list(columns), (), None))
+        table = coded(pa.Table.from_batches(batches))
+        return TableRecords(table, records.backend, records.reading, records.name, records.typed)
+    if isinstance(records, TableRecords):
+        table = coded(records.table.select(list(columns)))
+        return TableRecords(table, records.backend, records.reading, records.name, records.typed)
+    return records
+
+
+def coded(table: Any) -> Any:
+    """Return a table whose texts are dictionaries, which are counted faster."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            table = table.set_column(place, field.name, table[field.name].dictionary_encode())
+    return table

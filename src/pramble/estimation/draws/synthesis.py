@@ -1,0 +1,219 @@
+"""Synthetic records with how far their tables are from the estimates."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from pramble.data.decode import arrow_values, natural_arrow_labels
+from pramble.data.labels import Label
+from pramble.data.open import open_records
+from pramble.data.reading import Reading
+from pramble.errors import InvalidInput
+from pramble.estimation.draws.columns import chosen_columns, in_memory
+from pramble.estimation.draws.law import draw_cells, fit_law, slack_of
+from pramble.estimation.draws.tables import (
+    Shares,
+    estimated,
+    fitted_tables,
+    named_columns,
+    wanted_tables,
+)
+from pramble.estimation.draws.walk import draw_records, polish
+from pramble.estimation.estimate import estimate
+from pramble.estimation.result import Estimate
+from pramble.estimation.tabulate import data_and_plan
+from pramble.information.records import Table
+from pramble.limits import MOST_LAW_CELLS
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import as_plan
+from pramble.mechanisms.views import Views
+from pramble.values import Clock, Floats, Integers, Watcher, value
+
+METHODS = ("auto", "cells", "records")
+
+
+@value(eq=False)
+class TableFit:
+    """How far a table of synthetic records is from the estimated one, in shares.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    cells : int
+    largest, mean : float
+        The largest and the mean distance of a cell from its unbiased estimate.
+    standard_error : float
+        That of the estimate of a cell against the file, the root of the mean of its square.
+    """
+
+    columns: Table
+    cells: int
+    largest: float
+    mean: float
+    standard_error: float
+
+
+@value(eq=False)
+class Synthesis:
+    """Synthetic records with what is to be known of them.
+
+    Attributes
+    ----------
+    frame : frame
+    rows : int
+    fits : tuple of TableFit
+        The tables that were fitted.
+    method : str
+        "cells" or "records".
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    frame: Any
+    rows: int
+    fits: tuple[TableFit, ...]
+    method: str
+    notes: tuple[str, ...] = ()
+
+
+def synthesis(
+    data: Any,
+    plan: Any = None,
+    *,
+    rows: int | None = None,
+    seed: int | None = None,
+    tables: int | Sequence[Any] = 2,
+    columns: Sequence[str] | None = None,
+    method: str = "auto",
+    reading: Reading | Mapping[str, Any] | None = None,
+    progress: Watcher | None = None,
+) -> Synthesis:
+    """Return synthetic records and how far their tables are; see :func:`synthesize`."""
+    refuse_settings(rows, method)
+    data, plan = data_and_plan(data, plan)
+    data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
+    clock = Clock(progress)
+    wanted = wanted_tables(tables, names)
+    first, found, labels, left = estimates(data, plan, wanted, clock=clock.part(0.0, 0.6))
+    rows = round(first.n) if rows is None else rows
+    how = chosen_method(method, [len(labels[name]) for name in names])
+    laws = fitted_tables(found)
+    codes = drawn(laws, found, names, rows=rows, how=how, seed=seed, clock=clock.part(0.6, 0.4))
+    frame = frame_of_codes(codes, {n: labels[n] for n in names}, types, backend=first.backend)
+    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
+    return Synthesis(frame, rows, fits, how, (*notes, *left))
+
+
+def refuse_settings(rows: Any, method: str) -> None:
+    """Refuse a number of rows below one, and a method that there is not."""
+    if method not in METHODS:
+        raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
+    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+    if rows is not None and not (whole and rows >= 1):
+        raise InvalidInput(f"rows must be a whole number of at least 1; found {rows!r}.")
+
+
+def opened(
+    data: Any,
+    plan: Any,
+    named: Sequence[str] | None,
+    needed: Sequence[str],
+    reading: Reading | Mapping[str, Any] | None,
+) -> tuple[Any, list[str], dict[str, Any], list[str]]:
+    """Return what to estimate from, the columns that take part, their types, and notes."""
+    if isinstance(named, str):
+        named = [named]
+    if isinstance(plan, Views):
+        chosen = plan.columns if named is None else tuple(dict.fromkeys([*named, *needed]))
+        unknown = [name for name in chosen if name not in plan.columns]
+        if unknown:
+            raise InvalidInput(f"The views show no column {unknown[0]!r}.")
+        return data, [name for name in plan.columns if name in chosen], {}, []
+    if isinstance(plan, Mechanism):
+        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
+    records = open_records(data, reading)
+    names, notes = chosen_columns(records, as_plan(plan or {}), named, needed)
+    types = {name: records.schema.field(name).type for name in names} if records.typed else {}
+    blanks = [name for name in as_plan(plan or {}).columns if name in records.names]
+    return in_memory(records, list(dict.fromkeys([*names, *blanks]))), names, types, notes
+
+
+def estimates(
+    data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
+) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
+    """Return a first estimate, and the shares, labels and notes of all wanted tables."""
+    first: list[Estimate] = []
+
+    def one(table: Table) -> Estimate:
+        answer = estimate(
+            data, {} if plan is None else plan, by=list(table), method="inverse",
+            covers="randomisation",
+        )  # fmt: skip
+        first.append(answer)
+        return answer
+
+    found, labels, left = estimated(wanted, one, clock=clock)
+    return first[0], found, labels, left
+
+
+def chosen_method(method: str, sizes: Sequence[int]) -> str:
+    """Return how records are drawn; refuse an array that would be too large."""
+    cells = math.prod(sizes)
+    if method == "cells" and cells > MOST_LAW_CELLS:
+        raise InvalidInput(
+            f'method="cells" takes at most {MOST_LAW_CELLS:,} cells; these columns have {cells:,}. '
+            'Take method="records", or fewer columns.'
+        )
+    return ("cells" if cells <= MOST_LAW_CELLS else "records") if method == "auto" else method
+
+
+def drawn(
+    laws: Mapping[Table, Floats],
+    found: Mapping[Table, Shares],
+    columns: Sequence[str],
+    *,
+    rows: int,
+    how: str,
+    seed: int | None,
+    clock: Clock,
+) -> Integers:
+    """Return the codes of synthetic records."""
+    rng = np.random.default_rng(seed)
+    slack, error = slack_of(found)
+    if how == "cells":
+        law = fit_law(laws, slack, columns=columns, error=error, clock=clock.part(0.0, 0.7))
+        codes, clock = draw_cells(law, rows, rng), clock.part(0.7, 0.3)
+        polish(law, list(laws), codes, columns=columns, rng=rng, clock=clock)
+        return codes
+    return draw_records(laws, slack, columns=columns, rows=rows, rng=rng, clock=clock)
+
+
+def frame_of_codes(
+    codes: Integers,
+    labels: Mapping[str, Sequence[Label]],
+    types: Mapping[str, Any],
+    *,
+    backend: str,
+) -> Any:
+    """Return codes as a frame of labels, in the types of the released columns where they hold."""
+    arrays = {}
+    for place, (name, own) in enumerate(labels.items()):
+        kind = types.get(name, natural_arrow_labels(own).type)
+        arrays[name] = arrow_values(codes[:, place], own, like=kind)
+    library: Any = backend
+    return nw.from_arrow(pa.table(arrays), backend=library).to_native()
+
+
+def fit_of(table: Table, own: Shares, columns: Sequence[str], codes: Integers) -> TableFit:
+    """Return how far a table of the records is from its estimate."""
+    shape = own.shares.shape
+    place = np.ravel_multi_index([codes[:, columns.index(name)] for name in table], shape)
+    counts = np.bincount(place, minlength=own.shares.size).reshape(shape)
+    distance = np.abs(counts / len(codes) - own.shares)
+    return TableFit(
+        table, own.shares.size, float(distance.max()), float(distance.mean()), own.standard_error
+    )

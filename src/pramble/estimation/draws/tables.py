@@ -1,0 +1,198 @@
+r"""The tables that a synthetic file is to have: estimated, shrunk and made consistent.
+
+An estimated table :math:`\hat t` is what its smaller tables tell, joined with the largest entropy,
+:math:`b`, and what it says beyond them, :math:`r = C(\hat t - b)`, where C takes out the mean along
+each column. Of r only noise of variance :math:`V = \operatorname{tr} C\Sigma C` is known to be
+none of the original, so it is shrunk as James and Stein do,
+
+.. math:: t = b + \left(1 - \frac{V}{\|r\|^2}\right)_+ r ,
+
+and a table whose noise exceeds its signal goes to independence. All tables are then made consistent
+(:mod:`pramble.information.consistent`), weighed by their precision.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pramble.data.labels import Label, label_keys
+from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.result import Estimate
+from pramble.information.consistent import consistent
+from pramble.information.possible import Mask
+from pramble.information.records import Table, joined, margin_of
+from pramble.limits import MOST_WANTED_CELLS
+from pramble.values import Clock, Floats, value
+
+MOST_COVARIANCE = 1000
+"""Cells of a table up to which the noise of an interaction is taken from the covariance."""
+
+NO_NOISE = 1e-18
+"""Variances below it are rounding errors of none."""
+
+
+@value(eq=False)
+class Shares:
+    """Estimated shares of a table's cells, their variances, and the noise of its interaction."""
+
+    shares: Floats
+    variances: Floats
+    noise: float
+
+    @property
+    def possible(self) -> Mask:
+        """The cells that are not known to be empty."""
+        return np.asarray((self.shares != 0) | (self.variances > 0))
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the mean variance of a cell."""
+        return float(np.sqrt(self.variances.mean()))
+
+
+def wanted_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
+    """Return the tables that are wanted and all smaller ones within them, small ones first.
+
+    >>> wanted_tables([("b", "a")], ["a", "b", "c"])
+    [('a',), ('b',), ('c',), ('a', 'b')]
+    """
+    listed = listed_tables(tables, columns)
+    within = {
+        part
+        for table in listed
+        for size in range(1, len(table) + 1)
+        for part in combinations(table, size)
+    }
+    within |= {(name,) for name in columns}
+    places = {name: place for place, name in enumerate(columns)}
+    return sorted(within, key=lambda table: (len(table), [places[name] for name in table]))
+
+
+def listed_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
+    """Return the tables asked for, their columns in order."""
+    if isinstance(tables, int) and not isinstance(tables, bool):
+        if tables < 1:
+            raise InvalidInput(f"Tables have one column or more; found tables={tables}.")
+        return list(combinations(columns, min(tables, len(columns))))
+    if isinstance(tables, str) or not isinstance(tables, Sequence):
+        raise InvalidInput("tables= is a number of columns, or a list of tuples of columns.")
+    found = []
+    for table in tables:
+        names = (table,) if isinstance(table, str) else tuple(table)
+        unknown = [name for name in names if name not in columns]
+        if unknown or not names or len(set(names)) != len(names):
+            what = f"{unknown[0]!r} is none" if unknown else "each is named once"
+            raise InvalidInput(f"A table of tables= names one or more columns: {what}.")
+        found.append(tuple(name for name in columns if name in names))
+    return found
+
+
+def named_columns(tables: Any) -> list[str]:
+    """Return the columns that listed tables name."""
+    if isinstance(tables, str) or not isinstance(tables, Sequence):
+        return []
+    parts = [(table,) if isinstance(table, str) else tuple(table) for table in tables]
+    return list(dict.fromkeys(name for part in parts for name in part))
+
+
+def estimated(
+    wanted: Sequence[Table], estimate: Callable[[Table], Estimate], *, clock: Clock
+) -> tuple[dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
+    """Return the shares of all tables that can be had, the labels, and notes on the others."""
+    found: dict[Table, Shares] = {}
+    labels: dict[str, tuple[Label, ...]] = {}
+    left: list[str] = []
+    for done, table in enumerate(wanted):
+        clock.tell("estimating", done / len(wanted))
+        if len(table) == 1:
+            own = estimate(table)
+            labels[table[0]] = tuple(own.cells[table[0]])
+            found[table] = shares_of(own, table, labels)
+            continue
+        if any(part not in found for part in combinations(table, len(table) - 1)):
+            continue
+        if np.prod([len(labels[name]) for name in table]) > MOST_WANTED_CELLS:
+            left.append(f"{' with '.join(table)} (more than {MOST_WANTED_CELLS:,} cells)")
+            continue
+        try:
+            found[table] = shares_of(estimate(table), table, labels)
+        except NotIdentifiable:
+            left.append(f"{' with '.join(table)} (the plan cannot give it)")
+    shown = "; ".join(left[:12]) + ("; …" if len(left) > 12 else "")
+    notes = [f"Tables that are not fitted: {shown}."] if left else []
+    return found, labels, notes
+
+
+def shares_of(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:
+    """Return an estimate as arrays over all cells; cells that it does not list are empty."""
+    shape = tuple(len(labels[name]) for name in table)
+    codes = []
+    for name in table:
+        place = {key: i for i, key in enumerate(label_keys(labels[name]))}
+        codes.append([place[key] for key in label_keys(estimate.cells[name])])
+    cells = np.ravel_multi_index(tuple(np.array(own) for own in codes), shape)
+    shares, variances = np.zeros(np.prod(shape)), np.zeros(np.prod(shape))
+    variances[cells] = estimate.standard_errors**2
+    variances[variances < NO_NOISE] = 0.0
+    shares[cells] = estimate.probabilities
+    shares[(variances == 0) & (np.abs(shares) < np.sqrt(NO_NOISE))] = 0.0
+    noise = float(variances.sum())
+    if noise and len(table) > 1 and len(cells) <= MOST_COVARIANCE:
+        whole = np.zeros((shares.size, shares.size))
+        whole[np.ix_(cells, cells)] = estimate.covariance
+        noise = interaction_noise(whole, shape)
+    return Shares(shares.reshape(shape), variances.reshape(shape), noise)
+
+
+def interaction_noise(covariance: Floats, shape: tuple[int, ...]) -> float:
+    r"""Return :math:`\operatorname{tr} C\Sigma C`: C is a projection, so once from one side.
+
+    >>> round(interaction_noise(np.eye(6), (2, 3)), 9)
+    2.0
+    """
+    size = len(covariance)
+    whole = beyond_means(covariance.reshape(*shape, size), axes=range(len(shape)))
+    return float(np.trace(whole.reshape(size, size)))
+
+
+def beyond_means(cells: Floats, *, axes: Sequence[int]) -> Floats:
+    """Return an array less its mean along each of some axes."""
+    for axis in axes:
+        cells = cells - cells.mean(axis=axis, keepdims=True)
+    return cells
+
+
+def fitted_tables(found: Mapping[Table, Shares]) -> dict[Table, Floats]:
+    """Return the laws that tables are to have: shrunk, without negative cells, and consistent."""
+    shrunk: dict[Table, Floats] = {}
+    for table in sorted(found, key=len):
+        shrunk[table] = shrunken(table, found[table], shrunk)
+    return consistent(
+        shrunk,
+        variances={table: float(own.variances.mean()) for table, own in found.items()},
+        possible={table: own.possible for table, own in found.items()},
+    )
+
+
+def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floats:
+    """Return a table with what it says beyond smaller ones shrunk by how much of it is noise."""
+    if len(table) == 1 or not own.noise:
+        return own.shares
+    shape, size = own.shares.shape, len(table) - 1
+    parts = [(part, np.maximum(smaller[part], 0.0)) for part in combinations(table, size)]
+    base = joined(shape, table, parts, start=own.possible.astype(np.float64))
+    beyond = beyond_means(own.shares - base, axes=range(len(table)))
+    signal = float((beyond**2).sum())
+    kept = max(0.0, 1 - own.noise / signal) if signal else 0.0
+    return np.where(own.possible, base + kept * beyond, 0.0)
+
+
+def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
+    """Return the tables of two columns among the margins of some tables."""
+    return {
+        pair: margin_of(own, table, pair)
+        for table, own in tables.items()
+        for pair in combinations(table, 2)
+    }
