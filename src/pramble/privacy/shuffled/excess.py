@@ -46,6 +46,8 @@ CHUNK = 2**19
 FINE = 0.02
 MOST_POINTS = 2**14
 HOPELESS = 500.0
+HALVINGS = 26
+"""They find the saddle to a part in a million of 18 decades."""
 
 
 class Transform(Protocol):
@@ -142,7 +144,7 @@ def saddle(law: Summand, trials: int) -> float:
     """Return θ that nearly minimises K(θ)^n / θ², by bisection of the logarithm's derivative."""
     high = LARGEST_EXPONENT / law.largest
     low = high * 1e-18
-    for _ in range(50):
+    for _ in range(HALVINGS):
         theta = math.sqrt(low * high)
         if trials * law.moments(theta)[1] * theta < 2:
             low = theta

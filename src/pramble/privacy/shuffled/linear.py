@@ -19,13 +19,14 @@ the probability from above, and from below after the other terms are taken away 
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.privacy.shuffled.excess import NEGLIGIBLE, UNIT
+from pramble.privacy.shuffled.excess import NEGLIGIBLE, UNIT, Contour
 from pramble.values import Floats, value
 
 FINE = 0.01
@@ -39,6 +40,11 @@ class Rows:
     x: Floats
     other: Floats
     crowd: Floats
+
+    @property
+    def key(self) -> bytes:
+        """What equal views have in common."""
+        return np.concatenate([self.x, self.other, self.crowd]).tobytes()
 
     @property
     def scores(self) -> Floats:
@@ -68,18 +74,21 @@ class LinearTest:
     """
 
     def __init__(self, views: Sequence[Rows], *, rows: int) -> None:
-        self.views, self.rows = list(views), rows
+        known = {view.key: view for view in views}
+        numbers = Counter(view.key for view in views)
+        self.views, self.rows = list(known.values()), rows
+        self.times = [numbers[key] for key in known]
         self.scores = [view.scores for view in self.views]
         self.moments = self.summed()
 
     def summed(self) -> Moments:
         """Return mean and variance of T."""
         mean = other = variance = 0.0
-        for view, u in zip(self.views, self.scores, strict=True):
+        for view, u, times in zip(self.views, self.scores, self.times, strict=True):
             crowd = float(view.crowd @ u)
-            mean += (self.rows - 1) * crowd + float(view.x @ u)
-            other += (self.rows - 1) * crowd + float(view.other @ u)
-            variance += self.rows * (float(view.crowd @ u**2) - crowd**2)
+            mean += times * ((self.rows - 1) * crowd + float(view.x @ u))
+            other += times * ((self.rows - 1) * crowd + float(view.other @ u))
+            variance += times * self.rows * (float(view.crowd @ u**2) - crowd**2)
         return Moments(mean, other, max(variance, 0.0))
 
     def delta(self, epsilon: float) -> float:
@@ -95,51 +104,59 @@ class LinearTest:
 
     def beyond(self, cut: float, *, side: str) -> tuple[float, float]:
         """Return bounds of P(T + ξ > cut) under x, or under x'."""
+        line = self.line(cut, side=side)
+        total, wrong, height = self.trapezoid(line, cut, side=side)
+        scale = math.exp(min(height, 700.0))
+        low = (total - wrong) * scale * (1 - 1e-9) - self.periods(line, cut, side=side)
+        return max(low, 0.0), (total + wrong) * scale * (1 + 1e-9)
+
+    def line(self, cut: float, *, side: str) -> Contour:
+        """Return where the integral is taken; any choice is valid, this one is sharp."""
         found = self.moments
         deviation = math.sqrt(found.variance)
-        spread = FINE * deviation
         mean = found.mean if side == "x" else found.other
         theta = max((cut - mean) / found.variance, 0.5 / deviation)
-        period = max(PERIODS * deviation, (NEGLIGIBLE + 8) / theta)
-        step = 2 * math.pi / period
-        points = math.ceil(math.sqrt(2 * NEGLIGIBLE + 8) / spread / step)
-        t = step * np.arange(points + 1, dtype=np.float64)
-        z = theta + 1j * t
+        step = 2 * math.pi / max(PERIODS * deviation, (NEGLIGIBLE + 8) / theta)
+        end = math.sqrt(2 * NEGLIGIBLE + 8) / (FINE * deviation)
+        return Contour(theta, FINE * deviation, step, math.ceil(end / step))
+
+    def trapezoid(self, line: Contour, cut: float, *, side: str) -> tuple[float, float, float]:
+        """Return the sum over all frequencies, how far it may be off, and log of their unit."""
+        t = line.step * np.arange(line.points + 1, dtype=np.float64)
+        z = line.theta + 1j * t
         logs, off = self.log_transform(z, side=side)
-        peak = float(logs[0].real)
-        damp = (spread * z) ** 2 / 2 - cut * z
-        scale = peak + (spread * theta) ** 2 / 2 - cut * theta
-        twice = np.where(t > 0, 2.0, 1.0) * (step / (2 * math.pi))
-        terms = np.exp(logs + damp - scale) / z
-        total = float(twice @ terms.real)
-        exponent = np.minimum(logs.real + damp.real - scale, 50.0)
-        rounding = off + 32 * UNIT * (1 + np.abs(logs) + np.abs(damp) + points)
-        wrong = float(twice @ (np.exp(exponent) * np.expm1(np.minimum(rounding, 50.0)) / np.abs(z)))
-        end = step * points
-        wrong += math.exp(-((spread * end) ** 2) / 2) / (math.pi * end)
-        whole = math.exp(min(scale, 700.0)) * (1 + 1e-9)
+        damp = (line.spread * z) ** 2 / 2 - cut * z
+        height = float((logs[0] + damp[0]).real)
+        twice = np.where(t > 0, 2.0, 1.0) * (line.step / (2 * math.pi))
+        total = float(twice @ (np.exp(logs + damp - height) / z).real)
+        size = np.exp(np.minimum((logs + damp).real - height, 50.0)) / np.abs(z)
+        off = off + 32 * UNIT * (1 + np.abs(logs) + np.abs(damp) + line.points)
+        end = line.step * line.points
+        wrong = float(twice @ (size * np.expm1(np.minimum(off, 50.0))))
+        return total, wrong + math.exp(-((line.spread * end) ** 2) / 2) / (math.pi * end), height
+
+    def periods(self, line: Contour, cut: float, *, side: str) -> float:
+        """Return a bound of the periods j ≠ 0 of the trapezoidal rule."""
+        theta, period = line.theta, 2 * math.pi / line.step
         ratio = math.exp(-theta * period)
-        later = ratio / (1 - ratio)
-        steeper, _ = self.log_transform(np.array([complex(2 * theta)]), side=side)
-        before = float(steeper[0].real) + (2 * spread * theta) ** 2 / 2 - 2 * cut * theta
-        earlier = math.exp(min(before - theta * period, 700.0)) * 2 / (1 - ratio)
-        low = (total - wrong) * math.exp(min(scale, 700.0)) * (1 - 1e-9) - later - earlier
-        return max(low, 0.0), (total + wrong) * whole
+        logs, _ = self.log_transform(np.array([complex(2 * theta)]), side=side)
+        steeper = float(logs[0].real) + (2 * line.spread * theta) ** 2 / 2 - 2 * cut * theta
+        before = math.exp(min(steeper - theta * period, 700.0)) * 2
+        return (ratio + before) / (1 - ratio)
 
     def log_transform(
         self, z: NDArray[np.complexfloating[Any, Any]], *, side: str
     ) -> tuple[NDArray[np.complex128], Floats]:
         """Return log E exp(zT), and how far each value may be off."""
-        logs = np.zeros(len(z), dtype=np.complex128)
-        off = np.zeros(len(z))
-        for view, u in zip(self.views, self.scores, strict=True):
+        logs, off = np.zeros(len(z), dtype=np.complex128), np.zeros(len(z))
+        for view, u, views in zip(self.views, self.scores, self.times, strict=True):
             raised = np.exp(np.multiply.outer(z, u))
+            unit = UNIT * (len(u) + 48 + 8 * np.abs(z) * float(np.abs(u).max(initial=0.0)))
             own = view.x if side == "x" else view.other
-            for masses, times in ((view.crowd, self.rows - 1), (own, 1)):
+            for masses, rows in ((view.crowd, self.rows - 1), (own, 1)):
                 found = raised @ masses
                 size = float(np.exp(z[0].real * u) @ masses) + 1
-                unit = UNIT * (len(u) + 48 + 8 * np.abs(z) * float(np.abs(u).max(initial=0.0)))
-                logs += times * np.log(np.where(found == 0, 1e-300, found))
+                logs += views * rows * np.log(np.where(found == 0, 1e-300, found))
                 least = np.maximum(np.abs(found), 1e-300)
-                off += times * np.log1p(np.minimum(unit * size / least, 1e6))
+                off += views * rows * np.log1p(np.minimum(unit * size / least, 1e6))
         return logs, off

@@ -58,7 +58,10 @@ class ViewsEvidence(Evidence):
         """The summed losses of all files and of what was spent besides."""
         known: dict[Any, PlanEvidence] = {key_of(part): part for part in self.parts}
         small = NEGLIGIBLE / (len(self.parts) + 1)
-        tops = {key: part.epsilon(lambda _: small)[0] for key, part in known.items()}
+        tops = {
+            key: min(part.epsilon(lambda _: small)[0], LARGEST_EPSILON)
+            for key, part in known.items()
+        }
         squares = [(tops[key_of(part)] / 7) ** 2 for part in self.parts]
         squares += [self.besides**2] if self.besides else []
         step = max(math.sqrt(6 * SPREAD * sum(squares) / len(squares)), 1e-9)
