@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pramble.errors import InvalidInput
 from pramble.information.measures import entropy, mutual_information
+from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import certify
@@ -25,13 +26,20 @@ from pramble.solvers.record.whole import whole_plan
 from pramble.solvers.watch import Watch
 
 MOST_RESPONSE_CELLS = 100_000
-ROUNDS = 6
+ROUNDS = 5
 LARGEST_ALPHA = 30.0
+NEARLY = 0.02
+"""A response this near to the untouched file is not beaten by more."""
 
 
 def best_file(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordDesign:
     """Return the best plan for one shuffled file that keeps a promise."""
-    found = [*responses(problem, promise), *local_plans(problem, promise, watch)]
+    response = next(responses(problem, promise), None)
+    if response is not None and response.gap < NEARLY:
+        return response
+    high = LARGEST_ALPHA if response is None else response.alpha
+    found = [*([] if response is None else [response])]
+    found += local_plans(problem, promise, watch, high=high)
     if not found:
         raise InvalidInput(
             f"No plan that was tried keeps ε = {promise.epsilon:.6g} at δ = {promise.delta:.3g} "
@@ -80,26 +88,28 @@ def bound_of(problem: RecordProblem) -> float:
     return entropy(problem.block(problem.columns).law)
 
 
-def local_plans(problem: RecordProblem, promise: Promise, watch: Watch) -> Iterator[RecordDesign]:
-    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found."""
-    designs: dict[float, RecordDesign] = {}
-    solve = solver_of(problem)
+def local_plans(
+    problem: RecordProblem, promise: Promise, watch: Watch, *, high: float
+) -> Iterator[RecordDesign]:
+    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found.
 
-    def proven(alpha: float) -> float:
-        part = watch.inner(watch.tolerance, seconds=max(watch.left() / 2, 0.2), quiet=True)
-        designs[alpha] = solve(replace(problem, alpha=alpha), part)
-        return promise.proven(designs[alpha].plan)
-
-    good, low, high = 0.0, promise.epsilon, LARGEST_ALPHA
-    for _ in range(ROUNDS):
+    No matrix of the same α has a better blanket than randomised response, so α is at most its α.
+    """
+    if any(problem.counts(table) > MOST_WANTED_CELLS for table in problem.tables):
+        return
+    good, low, solve = None, min(promise.epsilon, high / 2), solver_of(problem)
+    for tried in range(ROUNDS):
+        if tried and watch.left() < 0:
+            break
         alpha = math.sqrt(low * high)
-        if proven(alpha) <= promise.epsilon:
-            good = low = alpha
+        part = watch.inner(watch.tolerance, seconds=max(watch.left() / 2, 0.2), quiet=True)
+        found = solve(replace(problem, alpha=alpha), part)
+        if promise.proven(found.plan) <= promise.epsilon:
+            good, low = found, alpha
         else:
             high = alpha
-    if good:
-        found = designs[good]
-        yield replace(found, alpha=certify(found.plan).alpha, bound=bound_of(problem))
+    if good is not None:
+        yield replace(good, alpha=certify(good.plan).alpha, bound=bound_of(problem))
 
 
 def solver_of(problem: RecordProblem) -> Callable[[RecordProblem, Watch], RecordDesign]:

@@ -82,6 +82,11 @@ def as_promise(
         raise InvalidInput(
             f"central is (epsilon, delta) with epsilon > 0 and 0 < delta < 1; found {central!r}."
         )
+    if float(epsilon) <= besides * rows_per_person:
+        raise InvalidInput(
+            f"What is spent besides, {besides * rows_per_person:.6g} on a person, leaves nothing of "
+            f"ε = {float(epsilon):.6g}."
+        )
     return Promise(
         checked_epsilon(epsilon),
         checked_delta(delta),
