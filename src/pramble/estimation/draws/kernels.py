@@ -37,14 +37,15 @@ def walk(
     counts: Any,
     targets: Any,
     spread: Any,
+    greedy: bool,  # noqa: FBT001 (compiled functions take no keywords)
     rng: Any,
 ) -> int:
     """Propose a new value for every column of every record; return how many were taken.
 
     A move changes the sum of (count − target)² / (2 spread) by d, and is taken with probability
-    min(1, exp(−d)). The place of a record in table t is ``starts[t]`` and the sum of its codes
-    times ``strides[t]``; ``members[j]`` are the tables of column j, −1 beyond them. A cell whose
-    spread is NaN neither takes nor gives records.
+    min(1, exp(−d)); if ``greedy``, only where d is below zero. The place of a record in table t is
+    ``starts[t]`` and the sum of its codes times ``strides[t]``; ``members[j]`` are the tables of
+    column j, −1 beyond them. A cell whose spread is NaN neither takes nor gives records.
     """
     rows, columns = codes.shape
     tables = len(starts)
@@ -70,7 +71,7 @@ def walk(
                 to = old + by * strides[t, j]
                 change += (counts[to] - targets[to] + 0.5) / spread[to]
                 change -= (counts[old] - targets[old] - 0.5) / spread[old]
-            if change <= 0 or rng.random() < np.exp(-change):
+            if change < 0 or (not greedy and rng.random() < np.exp(-change)):
                 for k in range(members.shape[1]):
                     t = members[j, k]
                     if t < 0:
