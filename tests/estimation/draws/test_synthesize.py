@@ -134,6 +134,19 @@ def test_what_cannot_occur_is_not_drawn(method):
     assert (np.delete(found.ravel(), 1) > 0).all()
 
 
+@pytest.mark.parametrize("method", ["cells", "records"])
+def test_what_three_columns_cannot_be_together_is_not_drawn(method):
+    data = people(30_000)
+    cells = set(zip(*(own.tolist() for own in data.values()), strict=True))
+    never = [cell for cell in np.ndindex(3, 2, 4) if cell not in cells]
+    assert len(never) > 3
+    plan = pramble.Plan({("a", "b", "c"): joint("abc", 3.0, without=never)})
+    out = pramble.perturb(pa.table(data), plan, key=bytes(32))
+    found = table(pramble.synthesize(out, plan, rows=20_000, seed=1, method=method), "abc")
+    assert all(found[cell] == 0 for cell in never)
+    assert (found > 0).sum() == len(cells)
+
+
 def test_tables_of_three_columns_are_met_when_asked_for():
     data = people(100_000)
     whole = pramble.synthesize(pa.table(data), seed=1, tables=3)

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.estimation.draws.tables import pair_margins
+from pramble.information.possible import Mask
 from pramble.information.proportional import flat, sums_over
 from pramble.information.records import Table
 from pramble.mechanisms.operators.base import xlogx
@@ -45,11 +46,15 @@ def draw_records(
     slack: Mapping[Table, Floats],
     *,
     columns: Sequence[str],
+    zeros: Mapping[Table, Mask],
     rows: int,
     rng: np.random.Generator,
     clock: Clock,
 ) -> Integers:
-    """Return the codes of records, one column for each of the columns."""
+    """Return the codes of records, one column for each of the columns.
+
+    ``zeros`` are tables of what is possible, beside those that are fitted.
+    """
     size = max(rows, FEWEST)
     codes = draw_tree(tables, columns=columns, rows=size, rng=rng)
     targets = {table: size * own for table, own in tables.items()}
@@ -61,6 +66,8 @@ def draw_records(
         )
         for table, own in targets.items()
     }
+    for table, mask in zeros.items():
+        targets[table], spread[table] = np.zeros(mask.shape), np.where(mask, np.inf, IMPOSSIBLE)
     step_towards(
         targets, spread, codes, columns=columns, passes=PASSES, greedy=False, rng=rng, clock=clock
     )
