@@ -147,6 +147,36 @@ def test_what_three_columns_cannot_be_together_is_not_drawn(method):
     assert (found > 0).sum() == len(cells)
 
 
+def test_views_give_records_of_all_their_columns(monkeypatch):
+    """Here a table comes from the first view that shows its columns."""
+    views = pramble.Views(
+        [{("a", "b"): joint("ab", 5.0, without=[(0, 1)])}, {("b", "c"): joint("bc", 5.0)}]
+    )
+    data = people(40_000)
+    keep = ~((data["a"] == 0) & (data["b"] == 1))
+    data = {name: own[keep] for name, own in data.items()}
+    files = {
+        name: pramble.perturb(pa.table(data), plan, key=bytes(32)) for name, plan in views.items()
+    }
+
+    def from_one(files, views, *, by, **settings):
+        for name, plan in views.items():
+            if set(by) <= set(plan.columns):
+                return pramble.estimate(files[name], plan, by=by, **settings)
+        raise pramble.NotIdentifiable
+
+    monkeypatch.setattr("pramble.estimation.draws.synthesis.estimate", from_one)
+    made = synthesis(files, views, seed=1)
+    assert made.frame.column_names == ["a", "b", "c"]
+    assert made.rows == keep.sum()
+    assert "a with c" in made.notes[0]
+    assert np.abs(table(made.frame, "bc") - table(data, "bc")).max() < 0.02 * made.rows
+    assert table(made.frame, "ab")[0, 1] == 0
+    assert synthesis(files, views, columns=["b", "a"]).frame.column_names == ["a", "b"]
+    with pytest.raises(pramble.InvalidInput, match="no column 'x'"):
+        synthesis(files, views, columns=["x"])
+
+
 def test_tables_of_three_columns_are_met_when_asked_for():
     data = people(100_000)
     whole = pramble.synthesize(pa.table(data), seed=1, tables=3)
