@@ -224,6 +224,16 @@ def test_frames_come_back_in_the_library_and_types_of_the_caller(tmp_path):
     assert read.equals(pramble.synthesize(pa.table({"sex": sex, "age": age}), plan, seed=1))
 
 
+def test_a_column_of_one_value_stays_so():
+    data = {**people(300), "same": ["x"] * 300}
+    plan = {"a": pramble.randomized_response(3, 1.0)}
+    e = pramble.estimate(data, plan, by=["same"])
+    assert 0.98 < e.lower[0] < e.upper[0] == 1
+    for method in ("cells", "records"):
+        made = pramble.synthesize(pa.table(data), plan, seed=1, method=method)
+        assert set(made["same"].to_pylist()) == {"x"}
+
+
 def test_columns_with_many_values_are_left_out_or_refused():
     data = {**people(1000), "income": np.random.default_rng(1).normal(size=1000)}
     with pytest.warns(UserWarning, match="'income' is left out: it has more than 200 values"):

@@ -116,12 +116,13 @@ def step_towards(
     width = flat([spread[table] for table in targets])
     counts = np.zeros_like(wanted)
     for start, own in zip(starts, strides, strict=True):
-        counts += np.bincount(start + codes @ own, minlength=len(wanted))
+        held = np.flatnonzero(own)
+        counts += np.bincount(start + codes[:, held] @ own[held], minlength=len(wanted))
     for done in range(passes):
         clock.tell("drawing", done / passes)
         soft = 0.0 if greedy else LOOSE ** (1 + done)
-        now = np.maximum(width, soft * wanted)
-        walk(codes, sizes, starts, members, strides, counts, wanted, now, greedy, rng)
+        tight = 1 / np.maximum(width, soft * wanted)
+        walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
 
 
 def layout_of(
