@@ -123,7 +123,8 @@ class SecondMoments:
         """
         own = reduce(np.multiply.outer, [inverse.own() for inverse in self.inverses], np.ones(()))
         p = inner_point(self.p, n=1 / float(self.squared_weights.sum()))
-        others = (self.squares(apply_axes(self.axes, p)) - p * own) / (1 - p)
+        rest = self.squares(apply_axes(self.axes, p)) - p * own
+        others = np.divide(rest, 1 - p, out=np.zeros_like(rest), where=p < 1)
 
         def moment(mu: Floats) -> Floats:
             return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))

@@ -36,24 +36,27 @@ def walk(
     strides: Any,
     counts: Any,
     targets: Any,
-    spread: Any,
+    tight: Any,
+    greedy: bool,  # noqa: FBT001 (compiled functions take no keywords)
     rng: Any,
 ) -> int:
     """Propose a new value for every column of every record; return how many were taken.
 
-    A move changes the sum of (count − target)² / (2 spread) by d, and is taken with probability
-    min(1, exp(−d)). The place of a record in table t is ``starts[t]`` and the sum of its codes
-    times ``strides[t]``; ``members[j]`` are the tables of column j, −1 beyond them. A cell whose
-    spread is NaN neither takes nor gives records.
+    A move changes the sum of tight (count − target)² / 2 by d, and is taken with probability
+    min(1, exp(−d)); if ``greedy``, only where d is below zero. The place of a record in table t is
+    ``starts[t]`` and the sum of its codes times ``strides[t]``; ``members[j]`` are the tables of
+    column j, −1 beyond them. A cell where ``tight`` is NaN neither takes nor gives records.
     """
     rows, columns = codes.shape
-    tables = len(starts)
-    places = np.zeros(tables, dtype=np.int64)
+    places = np.zeros(len(starts), dtype=np.int64)
     moved = 0
     for i in range(rows):
-        for t in range(tables):
-            places[t] = starts[t]
-            for j in range(columns):
+        places[:] = starts
+        for j in range(columns):
+            for k in range(members.shape[1]):
+                t = members[j, k]
+                if t < 0:
+                    break
                 places[t] += strides[t, j] * codes[i, j]
         for j in range(columns):
             if sizes[j] < 2:
@@ -68,9 +71,9 @@ def walk(
                     break
                 old = places[t]
                 to = old + by * strides[t, j]
-                change += (counts[to] - targets[to] + 0.5) / spread[to]
-                change -= (counts[old] - targets[old] - 0.5) / spread[old]
-            if change <= 0 or rng.random() < np.exp(-change):
+                change += (counts[to] - targets[to] + 0.5) * tight[to]
+                change -= (counts[old] - targets[old] - 0.5) * tight[old]
+            if change < 0 or (not greedy and rng.random() < np.exp(-change)):
                 for k in range(members.shape[1]):
                     t = members[j, k]
                     if t < 0:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.estimation.draws.tables import Shares
+from pramble.information.possible import Possible
 from pramble.information.proportional import Margin, fit_array
 from pramble.information.records import Table
 from pramble.values import Clock, Floats, Integers
@@ -40,13 +41,13 @@ def fit_law(
     slack: Mapping[Table, Floats],
     *,
     columns: Sequence[str],
+    possible: Possible,
     error: float,
     clock: Clock,
 ) -> Floats:
-    """Return the law of all cells, one axis for each column."""
-    sizes = {name: len(own) for (name, *rest), own in tables.items() if not rest}
-    shape = tuple(sizes[name] for name in columns)
-    cells = np.full(shape, 1 / np.prod(shape))
+    """Return the law of all cells, one axis for each column; empty where nothing is possible."""
+    cells = possible.mask(columns).astype(np.float64)
+    cells /= cells.sum()
     margins = [
         Margin(tuple(map(columns.index, table)), own, slack[table]) for table, own in tables.items()
     ]

@@ -21,17 +21,20 @@ from pramble.estimation.draws.tables import (
     fitted_tables,
     named_columns,
     wanted_tables,
+    without_zeros,
 )
 from pramble.estimation.draws.walk import draw_records, polish
+from pramble.estimation.draws.zeros import possible_cells, wider_zeros
 from pramble.estimation.estimate import estimate
 from pramble.estimation.result import Estimate
 from pramble.estimation.tabulate import data_and_plan
+from pramble.information.possible import Possible
 from pramble.information.records import Table
 from pramble.limits import MOST_LAW_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import as_plan
 from pramble.mechanisms.views import Views
-from pramble.values import Clock, Floats, Integers, Watcher, value
+from pramble.values import Clock, Integers, Watcher, value
 
 METHODS = ("auto", "cells", "records")
 
@@ -101,8 +104,9 @@ def synthesis(
     first, found, labels, left = estimates(data, plan, wanted, clock=clock.part(0.0, 0.6))
     rows = round(first.n) if rows is None else rows
     how = chosen_method(method, [len(labels[name]) for name in names])
-    laws = fitted_tables(found)
-    codes = drawn(laws, found, names, rows=rows, how=how, seed=seed, clock=clock.part(0.6, 0.4))
+    possible = possible_cells(plan or {}, {name: labels[name] for name in names})
+    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
+    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock.part(0.6, 0.4))
     frame = frame_of_codes(codes, {n: labels[n] for n in names}, types, backend=first.backend)
     fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
     return Synthesis(frame, rows, fits, how, (*notes, *left))
@@ -172,9 +176,9 @@ def chosen_method(method: str, sizes: Sequence[int]) -> str:
 
 
 def drawn(
-    laws: Mapping[Table, Floats],
     found: Mapping[Table, Shares],
     columns: Sequence[str],
+    possible: Possible,
     *,
     rows: int,
     how: str,
@@ -182,14 +186,18 @@ def drawn(
     clock: Clock,
 ) -> Integers:
     """Return the codes of synthetic records."""
-    rng = np.random.default_rng(seed)
+    rng, laws = np.random.default_rng(seed), fitted_tables(found)
     slack, error = slack_of(found)
-    if how == "cells":
-        law = fit_law(laws, slack, columns=columns, error=error, clock=clock.part(0.0, 0.7))
-        codes, clock = draw_cells(law, rows, rng), clock.part(0.7, 0.3)
-        polish(law, list(laws), codes, columns=columns, rng=rng, clock=clock)
-        return codes
-    return draw_records(laws, slack, columns=columns, rows=rows, rng=rng, clock=clock)
+    zeros = wider_zeros(possible, laws)
+    if how == "records":
+        return draw_records(
+            laws, slack, columns=columns, zeros=zeros, rows=rows, rng=rng, clock=clock
+        )
+    fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
+    law = fit_law(laws, slack, columns=columns, possible=possible, error=error, clock=fitting)
+    codes = draw_cells(law, rows, rng)
+    polish(law, [*laws, *zeros], codes, columns=columns, rng=rng, clock=clock)
+    return codes
 
 
 def frame_of_codes(

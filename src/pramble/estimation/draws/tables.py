@@ -97,6 +97,13 @@ def named_columns(tables: Any) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in part))
 
 
+def without_zeros(own: Shares, mask: Mask) -> Shares:
+    """Return shares in which cells that cannot occur are empty, and known to be."""
+    if mask.all():
+        return own
+    return Shares(np.where(mask, own.shares, 0.0), np.where(mask, own.variances, 0.0), own.noise)
+
+
 def estimated(
     wanted: Sequence[Table], estimate: Callable[[Table], Estimate], *, clock: Clock
 ) -> tuple[dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
