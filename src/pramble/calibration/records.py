@@ -13,8 +13,8 @@ from pramble.data.labels import Label
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, with_values
+from pramble.information.records import as_tables
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.problem import as_tables
 from pramble.values import Floats
 
 MOST_JOINT = 100_000

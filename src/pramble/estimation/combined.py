@@ -4,7 +4,7 @@ Every record is in every view, so the *sampling* error is one and the same in al
 randomisation adds is independent. A view v that shows some columns of a table T gives an unbiased
 estimate :math:`\hat p_v` of their margin, with covariance :math:`R_v` by randomisation alone
 (:mod:`pramble.estimation.moments`). Each component s of the table
-(:mod:`pramble.estimation.components`) is the average over the views that show all of s,
+(:mod:`pramble.information.components`) is the average over the views that show all of s,
 
 .. math:: \hat p = \sum_{s \subseteq T} \sum_{v \supseteq s} \lambda_{vs}\, P_s \hat p_v ,
     \qquad \lambda_{vs} \propto 1/\operatorname{tr}(P_s R_v P_s), \quad
@@ -28,13 +28,13 @@ from itertools import combinations
 
 import numpy as np
 
-from pramble.estimation.components import components
 from pramble.estimation.fit.inside import MOST_WEIGHED, TOLD, nearest_inside
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point
 from pramble.estimation.queries import Weighing, query_intervals
 from pramble.estimation.result import Settings
 from pramble.estimation.view_table import ViewTable, batches
+from pramble.information.components import components
 from pramble.information.simplex import nearest_on_simplex
 from pramble.values import Floats, value
 

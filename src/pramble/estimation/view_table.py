@@ -8,7 +8,6 @@ import numpy as np
 
 from pramble.data.labels import Labels, label_keys
 from pramble.data.reading import Reading
-from pramble.estimation.components import components
 from pramble.estimation.fit.fit import inverse_moments
 from pramble.estimation.moments import SecondMoments, inner_point
 from pramble.estimation.parts import subsets
@@ -17,6 +16,7 @@ from pramble.estimation.records import answerable
 from pramble.estimation.stacked import StackedOperator
 from pramble.estimation.tabulate import tabulate
 from pramble.estimation.tabulated import Tabulated
+from pramble.information.components import components
 from pramble.mechanisms.operators.axes import along_axes, category_shape
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.separate import separate_blocks

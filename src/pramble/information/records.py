@@ -7,13 +7,14 @@ one of largest entropy, by iterative proportional fitting.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from pramble.errors import InvalidPrior
+from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.proportional import Margin, fit_array
 from pramble.limits import MOST_CELLS
 from pramble.values import Floats, Integers, value
@@ -164,3 +165,33 @@ def as_probabilities(values: Any, shape: tuple[int, ...], *, what: str) -> Float
             "total."
         )
     return found
+
+
+def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
+    """Return the wanted tables: all of so many columns, every set of columns, or as listed.
+
+    >>> as_tables(2, ["a", "b", "c"])
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    """
+    if tables == "all":
+        sizes: Iterable[int] = range(1, len(columns) + 1)
+        return tuple(table for size in sizes for table in combinations(columns, size))
+    if isinstance(tables, int) and not isinstance(tables, bool):
+        if not 1 <= tables <= len(columns):
+            raise InvalidInput(
+                f"Tables of {tables} columns need as many; there are {len(columns)} columns."
+            )
+        return tuple(combinations(columns, tables))
+    if isinstance(tables, str) or not isinstance(tables, Iterable):
+        raise InvalidInput('tables is 1, 2, 3, "all", or a list of tuples of columns.')
+    found = []
+    for table in tables:
+        names = (table,) if isinstance(table, str) else tuple(table)
+        unknown = [name for name in names if name not in columns]
+        if unknown or not names or len(set(names)) != len(names):
+            what = f"{unknown[0]!r} is no column" if unknown else "it must name columns once"
+            raise InvalidInput(f"A wanted table names different columns: {what}.")
+        found.append(tuple(name for name in columns if name in names))
+    if not found or len(set(found)) != len(found):
+        raise InvalidInput("tables must name one or more different tables.")
+    return tuple(found)

@@ -59,9 +59,9 @@ def test_one_joint_matrix_is_a_candidate_however_large():
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     from pramble.information.possible import as_possible
-    from pramble.information.records import as_law
+    from pramble.information.records import as_law, as_tables
     from pramble.solvers.general.columns.semidefinite import closed_bound
-    from pramble.solvers.record.problem import RecordProblem, as_columns, as_tables
+    from pramble.solvers.record.problem import RecordProblem, as_columns
     from pramble.solvers.watch import Watch
 
     labels = as_columns({"a": 2, "b": 3, "c": 4})

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from pramble.data.labels import Label, label_keys
-from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.errors import NotIdentifiable
 from pramble.estimation.result import Estimate
+from pramble.information.components import contrasts
 from pramble.information.consistent import consistent
 from pramble.information.possible import Mask
-from pramble.information.records import Table, joined, margin_of
+from pramble.information.records import Table, as_tables, joined, margin_of
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, value
 
@@ -58,7 +59,8 @@ def wanted_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
     >>> wanted_tables([("b", "a")], ["a", "b", "c"])
     [('a',), ('b',), ('c',), ('a', 'b')]
     """
-    listed = listed_tables(tables, columns)
+    count = isinstance(tables, int) and not isinstance(tables, bool)
+    listed = as_tables(min(tables, len(columns)) if count else tables, columns)
     within = {
         part
         for table in listed
@@ -68,25 +70,6 @@ def wanted_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
     within |= {(name,) for name in columns}
     places = {name: place for place, name in enumerate(columns)}
     return sorted(within, key=lambda table: (len(table), [places[name] for name in table]))
-
-
-def listed_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
-    """Return the tables asked for, their columns in order."""
-    if isinstance(tables, int) and not isinstance(tables, bool):
-        if tables < 1:
-            raise InvalidInput(f"Tables have one column or more; found tables={tables}.")
-        return list(combinations(columns, min(tables, len(columns))))
-    if isinstance(tables, str) or not isinstance(tables, Sequence):
-        raise InvalidInput("tables= is a number of columns, or a list of tuples of columns.")
-    found = []
-    for table in tables:
-        names = (table,) if isinstance(table, str) else tuple(table)
-        unknown = [name for name in names if name not in columns]
-        if unknown or not names or len(set(names)) != len(names):
-            what = f"{unknown[0]!r} is none" if unknown else "each is named once"
-            raise InvalidInput(f"A table of tables= names one or more columns: {what}.")
-        found.append(tuple(name for name in columns if name in names))
-    return found
 
 
 def named_columns(tables: Any) -> list[str]:
@@ -160,15 +143,8 @@ def interaction_noise(covariance: Floats, shape: tuple[int, ...]) -> float:
     2.0
     """
     size = len(covariance)
-    whole = beyond_means(covariance.reshape(*shape, size), axes=range(len(shape)))
+    whole = contrasts(covariance.reshape(*shape, size), axes=range(len(shape)))
     return float(np.trace(whole.reshape(size, size)))
-
-
-def beyond_means(cells: Floats, *, axes: Sequence[int]) -> Floats:
-    """Return an array less its mean along each of some axes."""
-    for axis in axes:
-        cells = cells - cells.mean(axis=axis, keepdims=True)
-    return cells
 
 
 def fitted_tables(found: Mapping[Table, Shares]) -> dict[Table, Floats]:
@@ -190,7 +166,7 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     shape, size = own.shares.shape, len(table) - 1
     parts = [(part, np.maximum(smaller[part], 0.0)) for part in combinations(table, size)]
     base = joined(shape, table, parts, start=own.possible.astype(np.float64))
-    beyond = beyond_means(own.shares - base, axes=range(len(table)))
+    beyond = contrasts(own.shares - base)
     signal = float((beyond**2).sum())
     kept = max(0.0, 1 - own.noise / signal) if signal else 0.0
     return np.where(own.possible, base + kept * beyond, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.possible import Possible, as_possible
-from pramble.information.records import Law, Table, TableLaw, as_law
+from pramble.information.records import Law, Table, TableLaw, as_law, as_tables
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
@@ -25,7 +25,6 @@ from pramble.releasing.prepare.record_prior import (
 )
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.problem import as_tables
 from pramble.solvers.record.result import RecordDesign
 from pramble.values import Integers, value
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from pramble.information.components import contrasts
 from pramble.information.records import Table, margin_of
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.uniform import UniformRows
@@ -75,14 +76,3 @@ def cells_shares(problem: RecordProblem, block: Table) -> Floats:
     """Return the even law on the possible cells of a block, an axis for each column."""
     possible = problem.mask(block)
     return np.asarray(possible / possible.sum(), dtype=np.float64)
-
-
-def contrasts(cells: Floats) -> Floats:
-    """Return the component of all columns of a table together.
-
-    >>> contrasts(np.array([[0.5, 0.1], [0.2, 0.2]])).round(3).tolist()
-    [[0.1, -0.1], [-0.1, 0.1]]
-    """
-    for axis in range(cells.ndim):
-        cells = cells - cells.mean(axis=axis, keepdims=True)
-    return cells

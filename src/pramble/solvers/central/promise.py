@@ -84,8 +84,8 @@ def as_promise(
         )
     if float(epsilon) <= besides * rows_per_person:
         raise InvalidInput(
-            f"What is spent besides, {besides * rows_per_person:.6g} on a person, leaves nothing of "
-            f"ε = {float(epsilon):.6g}."
+            f"What is spent besides, {besides * rows_per_person:.6g} on a person, leaves nothing "
+            f"of ε = {float(epsilon):.6g}."
         )
     return Promise(
         checked_epsilon(epsilon),

@@ -6,7 +6,7 @@ from typing import Any
 from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
-from pramble.information.records import as_law
+from pramble.information.records import as_law, as_tables
 from pramble.one_thread import one_thread
 from pramble.solvers.central.design import central_design
 from pramble.solvers.central.promise import Promise, as_promise
@@ -16,7 +16,6 @@ from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordProblem,
     as_columns,
-    as_tables,
     refuse_impossible,
     refuse_wide_tables,
 )

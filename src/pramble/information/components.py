@@ -11,6 +11,8 @@ of s alone. The component s of a table of probabilities follows from the margin 
 same for every table that holds s, up to the number of cells that it is spread over.
 """
 
+from collections.abc import Sequence
+
 from pramble.values import Floats
 
 
@@ -31,3 +33,15 @@ def components(cells: Floats) -> dict[tuple[int, ...], Floats]:
             finer[(*s, axis)] = part - mean
         found = finer
     return found
+
+
+def contrasts(cells: Floats, *, axes: Sequence[int] | None = None) -> Floats:
+    """Return an array less its mean along each of some axes, or of all: their joint component.
+
+    >>> import numpy as np
+    >>> contrasts(np.array([[0.5, 0.1], [0.2, 0.2]])).round(3).tolist()
+    [[0.1, -0.1], [-0.1, 0.1]]
+    """
+    for axis in range(cells.ndim) if axes is None else axes:
+        cells = cells - cells.mean(axis=axis, keepdims=True)
+    return cells
