@@ -1,5 +1,6 @@
 """``pramble demo``: the curator's and the analyst's whole job, on built-in people."""
 
+import math
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,14 +16,15 @@ from rich.markup import escape
 
 import pramble
 from pramble.cli.console import answers, messages, table_of
-from pramble.cli.release import show_record
+from pramble.cli.release import promise_text, show_record
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
 
 POPULATION = 19_867_248
 COLUMNS = ("SEX", "MARST", "EDUC")
 KEYS = ("SEX", "AGE", "MARST", "RACESING", "EDUC", "EMPSTAT")
-ALPHA = 6.0
+ALPHA, CENTRAL = 6.0, 1.0
+TABLE = ("AGE", "EDUC")
 
 
 def demo(
@@ -32,6 +34,9 @@ def demo(
     rows: Annotated[int, typer.Option(help="Number of people.", min=1000)] = 953_076,
 ) -> None:
     """Play both parts on made-up New Yorkers: assess, release, and estimate from the release.
+
+    First under a local promise, which holds whatever happens to the file; then under a central one,
+    towards those who read the release.
 
     Examples
     --------
@@ -69,9 +74,16 @@ def demo(
         opened = pramble.open_release(out / "release")
         estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
     show_estimate(estimate, truth=people, released=opened.data)
+    with step("the same people for a trusted office: all ten columns, shuffled views"):
+        central = pramble.release(
+            source, out / "central", columns=people.column_names, central=CENTRAL, ledger=False
+        )
+    with step("estimating a table from the views"):
+        table = pramble.estimate(pramble.open_release(out / "central"), by=list(TABLE))
+    show_central(central, table, truth=people)
     say(
-        f"\nOpen [bold]{escape(str(out))}/release-report.html[/bold] in a browser for the "
-        "whole story."
+        f"\nOpen [bold]{escape(str(out))}/release-report.html[/bold] and "
+        f"[bold]{escape(str(out))}/central-report.html[/bold] in a browser for the whole story."
     )
 
 
@@ -114,6 +126,26 @@ def show_release(release: Any) -> None:
     answers().print(
         f"The risk afterwards: {risk.tau2_after:,.0f} correct matches expected, "
         f"not {risk.tau2_before:,.0f}."
+    )
+
+
+def show_central(release: Any, estimate: Estimate, *, truth: Any) -> None:
+    """Print the promise towards readers, and how near a table of the views is to the file."""
+    counted = truth.group_by(list(TABLE)).aggregate([([], "count_all")]).to_pylist()
+    true = {tuple(row[name] for name in TABLE): row["count_all"] for row in counted}
+    cells = list(zip(*(estimate.cells[name] for name in TABLE), strict=True))
+    found = estimate.n * estimate.probabilities
+    off = math.sqrt(
+        sum((own - true.get(cell, 0)) ** 2 for own, cell in zip(found, cells, strict=True))
+        / len(cells)
+    )
+    say = partial(answers().print, soft_wrap=True)
+    views = release.outcome.record.views
+    say(f"Released again: {promise_text(release.outcome)}", style="bold")
+    say(
+        f"{views} views of a few columns each, every record in each of them, in orders that nobody "
+        f"can link. {' × '.join(TABLE)}, {len(cells)} cells: the estimate is {off:,.0f} people off "
+        f"in a typical cell, of {estimate.n:,.0f}."
     )
 
 
