@@ -154,7 +154,7 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     --------
     >>> tenth = CentralPrivacy(Fraction(1, 10), Fraction(1, 10**8))
     >>> round(composed([tenth] * 40, delta=1e-6), 2)
-    3.19
+    2.81
     """
     total = sum((part.epsilon for part in parts), Fraction(0))
     if sum((part.delta for part in parts), Fraction(0)) > Fraction(delta):
