@@ -1,7 +1,7 @@
-"""The verb ``calibrate``: which α meets a target of risk or of accuracy."""
+"""The verb ``calibrate``: which α, or which central ε, meets a target."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from pramble.calibration.bisection import POINTS, search
 from pramble.calibration.calibration import Calibration
 from pramble.calibration.columns import design_columns, parts_of_alpha
+from pramble.calibration.promises import PromiseName, check_promise, promise_of
 from pramble.calibration.records import design_plans
 from pramble.calibration.target import Target
 from pramble.calibration.trial import DesignAt, Experiment, Trial, curve_of
 from pramble.data.reading import Reading
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
+from pramble.estimation.tabulate import names_of
 from pramble.risk.assess import assess
 from pramble.risk.cells import Missing
 from pramble.risk.models.registry import Model
@@ -28,13 +30,14 @@ ALPHAS = (0.01, 16.0)
 CLOSE, CLOSE_PLANS = 1e-4, 1e-2
 PLANS = 8
 """Plans that are searched for before the crossing is closed in."""
+NEED_NO_MODEL = ("error", "epsilon")
 CHOICE = (
-    "α was chosen by looking at the data, and α does not cover that choice: calibrate on a public "
-    "reference file, or take a smaller α than this."
+    "{sign} was chosen by looking at the data, and {sign} does not cover that choice: calibrate on "
+    "a public reference file, or take a smaller {sign} than this."
 )
 PRIOR = (
-    "The designs use the distribution of the file itself, which α does not cover either: give a "
-    "public prior, or one from a noisy count."
+    "The designs use the distribution of the file itself, which {sign} does not cover either: give "
+    "a public prior, or one from a noisy count."
 )
 
 
@@ -57,6 +60,10 @@ def calibrate(
     time_limit: float = 2.0,
     alphas: tuple[float, float] = ALPHAS,
     tolerance: float | None = None,
+    promise: PromiseName = "local",
+    delta: float | None = None,
+    views: bool | None = False,
+    rows_per_person: int = 1,
     weights: str | None = None,
     impossible: Sequence[Rule] = (),
     missing: Missing = "category",
@@ -75,6 +82,10 @@ def calibrate(
     or not the measure is monotone. When no α meets the target, ``met`` is false and the α that came
     nearest is returned.
 
+    Central promises come in twice. With ``measure="epsilon"`` the target is the ε that is proven
+    of the whole file in random order, and the largest α that keeps it is found. With
+    ``promise="central"`` the plans are the best for a central (ε, δ), and it is ε that is searched.
+
     Parameters
     ----------
     data, keys, population_size, model, weights, impossible, missing, reading, rng
@@ -87,8 +98,9 @@ def calibrate(
         for the whole record, best for these tables.
     at_most : float
         The target.
-    measure : {"tau2", "tau1", "worst", "share", "error"}
+    measure : {"tau2", "tau1", "worst", "share", "epsilon", "error"}
         τ̃2, τ̃1 or the largest r̃2 after randomisation; the share of records with r̃2 above ``level``;
+        the central ε of the file in random order at ``delta`` (:func:`~pramble.central_guarantee`);
         or the expected Euclidean distance between estimated and true distribution of the column, or
         of the wanted table (asymptotic; the worst one's).
     level : float, optional
@@ -104,9 +116,15 @@ def calibrate(
         With ``columns``: about how many seconds to search for each plan. There are 8 of them, and
         then some ten to close in.
     alphas : (float, float)
-        The range of α, the total over the columns.
+        The range of α, the total over the columns; of ε with ``promise="central"``.
     tolerance : float
         α is found to this relative tolerance: 0.0001, or 0.01 with ``columns``.
+    promise : {"local", "central"}
+        Whether α of a record is searched for, or, with ``columns``, the ε of the shuffled file.
+    delta, rows_per_person : float, int
+        Of a central promise. All keys must then be among the columns that are randomised.
+    views : bool or None
+        With ``promise="central"`` and the measure "error": as for :func:`~pramble.design_record`.
     progress : callable, optional
         Given a :class:`~pramble.Progress` now and then.
 
@@ -125,11 +143,20 @@ def calibrate(
     >>> k.value <= 1.0 < k.before.tau2
     True
     """
-    target = Target(measure, float(at_most), level)
+    target = Target(measure, float(at_most), level, delta, rows_per_person)
+    names = randomised_names(column, columns)
+    check_promise(
+        promise,
+        target,
+        keys=names_of(keys),
+        randomised=names,
+        together=columns is not None,
+        views=views,
+    )
     low, high = map(float, alphas)
     if not 0 < low < high < math.inf:
         raise InvalidInput(f"alphas must be a range of positive numbers; found {alphas!r}.")
-    if measure == "error" and population_size is None and weights is None:
+    if measure in NEED_NO_MODEL and population_size is None and weights is None:
         model = "none"
     clock = Clock(progress)
     first, rest = clock.part(0.0, ASSESSING), clock.part(ASSESSING, 1 - ASSESSING)
@@ -155,13 +182,13 @@ def calibrate(
         family=family,
         objective=objective,
         time_limit=time_limit,
+        promise=promise_of(promise, target, rows=before.n, views=views),
     )
     close = (CLOSE if columns is None else CLOSE_PLANS) if tolerance is None else tolerance
     points = POINTS if columns is None else PLANS
-    experiment = Experiment(before, target, designs_at)
+    experiment = Experiment(before, target, designs_at, promise == "central")
     trials, best = search(experiment, (low, high), tolerance=close, clock=rest, points=points)
-    again = None if best.left is None else before.after(best.proposal.plan)
-    found = target.value(again, error=best.error)
+    found = experiment.value(best.proposal, experiment.left(best.proposal))
     met = found <= target.at_most
     own_prior = any(one is None for one in given)
     return Calibration(
@@ -174,7 +201,20 @@ def calibrate(
         best.left,
         curve_of(trials),
         tuple(notes_on(target, best, met=met, high=high, own_prior=own_prior)),
+        target.guarantee(best.proposal.plan, rows=before.n),
+        best.epsilon,
     )
+
+
+def randomised_names(
+    column: str | Sequence[str] | Mapping[str, float] | None, columns: Sequence[str] | None
+) -> list[str]:
+    """Return the columns to randomise, however they are given; refuse none or both."""
+    if (column is None) == (columns is None):
+        raise InvalidInput(
+            "Give column=, keys with designs of their own, or columns=, keys to randomise together."
+        )
+    return [*column] if isinstance(column, Mapping) else names_of(column or columns or ())
 
 
 def designs_of(
@@ -188,12 +228,9 @@ def designs_of(
     family: str,
     objective: str | None,
     time_limit: float,
+    promise: Callable[[float], Mapping[str, Any]],
 ) -> tuple[list[Any], DesignAt]:
-    """Return the priors as given, and the function from α to what it proposes."""
-    if (column is None) == (columns is None):
-        raise InvalidInput(
-            "Give column=, keys with designs of their own, or columns=, keys to randomise together."
-        )
+    """Return the priors as given, and the function from α, or ε, to what it proposes."""
     if columns is not None:
         plans = design_plans(
             columns,
@@ -203,6 +240,7 @@ def designs_of(
             categories=categories,
             objective=objective or "estimation",
             time_limit=time_limit,
+            promise=promise,
         )
         return [prior], plans
     assert column is not None, "one of the two is given"
@@ -221,14 +259,15 @@ def designs_of(
 
 def notes_on(target: Target, best: Trial, *, met: bool, high: float, own_prior: bool) -> list[str]:
     """Return what the reader must know."""
-    notes = [CHOICE, PRIOR] if own_prior else [CHOICE]
+    sign = "ε" if best.central else "α"
+    notes = [note.format(sign=sign) for note in ([CHOICE, PRIOR] if own_prior else [CHOICE])]
     if not met:
         first = (
-            f"No α tried brings {target.measure} to {target.at_most:g} or less; the nearest is "
-            f"{best.value:.6g}, at α = {best.alpha:.6g}. Coarsen or drop a key, or randomise more "
-            "columns."
+            f"No {sign} tried brings {target.measure} to {target.at_most:g} or less; the nearest "
+            f"is {best.value:.6g}, at {sign} = {best.tried:.6g}. Coarsen or drop a key, or "
+            "randomise more columns."
         )
         return [first, *notes]
-    if target.of_risk and best.alpha >= high:
-        return [f"Every α up to {high:g}, the largest tried, meets the target.", *notes]
+    if target.of_risk and best.tried >= high:
+        return [f"Every {sign} up to {high:g}, the largest tried, meets the target.", *notes]
     return notes

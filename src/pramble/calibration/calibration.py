@@ -1,5 +1,6 @@
 """What a calibration says."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from pramble.calibration.proposal import Proposal
 from pramble.calibration.target import Target
 from pramble.calibration.trial import OF_RISK
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
 from pramble.values import value
@@ -41,10 +44,14 @@ class Calibration:
     after : RiskAfter or None
         The risk left at ``alpha``.
     curve : record array
-        For every α tried, in order: ``alpha``, ``value``, ``tau1``, ``tau2``, ``worst``,
-        ``information`` (nats), ``kept`` (of the entropy), ``error``.
+        For everything tried, in order: ``alpha``, ``value``, ``tau1``, ``tau2``, ``worst``,
+        ``information`` (nats), ``kept`` (of the entropy), ``error``, ``epsilon``.
     notes : tuple of str
         What the reader must know.
+    central : CentralGuarantee or None
+        What is proven of the whole file in random order, where δ was given.
+    epsilon : float
+        With ``promise="central"`` the ε that was found; α is then what the plan has besides.
 
     Examples
     --------
@@ -67,6 +74,15 @@ class Calibration:
     after: RiskAfter | None = field(repr=False)
     curve: NDArray[np.void] = field(repr=False)
     notes: tuple[str, ...]
+    central: CentralGuarantee | None = None
+    epsilon: float = math.nan
+
+    @property
+    def tried(self) -> tuple[str, float]:
+        """What was searched for, "alpha" or "epsilon", and what was found."""
+        if math.isnan(self.epsilon):
+            return "alpha", self.alpha
+        return "epsilon", self.epsilon
 
     @property
     def designs(self) -> Mapping[str, Any]:
@@ -79,12 +95,12 @@ class Calibration:
         return next(iter(self.designs.values())) if len(self.designs) == 1 else self.designs
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> Plan | Views:
         """What is done to a record."""
         return self.proposal.plan
 
     def plot(self) -> "Figure":
-        """Return a figure of risk and information against α, with the target and the choice."""
+        """Return a figure of the measure and of information, with the target and the choice."""
         from pramble.plots.calibration import plot_calibration
 
         return plot_calibration(self)
@@ -104,6 +120,10 @@ class Calibration:
             "notes": list(self.notes),
             "curve": {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()},
         }
+        if self.central is not None:
+            figures["central"] = {
+                name: getattr(self.central, name) for name in ("epsilon", "delta", "lower")
+            }
         if self.after is not None:
             figures["after"] = {name: getattr(self.after, name) for name in OF_RISK}
         return figures

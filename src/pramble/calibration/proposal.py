@@ -1,4 +1,4 @@
-"""What one α proposes: designs of single columns, or one plan for several."""
+"""What one promise proposes: designs of single columns, or one plan for several."""
 
 import math
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from pramble.data.table import Crosstab
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
 from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import shares_over
 from pramble.solvers.record.result import RecordDesign
@@ -24,7 +25,7 @@ class Proposal(Protocol):
         """The designs, by what they are for."""
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> Plan | Views:
         """What is done to a record."""
 
     @property
@@ -85,13 +86,15 @@ class ByRecord:
         return {", ".join(self.design.plan.columns): self.design}
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> Plan | Views:
         """What is done to a record."""
-        return self.design.one_file
+        return self.design.plan
 
     @cached_property
     def informations(self) -> dict[str, float]:
-        """The information about the record, summed over branches and blocks."""
+        """The information about the record, over branches and blocks; not a number of views."""
+        if isinstance(self.plan, Views):
+            return dict.fromkeys(self.designs, math.nan)
         found = sum(
             seen.share * mutual_information(shares_over(seen.table, name, m.labels.values), m)
             for seen in seen_branches(self.plan, self.table)

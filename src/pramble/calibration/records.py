@@ -1,7 +1,7 @@
-"""Plans for several columns together at any α, each from a search of bounded time."""
+"""Plans for several columns together at any promise, each from a search of bounded time."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pramble.data.labels import Label
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, with_values
+from pramble.estimation.tabulate import names_of
 from pramble.information.records import as_tables
 from pramble.solvers.record.design_record import design_record
 from pramble.values import Floats
@@ -30,8 +31,9 @@ def design_plans(
     categories: Mapping[str, Sequence[Label]] | None,
     objective: str,
     time_limit: float,
+    promise: Callable[[float], Mapping[str, Any]],
 ) -> DesignAt:
-    """Return the function from α to a plan for the columns together."""
+    """Return the function from α, or ε, to a plan for the columns together."""
     names = checked_columns(columns, table.columns)
     stated = categories or {}
     labels = {
@@ -39,9 +41,14 @@ def design_plans(
     }
     law = file_law(table, labels, tables=tables) if prior is None else prior
 
-    def plan_at(alpha: float) -> ByRecord:
+    def plan_at(tried: float) -> ByRecord:
         found = design_record(
-            labels, alpha, prior=law, tables=tables, objective=objective, time_limit=time_limit
+            labels,
+            prior=law,
+            tables=tables,
+            objective=objective,
+            time_limit=time_limit,
+            **promise(tried),
         )
         return ByRecord(found, table)
 
@@ -50,7 +57,7 @@ def design_plans(
 
 def checked_columns(columns: Sequence[str], keys: Sequence[str]) -> list[str]:
     """Return the columns to randomise together: two or more of the keys."""
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = names_of(columns)
     if len(names) < 2 or len(set(names)) != len(names):
         raise InvalidInput(f"columns must name two or more different keys; found {names!r}.")
     for name in names:

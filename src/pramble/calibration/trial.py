@@ -1,4 +1,4 @@
-"""One α tried: what it proposes, the risk that leaves and the information it keeps."""
+"""One promise tried: what it proposes, the risk that leaves and the information it keeps."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from pramble.calibration.proposal import Proposal
 from pramble.calibration.target import Target
+from pramble.mechanisms.plan import Plan
+from pramble.privacy.certificate import certify
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
 from pramble.risk.records import record_array
@@ -19,13 +21,24 @@ DesignAt = Callable[[float], Proposal]
 
 @value(eq=False)
 class Trial:
-    """What one α gives."""
+    """What one promise gives: an α, or the ε of a central promise."""
 
-    alpha: float
+    tried: float
     value: float
     proposal: Proposal
     left: RiskAfter | None
     error: float
+    central: bool = False
+
+    @property
+    def alpha(self) -> float:
+        """The α of a record: what was tried, or what a plan for a central promise has besides."""
+        return certify(self.proposal.plan).alpha if self.central else self.tried
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of the central promise that was tried, if it was one."""
+        return self.tried if self.central else math.nan
 
     @property
     def information(self) -> float:
@@ -41,28 +54,40 @@ class Trial:
 
 @value(eq=False)
 class Experiment:
-    """Everything a trial needs but its α."""
+    """Everything a trial needs but its promise."""
 
     assessment: Assessment
     target: Target
     designs_at: DesignAt
+    central: bool = False
 
-    def __call__(self, alpha: float) -> Trial:
-        """Design for this α and measure what it leaves."""
-        proposal = self.designs_at(alpha)
-        left = self.assessment.after(proposal.plan) if self.assessment.fit else None
-        error = proposal.error(self.assessment.n)
-        return Trial(alpha, self.target.value(left, error=error), proposal, left, error)
+    def __call__(self, tried: float) -> Trial:
+        """Design for this promise and measure what it leaves."""
+        proposal = self.designs_at(tried)
+        left, error = self.left(proposal), proposal.error(self.assessment.n)
+        return Trial(tried, self.value(proposal, left), proposal, left, error, self.central)
+
+    def left(self, proposal: Proposal) -> RiskAfter | None:
+        """Return the risk that a proposal leaves; None of views, or without a model."""
+        if self.assessment.fit is None or not isinstance(proposal.plan, Plan):
+            return None
+        return self.assessment.after(proposal.plan)
+
+    def value(self, proposal: Proposal, left: RiskAfter | None) -> float:
+        """Return the measure of a proposal."""
+        n = self.assessment.n
+        epsilon = self.target.epsilon_of(proposal.plan, rows=n)
+        return self.target.value(left, error=proposal.error(n), epsilon=epsilon)
 
 
 def curve_of(trials: Sequence[Trial]) -> NDArray[np.void]:
-    """Return the trials by rising α as records: risk, information and error at each."""
-    rows = sorted(trials, key=lambda trial: trial.alpha)
+    """Return the trials by rising promise as records: risk, information and error at each."""
+    rows = sorted(trials, key=lambda trial: trial.tried)
 
     def column(name: str) -> Floats:
         holders = (trial.left if name in OF_RISK else trial for trial in rows)
         return np.array([getattr(holder, name, math.nan) for holder in holders])
 
-    names = ("alpha", "value", *OF_RISK, "information", "kept", "error")
+    names = ("alpha", "value", *OF_RISK, "information", "kept", "error", "epsilon")
     records: NDArray[np.void] = record_array({name: column(name) for name in names})
     return records

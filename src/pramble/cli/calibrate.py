@@ -29,6 +29,7 @@ from pramble.cli.options import (
     rules,
 )
 from pramble.cli.progress import shown_progress
+from pramble.plots.calibration import SIGNS
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
 
@@ -58,6 +59,19 @@ def calibrate(
     weights: Weights = None,
     impossible: Impossible = None,
     missing: Missing = "category",
+    promise: Annotated[
+        str,
+        typer.Option(help="With --columns: search α (local), or ε of the shuffled file (central)."),
+    ] = "local",
+    delta: Annotated[
+        float | None, typer.Option(help="δ of a central promise, or of measure epsilon: 1e-6.")
+    ] = None,
+    views: Annotated[
+        bool, typer.Option("--views", help="With central: several files where that costs less.")
+    ] = False,
+    rows_per_person: Annotated[
+        int, typer.Option(help="With --delta: the most rows of one person.")
+    ] = 1,
     family: Family = "uniform",
     objective: Objective = None,
     plan: Annotated[
@@ -68,7 +82,7 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the α up to which risk, or from which on error, is at most a target.
+    """Find the α, or the central ε, up to which risk, or from which on error, is at most a target.
 
     Examples
     --------
@@ -77,6 +91,11 @@ def calibrate(
       pramble calibrate people.csv --keys age,sex --column age --measure error --at-most 0.02
 
       pramble calibrate people.csv --keys age,sex,town --columns age,sex --at-most 25 --plan p.json
+
+      pramble calibrate p.csv --keys age --column age --measure epsilon --delta 1e-6 --at-most 1
+
+      pramble calibrate people.csv --keys age,sex --columns age,sex --promise central --delta 1e-6
+      --measure error --at-most 0.02
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
@@ -97,6 +116,10 @@ def calibrate(
             missing=missing,  # type: ignore[arg-type]  # calibrate refuses other words
             family=family,
             objective=objective,
+            promise=promise,  # type: ignore[arg-type]  # calibrate refuses other words
+            delta=delta,
+            views=None if views else False,
+            rows_per_person=rows_per_person,
             progress=progress,
         )
     if as_json:
@@ -117,20 +140,23 @@ def calibrate(
 def what_is_kept(design: Design | RecordDesign) -> str:
     """Say what a design keeps: values of a column, or branches of a plan and its cost."""
     if isinstance(design, RecordDesign):
-        branches = len(design.one_file.branches)
-        return f"{branches} branches, n × variance {design.value:.4g}"
+        return f"{design.parts}, n × variance {design.value:.4g}"
     return f"{100 * design.kept:.1f} % of values kept, {design.information:.4f} nats"
 
 
 def choice_table(k: Calibration) -> Table:
     """Return what was found, before and after."""
     table = facts_table(f"{k.target.measure} at most {k.target.at_most:g}")
-    table.add_row("α" if k.met else "α that comes nearest", f"{k.alpha:.6g}")
+    name, found = k.tried
+    table.add_row(SIGNS[name] if k.met else f"{SIGNS[name]} that comes nearest", f"{found:.6g}")
     table.add_row(k.target.measure, f"{k.value:.6g}")
     if k.after is not None:
         table.add_row("τ1 before, after", f"{k.before.tau1:.4g}, {k.after.tau1:.4g}")
         table.add_row("τ2 before, after", f"{k.before.tau2:.4g}, {k.after.tau2:.4g}")
         table.add_row("largest r2 after", f"{k.after.worst:.4f}")
+    if k.central is not None:
+        proven, lower = k.central.epsilon, k.central.lower
+        table.add_row("central ε, proven", f"{proven:.6g}, by attack at least {lower:.4g}")
     for name, design in k.designs.items():
         table.add_row(f"{name}, α = {design.alpha:.6g}", what_is_kept(design))
     return table

@@ -1,6 +1,8 @@
-"""The curve of risk, information and α."""
+"""The curve of a measure against the promise, and of what it costs."""
 
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pramble.plots.style import GREY, SERIES, house_style, new_figure
 
@@ -8,35 +10,45 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+SIGNS = {"alpha": "α", "epsilon": "ε"}
 WORDS = {
     "tau1": "τ1 left",
     "tau2": "τ2 left",
     "worst": "largest r2 left",
     "share": "share of records above the level",
+    "epsilon": "central ε of the file, proven",
     "error": "estimation error",
 }
 
 
 def plot_calibration(calibration: Any) -> "Figure":
-    """Return a figure: the measure against α on the left, information against it on the right."""
+    """Return a figure: the measure against α, or ε, and information against the measure.
+
+    Views, which have no one figure of information, have the left alone.
+    """
     with house_style():
         figure = new_figure(height=3.0)
-        left, right = figure.subplots(1, 2)
-        _measure_panel(left, calibration)
-        _exchange_panel(right, calibration)
+        panels = [_measure_panel, _exchange_panel]
+        if not np.isfinite(calibration.curve["kept"]).any():
+            panels.pop()
+        for axes, panel in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            panel(axes, calibration)
     return figure
 
 
 def _measure_panel(axes: "Axes", calibration: Any) -> None:
     curve, target = calibration.curve, calibration.target
     style = SERIES[0]
-    axes.plot(curve["alpha"], curve["value"], color=style.colour, linestyle=style.line)
+    name, found = calibration.tried
+    axes.plot(curve[name], curve["value"], color=style.colour, linestyle=style.line)
     axes.axhline(target.at_most, color=GREY, linestyle=":")
-    axes.plot(calibration.alpha, calibration.value, style.marker, color=SERIES[1].colour)
+    axes.plot(found, calibration.value, style.marker, color=SERIES[1].colour)
     axes.set_xscale("log")
-    axes.set_xlabel("α")
+    axes.set_xlabel(SIGNS[name])
     axes.set_ylabel(WORDS[target.measure])
-    axes.set_title(f"Target {target.at_most:g}, met at α = {calibration.alpha:.3g}")
+    axes.set_title(f"Target {target.at_most:g}, met at {SIGNS[name]} = {found:.3g}")
     if not calibration.met:
         axes.set_title(f"Target {target.at_most:g} is not met")
 
@@ -45,7 +57,8 @@ def _exchange_panel(axes: "Axes", calibration: Any) -> None:
     curve = calibration.curve
     style = SERIES[2]
     axes.plot(curve["value"], 100 * curve["kept"], color=style.colour, linestyle=style.line)
-    chosen = curve["alpha"] == calibration.alpha
+    name, found = calibration.tried
+    chosen = curve[name] == found
     axes.plot(
         curve["value"][chosen], 100 * curve["kept"][chosen], style.marker, color=SERIES[1].colour
     )

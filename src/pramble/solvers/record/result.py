@@ -70,13 +70,17 @@ class RecordDesign:
         """The certificate of the plan, of the whole record."""
         return certify(self.plan)
 
+    @property
+    def parts(self) -> str:
+        """How many branches the plan has, or how many views there are, in words."""
+        if isinstance(self.plan, Views):
+            return "1 view" if len(self.plan) == 1 else f"{len(self.plan)} views"
+        many = len(self.plan.branches)
+        return "1 branch" if many == 1 else f"{many} branches"
+
     def __repr__(self) -> str:
-        plan = self.plan
-        parts = (
-            f"{len(plan)} views" if isinstance(plan, Views) else f"{len(plan.branches)} branches"
-        )
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
         return (
             f"<RecordDesign: {self.objective} {self.value:.6g}, bound {self.bound:.6g}, "
-            f"{parts} over {', '.join(plan.columns)}{promise}>"
+            f"{self.parts} over {', '.join(self.plan.columns)}{promise}>"
         )
