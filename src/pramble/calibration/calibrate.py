@@ -30,6 +30,10 @@ ALPHAS = (0.01, 16.0)
 CLOSE, CLOSE_PLANS = 1e-4, 1e-2
 PLANS = 8
 """Plans that are searched for before the crossing is closed in."""
+REMEDIES = {
+    True: "Coarsen or drop a key, or randomise more columns.",
+    False: "So few records may not tell it even as they are: want smaller tables, or take more.",
+}
 NEED_NO_MODEL = ("error", "epsilon")
 CHOICE = (
     "{sign} was chosen by looking at the data, and {sign} does not cover that choice: calibrate on "
@@ -264,8 +268,7 @@ def notes_on(target: Target, best: Trial, *, met: bool, high: float, own_prior: 
     if not met:
         first = (
             f"No {sign} tried brings {target.measure} to {target.at_most:g} or less; the nearest "
-            f"is {best.value:.6g}, at {sign} = {best.tried:.6g}. Coarsen or drop a key, or "
-            "randomise more columns."
+            f"is {best.value:.6g}, at {sign} = {best.tried:.6g}. {REMEDIES[target.of_risk]}"
         )
         return [first, *notes]
     if target.of_risk and best.tried >= high:
