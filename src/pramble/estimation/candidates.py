@@ -80,14 +80,19 @@ class Candidates:
 
 
 def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
-    """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells."""
+    """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells.
+
+    Queries may have a law each, which need not sum to one.
+    """
+    laws = np.broadcast_to(p, weights.shape)
     rows = [weights_and_places(row) for row in weights]
     width = max(len(distinct) for distinct, _ in rows)
     values, shares, means = (np.zeros((len(rows), width)) for _ in range(3))
     for q, (distinct, place) in enumerate(rows):
         own = slice(len(distinct))
-        values[q, own], shares[q, own] = distinct, np.bincount(place, weights=p)
-        means[q, own] = np.bincount(place, weights=p * moments[q]) / shares[q, own]
+        values[q, own], shares[q, own] = distinct, np.bincount(place, weights=laws[q])
+        sums = np.bincount(place, weights=laws[q] * moments[q])
+        means[q, own] = sums / np.maximum(shares[q, own], SMALLEST)
     return Candidates(values, shares, means)
 
 

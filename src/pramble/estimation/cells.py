@@ -2,12 +2,11 @@
 
 import numpy as np
 
+from pramble.estimation.answers import CellAnswers
 from pramble.estimation.fit.fit import FittedTable, fit_table
-from pramble.estimation.layout import Layout
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulated import Tabulated
-from pramble.values import Floats, value
 
 
 def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
@@ -15,7 +14,8 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     layout, counts = tabulated.layout, tabulated.counts
     fitted = fit_table(tabulated, method=settings.method)
     moments = moments_of(tabulated, fitted, settings=settings)
-    lower, upper = moments.intervals(moments.invert(counts / counts.sum()), level=settings.level)
+    centre = moments.invert(counts / counts.sum())
+    lower, upper = moments.intervals(centre, level=settings.level)
     return Estimate(
         cells=layout.labels(),
         probabilities=layout.flatten(fitted.p),
@@ -23,7 +23,7 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
         lower=layout.flatten(lower),
         upper=layout.flatten(upper),
         n=tabulated.n,
-        covariance_parts=CellCovariance(layout, moments),
+        covariance_parts=CellAnswers(layout, moments, centre),
         method=settings.method,
         level=settings.level,
         covers=settings.covers,
@@ -57,16 +57,3 @@ def moments_of(tabulated: Tabulated, fitted: FittedTable, *, settings: Settings)
     share = settings.sampling_share(tabulated.n)
     squares = fitted.law / tabulated.n if squares is None else squares
     return SecondMoments(axes, inverses, fitted.p, fitted.law, squares, share)
-
-
-@value(eq=False)
-class CellCovariance:
-    """The covariance of the cells of a table, in the table's order."""
-
-    layout: Layout
-    moments: SecondMoments
-
-    def covariance(self) -> Floats:
-        """Return the (K, K) matrix."""
-        order = self.layout.order
-        return np.asarray(self.moments.covariance()[np.ix_(order, order)])

@@ -28,12 +28,14 @@ from itertools import combinations
 
 import numpy as np
 
+from pramble.estimation.answers import batches
 from pramble.estimation.fit.inside import MOST_WEIGHED, TOLD, nearest_inside
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point
-from pramble.estimation.queries import Weighing, query_intervals
+from pramble.estimation.queries import query_intervals
 from pramble.estimation.result import Settings
-from pramble.estimation.view_table import ViewTable, batches
+from pramble.estimation.view_table import ViewTable
+from pramble.estimation.weighing import Weighing
 from pramble.information.components import components
 from pramble.information.simplex import nearest_on_simplex
 from pramble.values import Floats, value
@@ -170,14 +172,55 @@ class Combined:
 
 
 @value(eq=False)
-class CombinedCovariance:
-    """The covariance of all cells of a table from views."""
+class CombinedAnswers:
+    """What a table from views answers (:mod:`pramble.estimation.answers`).
+
+    Attributes
+    ----------
+    combined : Combined
+    weights : (K,) array
+        1 for cells that are possible, 0 for the others.
+    p : (K,) array
+        The fitted cells.
+    sampling : float
+        The share of the sampling variance that counts.
+    """
 
     combined: Combined
     weights: Floats
     p: Floats
     sampling: float
 
+    @property
+    def layout(self) -> Layout:
+        """The columns of the table and its cells."""
+        return self.combined.layout
+
+    @property
+    def unbiased(self) -> Floats:
+        """The unbiased cells."""
+        return self.combined.unbiased * self.weights
+
+    @property
+    def squares(self) -> Floats:
+        """The squared weights of the records over the cells."""
+        return np.maximum(self.p, 0.0) / self.combined.n
+
+    @property
+    def width(self) -> int:
+        """The largest number of cells, true or released."""
+        return max(*(table.outputs for table in self.combined.tables), len(self.p))
+
+    def randomised(self, w: Floats) -> Floats:
+        """Return the covariance of answers by randomisation."""
+        return self.combined.covariance_of(w * self.weights, self.p, sampling=0.0)
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        """Return the covariance of each answer with another, by randomisation."""
+        both = (self.combined.weighings(one * self.weights) for one in (w, other))
+        parts = zip(*both, strict=True)
+        return np.asarray(sum(table.products(own, two) for (table, own), (_, two) in parts))
+
     def covariance(self) -> Floats:
-        """Return the (K, K) matrix."""
+        """Return the (K, K) covariance of the cells."""
         return self.combined.covariance_of(np.diag(self.weights), self.p, sampling=self.sampling)

@@ -6,11 +6,12 @@ from typing import Any
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.cells import cell_estimate
+from pramble.estimation.functions import conditional
 from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
 from pramble.estimation.result import Estimate, Settings, as_cover
-from pramble.estimation.tabulate import data_and_plan, tabulate
+from pramble.estimation.tabulate import data_and_plan, names_of, tabulate
 from pramble.estimation.views import refuse_numbers, views_estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -23,6 +24,7 @@ def estimate(
     plan: Plan | Mapping[Any, Mechanism] | Mechanism | Views | None = None,
     *,
     by: Sequence[str] | str | None = None,
+    given: Sequence[str] | str | None = None,
     counts: bool = False,
     method: str = "mle",
     level: float = 0.95,
@@ -61,6 +63,10 @@ def estimate(
         (:mod:`pramble.estimation.combined`); by the inverse all tables agree about what they share.
     by : str or sequence of str, optional
         Columns to cross-classify, randomised or not.
+    given : str or sequence of str, optional
+        Further columns: the shares of the table within each combination of their labels, as of
+        the employed among women. Their intervals know that the size of the group is itself
+        estimated (:mod:`pramble.estimation.ratios`).
     counts : bool
         Whether ``data`` holds counts.
     method : {"mle", "inverse"}
@@ -113,14 +119,35 @@ def estimate(
     >>> pramble.estimate(frame, plan, by=["town", "sex"]).probabilities
     array([0.2, 0.2, 0.3, 0.3])
 
+    Shares of one column given another:
+
+    >>> e = pramble.estimate(frame, plan, by="sex", given="town")
+    >>> e.values, e.given
+    (array([0.5, 0.5, 0.5, 0.5]), ('town',))
+
     A query, here the difference of two shares:
 
     >>> q = pramble.estimate([500, 300, 200], m, counts=True, query={"a": 1, "b": -1})
     >>> q.values.round(3), q.standard_errors.round(3)
     (array([0.541]), array([0.075]))
     """
-    if sum(wanted is not None for wanted in (query, mean, total)) > 1:
-        raise InvalidInput("Ask for one of query=, mean= and total= at a time.")
+    if sum(wanted is not None for wanted in (query, mean, total, given)) > 1:
+        raise InvalidInput("Ask for one of query=, mean=, total= and given= at a time.")
+    if given is not None:
+        table = estimate(
+            data,
+            plan,
+            by=[*names_of(given), *names_of(by or ())],
+            counts=counts,
+            method=method,
+            level=level,
+            covers=covers,
+            population_size=population_size,
+            weights=weights,
+            reading=reading,
+        )
+        with one_thread():
+            return conditional(table, names_of(given))
     settings = Settings(check_level(level), as_cover(covers), population_size, method)
     measure = mean if mean is not None else total
     data, plan = data_and_plan(data, plan)

@@ -57,6 +57,10 @@ class Layout:
         """The permutation that sorts the cells by the columns as the caller named them."""
         return np.asarray(np.lexsort([self.codes[name] for name in reversed(self.by)]))
 
+    def order_of(self, name: str) -> Sequence[Label]:
+        """Return the labels of a column, in order."""
+        return self.levels[name] if name in self.levels else self.categories[name]
+
     def flatten(self, cells: Floats) -> Floats:
         """Return an (R, …) array of all cells as a vector in the order of the table."""
         return np.asarray(cells.reshape(-1)[self.order])
@@ -71,7 +75,7 @@ class Layout:
         """Return the label of every cell, column by column."""
         answer = {}
         for name in self.by:
-            known = self.levels[name] if name in self.levels else self.categories[name]
+            known = self.order_of(name)
             answer[name] = [known[code] for code in self.codes[name][self.order].tolist()]
         return answer
 

@@ -23,13 +23,14 @@ from pramble.estimation.moments import inner_point, right_inverses
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.stacked import StackedOperator
 from pramble.estimation.tabulated import Tabulated
+from pramble.estimation.weighing import Known, Weighing
 from pramble.mechanisms.operators.axes import (
     Inverting,
     adjoint_axes,
     along_axes,
     category_shape,
 )
-from pramble.values import Floats, value
+from pramble.values import Floats
 
 RESIDUAL = 1e-9
 
@@ -191,43 +192,6 @@ def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
         return fit_table(tabulated, method="mle")
 
 
-@value(eq=False)
-class Known:
-    """A covariance that is already there."""
-
-    matrix: Floats
-
-    def covariance(self) -> Floats:
-        """Return it."""
-        return self.matrix
-
-
-@value(eq=False)
-class Weighing:
-    """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
-
-    axes: tuple[Inverting, ...]
-    w: Floats
-    u: Floats
-
-    def covariance(
-        self, released: Floats, true: Floats, *, values: Floats, sampling: float
-    ) -> Floats:
-        """Return the covariance of the answers for squared weights over both kinds of cells."""
-        whole = covariance_of_sums(self.u, released, values)
-        return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
-
-    def variances(self, released: Floats, true: Floats) -> Floats:
-        """Return the variances of the answers by randomisation alone, for squared weights."""
-        return np.asarray(self.u**2 @ released - self.w**2 @ true)
-
-    def spread(self) -> Floats:
-        """Return by true cells how randomisation makes one record's part of an answer vary."""
-        shape = (len(self.w), -1, *(axis.shape[1] for axis in self.axes))
-        moment = adjoint_axes(self.axes, (self.u**2).reshape(shape))
-        return np.asarray(moment.reshape(self.w.shape) - self.w**2)
-
-
 def query_intervals(
     w: Floats,
     spread: Floats,
@@ -272,9 +236,3 @@ def query_intervals(
         np.where(fixed, low[:, 0], low[:, 0] + width[:, 0] * lower),
         np.where(fixed, high[:, 0], low[:, 0] + width[:, 0] * upper),
     )
-
-
-def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
-    """Return the covariance of sums of u over records with squared weights ell."""
-    cross = np.outer(values, u @ ell)
-    return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())

@@ -1,6 +1,6 @@
 """The answer of an estimation, as a value."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from pramble.data.frames import frame_of
 from pramble.errors import InvalidInput
+from pramble.estimation import contrasts, functions
 from pramble.values import Floats, read_only, value
 
 COVERS = {
@@ -46,6 +47,8 @@ class Estimate:
         this plan. NaN with weights and for ``method="inverse"``.
     notes : tuple of str
         What to know about these estimates: which cannot be told, and why.
+    given : tuple of str
+        The columns that conditional shares are given.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Estimate:
     quantity: str = "probability"
     backend: str = "pyarrow"
     notes: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "standard_errors", "lower", "upper"):
@@ -114,6 +118,49 @@ class Estimate:
             "lower": self.lower.tolist(),
             "upper": self.upper.tolist(),
         }
+
+    def collapse(self, column: str, classes: Mapping[Any, Any]) -> "Estimate":
+        """Return the table with labels of a column merged: ``{"married": "ever", …}``.
+
+        Labels that are not named stay as they are.
+        """
+        return functions.collapsed(self, column, classes)
+
+    def mean(self, column: str, scores: Mapping[Any, float] | None = None) -> "Estimate":
+        """Return the mean score of a column within each combination of the others.
+
+        ``scores`` gives each label a number; labels that are numbers need none.
+        """
+        return functions.mean_scores(self, column, scores)
+
+    def cumulative(self, column: str) -> "Estimate":
+        """Return the share of labels up to each one, within each combination of the others."""
+        return functions.cumulative(self, column)
+
+    def quantiles(self, column: str, shares: Sequence[float] = (0.25, 0.5, 0.75)) -> Any:
+        """Return, as a frame, which label of an ordered column each share reaches.
+
+        The interval holds the labels at which the interval of the share up to them has the share
+        (Woodruff 1952), within each combination of the other columns.
+        """
+        found = functions.quantiles(self, column, shares)
+        return frame_of(found, backend=self.backend)
+
+    def contrast(
+        self, column: str, one: Any, other: Any, *, kind: str = "difference"
+    ) -> "Estimate":
+        """Return the difference, or the "ratio", of the estimates for two labels of a column."""
+        return contrasts.contrast(self, column, one, other, kind=kind)
+
+    def function(
+        self, function: Callable[[Floats], Any], *, names: Sequence[str] | None = None
+    ) -> "Estimate":
+        """Return a smooth function of all estimates, with the errors of its linearisation.
+
+        ``function`` takes the vector of the estimates, in the order of ``table``, and returns a
+        number or a vector. Where errors are large, or the function bends, its intervals are rough.
+        """
+        return functions.smooth(self, function, names)
 
     @cached_property
     def table(self) -> Any:

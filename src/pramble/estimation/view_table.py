@@ -8,22 +8,20 @@ import numpy as np
 
 from pramble.data.labels import Labels, label_keys
 from pramble.data.reading import Reading
+from pramble.estimation.answers import batches
 from pramble.estimation.fit.fit import inverse_moments
 from pramble.estimation.moments import SecondMoments, inner_point
 from pramble.estimation.parts import subsets
-from pramble.estimation.queries import Weighing
 from pramble.estimation.records import answerable
 from pramble.estimation.stacked import StackedOperator
 from pramble.estimation.tabulate import tabulate
 from pramble.estimation.tabulated import Tabulated
+from pramble.estimation.weighing import Weighing
 from pramble.information.components import components
 from pramble.mechanisms.operators.axes import along_axes, category_shape
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Floats, Integers, value
-
-MOST_WEIGHED_AT_ONCE = 4_000_000
-"""Entries of the weights of released cells that are held together."""
 
 MOST_OUTPUTS = 200_000
 """Released cells up to which a block is taken whole."""
@@ -86,10 +84,7 @@ class ViewTable:
 
     def variances(self, weighing: Weighing) -> Floats:
         """Return the variances of answers by randomisation."""
-        moments = self.moments
-        return weighing.variances(
-            moments.squared_weights.ravel(), moments.true_squared_weights.ravel()
-        )
+        return self.products(weighing, weighing)
 
     def covariance(self, weighing: Weighing) -> Floats:
         """Return the covariance of answers by randomisation."""
@@ -99,6 +94,13 @@ class ViewTable:
             moments.true_squared_weights.ravel(),
             values=np.zeros(len(weighing.w)),
             sampling=0.0,
+        )
+
+    def products(self, weighing: Weighing, other: Weighing) -> Floats:
+        """Return the covariance of each answer with another, by randomisation."""
+        moments = self.moments
+        return weighing.products(
+            other, moments.squared_weights.ravel(), moments.true_squared_weights.ravel()
         )
 
     def spread(self, weighing: Weighing) -> Floats:
@@ -120,12 +122,6 @@ class ViewTable:
             w = np.broadcast_to(rows[some], (len(rows[some]), *self.shape))
             total += float(self.variances(self.weighing(w)).sum())
         return total
-
-
-def batches(rows: int, width: int) -> list[slice]:
-    """Return slices of rows whose arrays of so many columns can be held."""
-    step = max(1, MOST_WEIGHED_AT_ONCE // width)
-    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def told_columns(plan: Plan, by: Sequence[str]) -> tuple[str, ...]:

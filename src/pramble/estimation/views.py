@@ -7,14 +7,15 @@ import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData, InvalidInput, NotShown
-from pramble.estimation.combined import Combined, CombinedCovariance
+from pramble.estimation.combined import Combined, CombinedAnswers
 from pramble.estimation.fit.fit import METHODS
 from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
-from pramble.estimation.queries import Known, parse_queries
+from pramble.estimation.queries import parse_queries
 from pramble.estimation.records import what_is_missing
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulate import names_of
 from pramble.estimation.view_table import told_columns, view_table
+from pramble.estimation.weighing import Known
 from pramble.mechanisms.views import Views
 
 MOST_VIEW_CELLS = 20_000
@@ -45,7 +46,7 @@ def views_estimate(
     covariance: Any
     if query is None:
         cells: Mapping[str, Sequence[Any]] = combined.layout.labels()
-        values, covariance = p, CombinedCovariance(combined, weights, p, sampling)
+        values, covariance = p, CombinedAnswers(combined, weights, p, sampling)
         errors, lower, upper = combined.errors_of_cells(weights, p, settings=settings)
     else:
         names, flat = parse_queries(query, combined.layout)

@@ -1,0 +1,269 @@
+"""What follows from a table: conditional shares, merged categories, scores, smooth functions.
+
+Sums of cells and ratios of such sums have intervals of their own
+(:mod:`pramble.estimation.ratios`). Smooth functions have the error of their linearisation.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from pramble.data.labels import label_key
+from pramble.errors import InvalidInput
+from pramble.estimation.answers import Answers
+from pramble.estimation.ratios import Ratios
+from pramble.estimation.weighing import Known
+from pramble.values import Floats, Integers
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from pramble.estimation.result import Estimate
+
+E = TypeVar("E", bound="Estimate")
+Cells = Mapping[str, Sequence[Any]]
+STEP = 1e-5
+"""How far a cell is moved to find how a function changes, as a share of its standard error."""
+
+
+def conditional(e: E, given: Sequence[str]) -> E:
+    """Return the shares of every cell among all with the same labels of some columns."""
+    answers = answers_of(e)
+    group, _ = groups(e.cells, given)
+    same = indicator(group)
+    ratios = Ratios(answers, identity(len(group)), (same.T @ same).tocsr())
+    return told(e, ratios, e.cells, quantity="share", given=tuple(given))
+
+
+def collapsed(e: E, column: str, classes: Mapping[Any, Any]) -> E:
+    """Return the table with labels of a column merged; those that are not named stay."""
+    refuse_given(e, column)
+    own = column_of(e, column)
+    names = {label_key(label): new for label, new in classes.items()}
+    unknown = names.keys() - {label_key(label) for label in own}
+    if unknown:
+        label = next(label for label in classes if label_key(label) in unknown)
+        raise InvalidInput(f"{label!r} is no label of {column!r}.")
+    fresh = {
+        **e.cells,
+        column: [names.get(label_key(label), label) for label in own],
+    }
+    place, cells = groups(fresh, list(fresh))
+    return told(e, ratios_of(e).of(indicator(place)), cells, quantity=e.quantity)
+
+
+def mean_scores(e: E, column: str, scores: Mapping[Any, float] | None) -> E:
+    """Return the mean score of a column within every combination of the others."""
+    refuse_given(e, column)
+    value_of = scores_of(e, column, scores)
+    place, cells = groups(e.cells, [name for name in e.cells if name != column])
+    whole = indicator(place)
+    weights = np.array([value_of[label_key(label)] for label in e.cells[column]])
+    mix = whole.copy()
+    mix.data = weights[mix.indices]
+    return told(e, ratios_of(e).of(mix, whole), cells or {column: ["all"]}, quantity="mean")
+
+
+def cumulative(e: E, column: str) -> E:
+    """Return the share of labels up to each one, within every combination of the other columns."""
+    refuse_given(e, column)
+    others = [name for name in e.cells if name != column]
+    place, _ = groups(e.cells, others)
+    codes = codes_of(e, column)
+    whole = indicator(place)
+    same = (whole.T @ whole).tocoo()
+    below = codes[same.col] <= codes[same.row]
+    mix = matrix(same.row[below], same.col[below], shape=(len(codes), len(codes)))
+    ratios = ratios_of(e).of(mix, same.tocsr())
+    return told(e, ratios, e.cells, quantity="share up to", given=others)
+
+
+def quantiles(e: "Estimate", column: str, shares: Sequence[float]) -> dict[str, list[Any]]:
+    """Return the label that each share of a column reaches, with an interval, as columns."""
+    for share in shares:
+        if not 0 < share < 1:
+            raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")
+    up_to = cumulative(e, column)
+    others = [name for name in e.cells if name != column]
+    place, cells = groups(e.cells, others)
+    codes, order = codes_of(e, column), labels_of(e, column)
+    answer: dict[str, list[Any]] = {
+        name: [] for name in (*others, "share", "quantile", "lower", "upper")
+    }
+    for group in range(int(place.max()) + 1):
+        own = np.flatnonzero(place == group)
+        own = own[np.argsort(codes[own])]
+        for share in shares:
+            for name in others:
+                answer[name].append(cells[name][group])
+            answer["share"].append(share)
+            ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
+            for name, curve in ends.items():
+                reached = np.flatnonzero(curve[own][:-1] >= share)
+                last = own[reached[0]] if reached.size else own[-1]
+                answer[name].append(order[codes[last]])
+    return answer
+
+
+def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None) -> E:
+    """Return a smooth function of the estimates with the errors of its linearisation."""
+    from scipy.special import ndtri
+
+    values = np.atleast_1d(np.asarray(function(e.values.copy()), dtype=np.float64))
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InvalidInput("The function must give one finite number, or a vector of them.")
+    labels = [f"value {i}" for i in range(len(values))] if names is None else list(names)
+    if len(labels) != len(values):
+        raise InvalidInput(f"{len(values)} values need as many names; found {len(labels)}.")
+    steps = STEP * np.maximum(e.standard_errors, 1e-9)
+    gradient = np.empty((len(values), len(e.values)))
+    for i, step in enumerate(steps):
+        ends = []
+        for sign in (1, -1):
+            moved = e.values.copy()
+            moved[i] += sign * step
+            ends.append(np.atleast_1d(np.asarray(function(moved), dtype=np.float64)))
+        gradient[:, i] = (ends[0] - ends[1]) / (2 * step)
+    covariance = gradient @ e.covariance @ gradient.T
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    reach = ndtri((1 + e.level) / 2) * errors
+    return replace(
+        e,
+        cells={"function": labels},
+        probabilities=values,
+        standard_errors=errors,
+        lower=values - reach,
+        upper=values + reach,
+        covariance_parts=Known(covariance),
+        quantity="value",
+        notes=(),
+    )
+
+
+def told(
+    e: E, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
+) -> E:
+    """Return ratios as an estimate, with a note on those of which nothing is known."""
+    lower, upper = ratios.intervals(level=e.level)
+    unknown = int(ratios.unknown(level=e.level).sum())
+    note = (
+        f"Nothing is known of {unknown} of {len(lower)}: the randomised counts cannot tell the "
+        "size of their group from zero."
+    )
+    return replace(
+        e,
+        cells=cells,
+        probabilities=ratios.values,
+        standard_errors=ratios.standard_errors,
+        lower=lower,
+        upper=upper,
+        covariance_parts=ratios,
+        quantity=quantity,
+        given=e.given if given is None else tuple(given),
+        notes=(note,) if unknown else (),
+    )
+
+
+def ratios_of(e: "Estimate") -> Ratios:
+    """Return an estimate as ratios; a table of shares is one to all cells."""
+    if isinstance(e.covariance_parts, Ratios):
+        return e.covariance_parts
+    answers = answers_of(e)
+    many = len(e.values)
+    return Ratios(answers, identity(many), indicator(np.zeros(many, dtype=np.int64))[[0] * many])
+
+
+def answers_of(e: "Estimate") -> Answers:
+    """Return the table behind an estimate; refuse one that is not of cells."""
+    if not hasattr(e.covariance_parts, "products"):
+        raise InvalidInput(
+            f"This takes a table of shares, as estimate(data, plan, by=[…]) gives; found one of "
+            f"{e.quantity}."
+        )
+    answers: Answers = e.covariance_parts
+    return answers
+
+
+def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list[Any]]]:
+    """Return which combination of labels of some columns each cell has, and the combinations."""
+    columns = [cells[name] for name in names]
+    many = len(next(iter(cells.values())))
+    seen: dict[Any, int] = {}
+    place, first = np.zeros(many, dtype=np.int64), []
+    for i, combination in enumerate(zip(*columns, strict=True) if columns else [()] * many):
+        key = tuple(map(label_key, combination))
+        if key not in seen:
+            seen[key] = len(seen)
+            first.append(i)
+        place[i] = seen[key]
+    return place, {name: [cells[name][i] for i in first] for name in names}
+
+
+def column_of(e: "Estimate", column: str) -> Sequence[Any]:
+    """Return the labels of a column of the table, cell by cell."""
+    if column not in e.cells:
+        raise InvalidInput(
+            f"{column!r} is no column of this table: {', '.join(map(repr, e.cells))}."
+        )
+    return e.cells[column]
+
+
+def refuse_given(e: "Estimate", column: str) -> None:
+    """Refuse to sum over a column that shares are conditional on."""
+    column_of(e, column)
+    if column in e.given:
+        raise InvalidInput(
+            f"These are shares given {column!r}; shares of different groups do not add up. Take "
+            f"the table without given={column!r} first."
+        )
+
+
+def labels_of(e: "Estimate", column: str) -> Sequence[Any]:
+    """Return the labels of a column in order."""
+    answers = ratios_of(e).answers
+    return answers.layout.order_of(column)
+
+
+def codes_of(e: "Estimate", column: str) -> Integers:
+    """Return the place of each cell's label in the order of a column."""
+    place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
+    keys = [label_key(label) for label in e.cells[column]]
+    if any(key not in place for key in keys):
+        raise InvalidInput(
+            f"The labels of {column!r} were merged and have no order; take this of the whole table."
+        )
+    return np.array([place[key] for key in keys], dtype=np.int64)
+
+
+def scores_of(e: "Estimate", column: str, scores: Mapping[Any, float] | None) -> dict[Any, float]:
+    """Return the score of every label; numbers are scores of their own."""
+    found = {}
+    given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
+    for label in dict.fromkeys(column_of(e, column)):
+        key = label_key(label)
+        if given is not None and key in given:
+            found[key] = given[key]
+        elif given is None and isinstance(label, int | float) and not isinstance(label, bool):
+            found[key] = float(label)
+        else:
+            raise InvalidInput(f"scores= must give every label of {column!r} a number: {label!r}.")
+    return found
+
+
+def identity(size: int) -> "csr_array":
+    """Return the sparse identity."""
+    return matrix(np.arange(size), np.arange(size), shape=(size, size))
+
+
+def indicator(place: Integers) -> "csr_array":
+    """Return the (groups, cells) matrix that sums the cells of each group."""
+    return matrix(place, np.arange(len(place)), shape=(int(place.max()) + 1, len(place)))
+
+
+def matrix(rows: Integers, columns: Integers, *, shape: tuple[int, int]) -> "csr_array":
+    """Return the sparse matrix with ones at some places."""
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
