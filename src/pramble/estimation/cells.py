@@ -4,6 +4,7 @@ import numpy as np
 
 from pramble.estimation.answers import CellAnswers
 from pramble.estimation.fit.fit import FittedTable, fit_table
+from pramble.estimation.intervals import nothing_known
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulated import Tabulated
@@ -31,6 +32,7 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
         gap=fitted.gap,
         misfit=misfit_of(tabulated, fitted),
         backend=tabulated.backend,
+        notes=nothing_known(lower, upper, "cells"),
     )
 
 

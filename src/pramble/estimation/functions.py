@@ -147,10 +147,10 @@ def told(
 ) -> E:
     """Return ratios as an estimate, with a note on those of which nothing is known."""
     lower, upper = ratios.intervals(level=e.level)
-    unknown = int(ratios.unknown(level=e.level).sum())
+    unknown = int((ratios.unknown(level=e.level) | (upper - lower >= ratios.ranges)).sum())
     note = (
-        f"Nothing is known of {unknown} of {len(lower)}: the randomised counts cannot tell the "
-        "size of their group from zero."
+        f"Nothing is known of {unknown} of {len(lower)}: randomised counts cannot tell the size of "
+        "their group from zero, or leave the whole range."
     )
     return replace(
         e,

@@ -61,14 +61,31 @@ class Totals:
         within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
         return np.asarray(moments.squares(second) - within)
 
-    def intervals(self, z: float) -> tuple[Floats, Floats]:
-        """Return normal intervals that reach z standard errors."""
-        reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
-        return self.values() - reach, self.values() + reach
+    @property
+    def largest(self) -> float:
+        r"""No total is larger, in absolute value: :math:`|\sum w y| \le \sqrt{n \sum w^2 y^2}`."""
+        tabulated = self.groups.tabulated
+        return float(np.sqrt(tabulated.n * tabulated.sums[2, 2].sum()))
 
-    def notes(self, upper: Floats) -> tuple[str, ...]:  # noqa: ARG002
-        """Say nothing: every total has an interval."""
-        return ()
+    def intervals(self, z: float) -> tuple[Floats, Floats]:
+        """Return normal intervals that reach z standard errors, and never beyond any total."""
+        reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
+        ends = self.values() - reach, self.values() + reach
+        unknown = reach >= z * self.largest
+        lower, upper = (np.clip(end, -self.largest, self.largest) for end in ends)
+        return (
+            np.where(unknown, -self.largest, lower),
+            np.where(unknown, self.largest, upper),
+        )
+
+    def notes(self, upper: Floats) -> tuple[str, ...]:
+        """Say of which totals nothing is known."""
+        unknown = int((self.variances() >= self.largest**2).sum())
+        note = (
+            f"Nothing is known of {unknown} of {upper.size} totals: their errors exceed the "
+            f"largest that any total can be, {self.largest:.6g}."
+        )
+        return (note,) if unknown else ()
 
     def covariance(self) -> Floats:
         """Return the covariance of all totals, in the order of the table."""

@@ -62,7 +62,8 @@ class Independence:
         cell is expected fewer than five times; it is then at least 1/2000. With branches or blocks
         of several columns, as many releases of independent columns.
     cramers_v : float
-        Strength of the dependence of the originals, 0 to 1, corrected for the noise of the release.
+        Strength of the dependence of the originals, 0 to 1, corrected for the noise of the release;
+        NaN where its interval is all of [0, 1].
     cramers_v_interval : pair of float
         Its interval of the confidence ``level``; NaN for tables of more than 2,500 cells.
     cramers_v_released : float
@@ -147,19 +148,27 @@ def independence_test(
     statistic, rare = float(released.statistics(table[None])[0]), released.is_rare
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     p, variances = (two_way(cells, tabulated, side=0) for cells in (moments.p, moments.variances()))
+    interval = v_interval(
+        p, variances, lambda: two_way_covariance(moments, tabulated), level=check_level(level)
+    )
     return Independence(
         statistic=statistic,
         degrees_of_freedom=released.freedom,
         p_value=released.permuted(statistic) if rare else released.by_chi_square(statistic),
         method="permutation" if rare else "chi-square",
-        cramers_v=cramers_v(float(unbiased_contingency(p, variances)), p.shape),
-        cramers_v_interval=v_interval(
-            p, variances, lambda: two_way_covariance(moments, tabulated), level=check_level(level)
-        ),
+        cramers_v=known_v(p, variances, interval),
+        cramers_v_interval=interval,
         cramers_v_released=cramers_v(released.pearson(table) / tabulated.n, shape),
         level=level,
         n=tabulated.n,
     )
+
+
+def known_v(p: Floats, variances: Floats, interval: tuple[float, float]) -> float:
+    """Return Cramér's V of the originals; not a number where it may be anything."""
+    if interval == (0.0, 1.0):
+        return float("nan")
+    return cramers_v(float(unbiased_contingency(p, variances)), p.shape)
 
 
 def is_stacked(tabulated: Tabulated) -> bool:
@@ -173,15 +182,16 @@ def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     order = tabulated.layout.order
     p, variances = test.cells, test.two_way(moments.variances())
+    interval = v_interval(
+        p, variances, lambda: moments.covariance()[np.ix_(order, order)], level=level
+    )
     return Independence(
         statistic=test.statistic,
         degrees_of_freedom=test.freedom,
         p_value=test.p_value(),
         method="bootstrap" if test.is_rare else "chi-square",
-        cramers_v=cramers_v(float(unbiased_contingency(p, variances)), p.shape),
-        cramers_v_interval=v_interval(
-            p, variances, lambda: moments.covariance()[np.ix_(order, order)], level=level
-        ),
+        cramers_v=known_v(p, variances, interval),
+        cramers_v_interval=interval,
         cramers_v_released=float("nan"),
         level=level,
         n=tabulated.n,

@@ -42,7 +42,8 @@ def unified_interval(
 ) -> tuple[Floats, Floats]:
     """Return lower and upper ends for means in [0, 1] that were estimated by ``y``.
 
-    ``variance`` gives the variance of ``y`` for candidate means, element by element.
+    ``variance`` gives the variance of ``y`` for candidate means, element by element. Where its root
+    exceeds the whole range, nothing is known and the interval is all of it.
     """
     from scipy.special import ndtri
 
@@ -54,8 +55,24 @@ def unified_interval(
         return np.asarray(ndtri((1 + share) / 2) - target)
 
     nearest = np.clip(y, 0.0, 1.0)
+    known = variance(np.full_like(y, 0.5)) < 1
     lower = crossing(excess, nearest, end=np.zeros_like(y))
-    return lower, crossing(excess, nearest, end=np.ones_like(y))
+    upper = crossing(excess, nearest, end=np.ones_like(y))
+    return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+
+
+def nothing_known(lower: Floats, upper: Floats, what: str) -> tuple[str, ...]:
+    """Return a note on the shares whose interval is all of [0, 1], if there are any.
+
+    >>> nothing_known(np.array([0.0, 0.2]), np.array([1.0, 0.3]), "cells")
+    ('Nothing is known of 1 of 2 cells: their intervals go from 0 to 1.',)
+    """
+    unknown = int(((lower <= 0) & (upper >= 1)).sum())
+    if not unknown:
+        return ()
+    return (
+        f"Nothing is known of {unknown} of {lower.size} {what}: their intervals go from 0 to 1.",
+    )
 
 
 def acceptance(y: Floats, mu: Floats, *, deviation: Floats) -> Floats:

@@ -166,6 +166,8 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
         settings=settings,
         sampling=sampling,
     )
+    whole = (lower <= weighing.w.min(axis=1)) & (upper >= weighing.w.max(axis=1)) & (lower < upper)
+    note = f"Nothing is known of {int(whole.sum())} of {len(names)} answers."
     return Estimate(
         cells={"query": names},
         probabilities=values,
@@ -181,6 +183,7 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
         gap=fitted.gap,
         quantity="estimate",
         backend=tabulated.backend,
+        notes=(note,) if whole.any() else (),
     )
 
 

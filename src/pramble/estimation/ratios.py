@@ -68,6 +68,16 @@ class Ratios:
         empty = np.full(len(self), np.nan)
         return np.asarray(np.divide(top, bottom, out=empty, where=bottom > 0))
 
+    @cached_property
+    def ranges(self) -> Floats:
+        """How far the largest value that each ratio can have is above the smallest."""
+        found = [
+            range_of(self.top[some].toarray(), self.bottom[some].toarray())[1]
+            for some in batches(len(self), self.width)
+        ]
+        wide = np.concatenate(found)
+        return np.where(wide > 0, wide, np.inf)
+
     @property
     def width(self) -> int:
         """How many numbers a ratio takes."""

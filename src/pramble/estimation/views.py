@@ -9,6 +9,7 @@ from pramble.data.reading import Reading
 from pramble.errors import InvalidData, InvalidInput, NotShown
 from pramble.estimation.combined import Combined, CombinedAnswers
 from pramble.estimation.fit.fit import METHODS
+from pramble.estimation.intervals import nothing_known
 from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
 from pramble.estimation.queries import parse_queries
 from pramble.estimation.records import what_is_missing
@@ -67,6 +68,7 @@ def views_estimate(
         covers=settings.covers,
         quantity="probability" if query is None else "estimate",
         backend=combined.backend,
+        notes=nothing_known(lower, upper, "cells") if query is None else (),
     )
 
 
