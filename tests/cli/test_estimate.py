@@ -136,3 +136,12 @@ def test_a_folder_whose_data_was_changed_is_refused(folder, tmp_path):
     answer = run(copy, "--by", "sex")
     with pytest.raises(PrambleError, match="is not the file that was released"):
         raise answer.exception
+
+
+def test_shares_given_a_column_are_those_of_the_verb(folder):
+    answer = run(folder, "--by", "sex", "--given", "region", "--json")
+    assert answer.exit_code == 0, answer.output
+    cells = json.loads(answer.output)["cells"]
+    e = pramble.estimate(pramble.open_release(folder), by="sex", given="region")
+    assert [cell["share"] for cell in cells] == pytest.approx(e.values.tolist())
+    assert "%" in run(folder, "--by", "sex", "--given", "region").output

@@ -34,6 +34,9 @@ AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 def estimate(
     release: Folder,
     by: By,
+    given: Annotated[
+        str | None, typer.Option(help="Shares within each combination of these columns: a,b.")
+    ] = None,
     query: Queries = None,
     mean: Annotated[
         str | None, typer.Option(help="A numeric column: its mean in each cell.")
@@ -68,14 +71,18 @@ def estimate(
 
       pramble estimate out --by sex,region --query "sex=f,region=north|south" --json
 
+      pramble estimate out --by employed --given sex
+
       pramble estimate out --by sex --mean income --plot income.png
     """
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
     opened = pramble.open_release(release, verify=verify)
+    known = open_records(opened.data).names
     answer = pramble.estimate(
         opened,
-        by=names_among(by, open_records(opened.data).names),
+        by=names_among(by, known),
+        given=None if given is None else names_among(given, known),
         query=query or None,
         mean=mean,
         total=total,
@@ -136,7 +143,7 @@ def terminal_table(answer: Estimate) -> Table:
     numbers = (answer.values, answer.standard_errors, answer.lower, answer.upper)
     cells = zip(*answer.cells.values(), strict=True)
     rows = zip(cells, zip(*numbers, strict=True), strict=True)
-    share = answer.quantity == "probability" or "query" in answer.cells
+    share = answer.quantity in {"probability", "share"} or "query" in answer.cells
     for position, (cell, values) in enumerate(rows):
         if position == MOST_ROWS:
             rest = len(answer.values) - MOST_ROWS
