@@ -34,6 +34,7 @@ PINNED = {
     "NotIdentifiable",
     "Pareto",
     "PrambleError",
+    "PrambleWarning",
     "PrivacyError",
     "Regression",
     "assess",

@@ -23,6 +23,7 @@ from pramble.errors import (
     NotConverged,
     NotIdentifiable,
     PrambleError,
+    PrambleWarning,
     PrivacyError,
     WriteFailed,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "Pareto",
     "Plan",
     "PrambleError",
+    "PrambleWarning",
     "PrivacyError",
     "Progress",
     "Reading",

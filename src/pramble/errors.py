@@ -38,6 +38,17 @@ class PrambleError(Exception):
     values: str = ""
 
 
+class PrambleWarning(UserWarning):
+    """What to know about a result that is given all the same.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pramble
+    >>> warnings.simplefilter("ignore", pramble.PrambleWarning)
+    """
+
+
 class InvalidInput(PrambleError, ValueError):
     """A value handed in breaks a stated condition."""
 

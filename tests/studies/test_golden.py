@@ -29,10 +29,27 @@ def same(found, golden, place):
         assert found == golden, place
 
 
+SEARCHED = ("estimation", "free")
+"""Designs that are found within a tolerance: which of many is decided by the last bits of floats,
+and these by the machine."""
+
+
+def parted(document):
+    """A result without the cells of searched designs, and what theory expects of these."""
+    if not isinstance(document, dict) or "cells" not in document:
+        return document, []
+    cells = document["cells"]
+    searched = [cell["expected"] for cell in cells if cell.get("design") in SEARCHED]
+    return {**document, "cells": [c for c in cells if c.get("design") not in SEARCHED]}, searched
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_study_gives_its_golden_result(name):
-    golden = json.loads(golden_path(name).read_text(encoding="utf-8"))
-    same(plain(finished(name).data), golden, name)
+    golden, best = parted(json.loads(golden_path(name).read_text(encoding="utf-8")))
+    found, searched = parted(plain(finished(name).data))
+    same(found, golden, name)
+    assert searched == pytest.approx(best, rel=1e-3)
+    assert (name == "estimates") == bool(best)
 
 
 def test_the_comparison_tells_a_wrong_number():

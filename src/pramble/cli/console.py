@@ -8,13 +8,17 @@ import io
 import json
 import re
 import sys
-from collections.abc import Container, Iterable, Sequence
+import warnings
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from pramble.errors import PrambleWarning
 
 STEERING = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -29,6 +33,14 @@ def visible(text: str) -> str:
     \x1b[31mred\u202e
     """
     return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+@contextmanager
+def said_later() -> Iterator[None]:
+    """Keep Python quiet about what the command itself will say of a result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrambleWarning)
+        yield
 
 
 @dataclass

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from rich.markup import escape
 
 import pramble
-from pramble.cli.console import answers, messages, table_of
+from pramble.cli.console import answers, messages, said_later, table_of
 from pramble.cli.release import promise_text, show_record
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
@@ -61,7 +61,7 @@ def demo(
         f"{risk.tau2:,.0f} of those correctly."
     )
     with step("designing, randomising, checking, reporting"):
-        release = pramble.release(
+        release = quiet_release(
             source,
             out / "release",
             columns=list(COLUMNS),
@@ -75,7 +75,7 @@ def demo(
         estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
     show_estimate(estimate, truth=people, released=opened.data)
     with step("the same people for a trusted office: all ten columns, shuffled views"):
-        central = pramble.release(
+        central = quiet_release(
             source, out / "central", columns=people.column_names, central=CENTRAL, ledger=False
         )
     with step("estimating a table from the views"):
@@ -85,6 +85,12 @@ def demo(
         f"\nOpen [bold]{escape(str(out))}/release-report.html[/bold] and "
         f"[bold]{escape(str(out))}/central-report.html[/bold] in a browser for the whole story."
     )
+
+
+def quiet_release(source: Path, target: Path, **settings: Any) -> pramble.Release:
+    """Release without remarks: the report has them."""
+    with said_later():
+        return pramble.release(source, target, **settings)
 
 
 def fresh_folder(folder: Path) -> None:

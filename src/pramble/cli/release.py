@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, table_of, visible
+from pramble.cli.console import answers, messages, print_json, said_later, table_of, visible
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, rules
 from pramble.cli.progress import shown_progress
@@ -154,7 +154,7 @@ def release(
         "risk": risk_settings(keys, population),
     }
     signer = sign and unlocked(sign)
-    with shown_progress() as progress:
+    with shown_progress() as progress, said_later():
         result = pramble.release(
             source,
             out or Path("unwritten"),

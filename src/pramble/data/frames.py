@@ -1,6 +1,6 @@
 """Answers as tidy frames of the caller's own library."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -12,11 +12,29 @@ def backend_of(series: Any) -> str:
     return library if library in {"pandas", "polars"} else "pyarrow"
 
 
-def frame_of(columns: Mapping[str, list[Any]], *, backend: str) -> Any:
-    """Return a frame; labels of several types become strings, since a column has one type."""
+def frame_of(
+    columns: Mapping[str, list[Any]],
+    *,
+    backend: str,
+    orders: Mapping[str, Sequence[Any]] | None = None,
+) -> Any:
+    """Return a frame; labels of several types become strings, since a column has one type.
+
+    Columns of text that have an order keep it: categories in pandas, an enumeration in polars.
+    """
     uniform = {name: one_type(values) for name, values in columns.items()}
     library: Any = backend
-    return nw.from_dict(uniform, backend=library).to_native()
+    frame = nw.from_dict(uniform, backend=library)
+    if backend in {"pandas", "polars"}:
+        ordered = {
+            name: [str(label) for label in labels]
+            for name, labels in (orders or {}).items()
+            if name in uniform and all(isinstance(label, str) for label in uniform[name])
+        }
+        frame = frame.with_columns(
+            nw.col(name).cast(nw.Enum(labels)) for name, labels in ordered.items()
+        )
+    return frame.to_native()
 
 
 def one_type(values: list[Any]) -> list[Any]:

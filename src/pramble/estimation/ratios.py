@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pramble.estimation.answers import Answers, batches, covariance_of
 from pramble.estimation.candidates import Candidates, candidates_of
 from pramble.estimation.intervals import unified_interval
+from pramble.estimation.layout import Layout
 from pramble.estimation.moments import inner_point
 from pramble.values import Floats, value
 
@@ -47,6 +48,11 @@ class Ratios:
     answers: Answers
     top: "csr_array"
     bottom: "csr_array"
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of the table behind the ratios."""
+        return self.answers.layout
 
     def __len__(self) -> int:
         return int(self.top.shape[0])

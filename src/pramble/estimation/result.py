@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.data.frames import frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation import contrasts, functions
+from pramble.shown import html_table, number, shortened, text_table
 from pramble.values import Floats, read_only, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COVERS = {
     "both": "sampling and randomisation: the intervals are for the population behind the file",
@@ -56,7 +60,14 @@ class Estimate:
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
     >>> e = pramble.estimate([650, 350], m, counts=True)
     >>> e
-    <Estimate of 2 cells from 1000 records: mle, 95 % intervals, covers both>
+    Estimate of 2 cells from 1,000 records (mle, 95 % intervals)
+    ----------------------------------------------
+    category  probability  std err    from      to
+    ----------------------------------------------
+    no            0.82459  0.03264  0.7595  0.8872
+    yes           0.17541  0.03264  0.1128  0.2405
+    ----------------------------------------------
+    Errors cover sampling and randomisation.
     >>> e.covariance.shape, e.covers_what[:26]
     ((2, 2), 'sampling and randomisation')
     """
@@ -89,10 +100,33 @@ class Estimate:
         object.__setattr__(self, "cells", cells)
 
     def __repr__(self) -> str:
-        return (
-            f"<Estimate of {len(self.probabilities)} cells from {self.n:g} records: "
-            f"{self.method}, {100 * self.level:g} % intervals, covers {self.covers}>"
+        title, head, rows = self.shown()
+        whole = text_table(title, head, rows, left=len(self.cells), notes=self.notes)
+        return f"{whole}\nErrors cover {self.covers_what.split(':')[0]}."
+
+    def _repr_html_(self) -> str:
+        title, head, rows = self.shown()
+        covers = f"Errors cover {self.covers_what}."
+        return html_table(title, head, rows, left=len(self.cells), notes=(*self.notes, covers))
+
+    def summary(self) -> str:
+        """Return the estimates as a table of text, with what to know about them."""
+        return repr(self)
+
+    def shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """Return a title, headings and the first rows, as text."""
+        title = (
+            f"Estimate of {len(self.values):,} cells from {self.n:,.0f} records "
+            f"({self.method}, {100 * self.level:g} % intervals)"
         )
+        head = [*self.cells, self.quantity, "std err", "from", "to"]
+        numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
+        labels = zip(*self.cells.values(), strict=True)
+        rows = [
+            [*map(str, cell), number(value), *(number(other, 4) for other in others)]
+            for cell, (value, *others) in zip(labels, numbers, strict=True)
+        ]
+        return title, head, shortened(rows)
 
     @property
     def values(self) -> Floats:
@@ -165,7 +199,36 @@ class Estimate:
     @cached_property
     def table(self) -> Any:
         """The estimates as a tidy frame."""
-        return frame_of(self.columns(), backend=self.backend)
+        return frame_of(self.columns(), backend=self.backend, orders=self.orders)
+
+    @property
+    def orders(self) -> dict[str, Sequence[Any]]:
+        """The labels of every column, in order."""
+        layout = getattr(self.covariance_parts, "layout", None)
+        return {
+            name: layout.order_of(name)
+            if layout is not None and name in layout.by
+            else tuple(dict.fromkeys(labels))
+            for name, labels in self.cells.items()
+        }
+
+    def to_pandas(self) -> Any:
+        """Return the estimates as a pandas frame, with categories in order."""
+        return frame_of(self.columns(), backend="pandas", orders=self.orders)
+
+    def to_polars(self) -> Any:
+        """Return the estimates as a polars frame, with categories in order."""
+        return frame_of(self.columns(), backend="polars", orders=self.orders)
+
+    def to_arrow(self) -> Any:
+        """Return the estimates as an Arrow table."""
+        return frame_of(self.columns(), backend="pyarrow")
+
+    def plot(self) -> "Figure":
+        """Return a figure of the estimates with their intervals."""
+        from pramble.plots.estimate import estimate_figure
+
+        return estimate_figure(self)
 
 
 @value

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
-from pramble.errors import InvalidPlan, PrivacyError
+from pramble.errors import InvalidPlan, PrambleWarning, PrivacyError
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
 from pramble.ledger.known import file_facts
@@ -190,6 +191,8 @@ def release(
     account.check(job.spent, job.central)
     outcome = expected_outcome(job, account, started=started)
     outcome = replace(outcome, warnings=(*key_warnings(sign), *outcome.warnings))
+    for remark in outcome.warnings:
+        warnings.warn(remark, PrambleWarning, stacklevel=2)
     if outcome.record is not None and (pages or dry_run):
         clock.tell("comparing plans", COUNTING)
         outcome = replace(outcome, record=replace(outcome.record, loss=loss_from_noise(job)))

@@ -1,7 +1,7 @@
 """The verb ``design``: validate, choose the solver by family and objective, return its answer."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -38,7 +38,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def design(
-    prior: ArrayLike,
+    prior: ArrayLike | Mapping[Label, float],
     alpha: float,
     *,
     family: str = "uniform",
@@ -67,8 +67,10 @@ def design(
     Parameters
     ----------
     prior : (S,) array_like
-        Probabilities of the categories, zeros allowed. Beware: a prior counted on confidential data
-        makes the published matrix itself a statement about them, which α does not cover.
+        Probabilities of the categories, zeros allowed; a mapping from labels, or a pandas Series
+        with labels as its index, names the categories as well. Beware: a prior counted on
+        confidential data makes the published matrix itself a statement about them, which α does not
+        cover.
     alpha : float
         The privacy parameter α (the ε of most of the literature), positive and finite.
     family : {"uniform", "general"}
@@ -118,7 +120,8 @@ def design(
     >>> round(d.value, 6), d.gap <= 1e-6, d.certificate.satisfies(1.0)
     (0.11412, True, True)
     """
-    p = as_prior(prior)
+    shares, categories = labelled(prior, categories)
+    p = as_prior(shares)
     if len(p) < 2:
         raise InvalidPrior("A design needs at least two categories; the prior has one.")
     problem = Problem(
@@ -139,6 +142,22 @@ def design(
     )
     with one_thread():
         return solver_for(problem)(problem)
+
+
+def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
+    """Return probabilities and their labels: those of a mapping or an index unless given.
+
+    >>> labelled({"a": 0.5, "b": 0.5}, None)
+    ([0.5, 0.5], ['a', 'b'])
+    """
+    if isinstance(prior, Mapping):
+        own: Any = list(prior)
+        prior = list(prior.values())
+    else:
+        index: Any = getattr(prior, "index", None)
+        plain = index is None or callable(index) or type(index).__name__ == "RangeIndex"
+        own = None if plain else list(index)
+    return prior, own if categories is None else categories
 
 
 def solver_for(problem: Problem) -> Callable[[Problem], Design]:

@@ -110,9 +110,9 @@ class Dual:
 
     def climb(self, x: Floats, watch: Watch) -> Floats:
         """Return the best point found, the barrier lowered twice."""
-        rounds = min(200, int(WORK / (60 * self.size**3)) + 10)
+        rounds = min(400, int(WORK / (60 * self.size**3)) + 10)
         for self.barrier in BARRIERS:
-            x = descend(self, x, rounds=rounds, tolerance=1e-5, watch=watch)
+            x = descend(self, x, rounds=rounds, tolerance=1e-6, watch=watch)
         return x
 
     def parts(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:
