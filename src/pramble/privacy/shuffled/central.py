@@ -67,18 +67,18 @@ class CentralGuarantee:
     def sentence(self) -> str:
         """Return the promise in plain words."""
         person = (
-            "a person's record"
+            "a person's record than with any other in its place"
             if self.rows_per_person == 1
-            else f"any {self.rows_per_person} records of a person"
+            else f"any {self.rows_per_person} records of a person than with others in their place"
         )
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
             f"Whoever reads the whole file of {self.rows:,} rows in random order{self.drawn()}, "
             f"and knows all other records{self.but_who()}, sees nothing more than "
-            f"{math.exp(self.epsilon):.6g} times likelier with {person} than with any other in its "
-            f"place (ε = {self.epsilon:.4g}), but for a probability of δ = {self.delta:.3g}. No "
-            f"proof can go below ε = {self.lower:.4g}."
+            f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
+            f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
+            f"{self.lower:.4g}."
         )
 
     def drawn(self) -> str:
