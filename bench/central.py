@@ -26,8 +26,9 @@ TEN = ("OWNERSHP", "MORTGAGE", "AGE", "SEX", "MARST", "RACESING", "EDUC", "EMPST
 GUIDE = {10: (0.0019, 0.0066, 0.032, 0.102), 100: (0.0006, 0.0024, 0.020, 0.092)}
 ALPHAS = (1.0, 2.0, 4.0, 6.0)
 EPSILON, DELTA, LOCAL = 1.0, 1e-6, 6.0
-KEY = bytes(range(32))
 SMALL, LARGE = 1_000, 100_000
+FEW = 30
+"""A single table is released so often: its few cells tell too little by one release."""
 
 
 def people():
@@ -90,12 +91,15 @@ def gaussian_deviation(sensitivity, epsilon=EPSILON, delta=DELTA):
     return high
 
 
-def rms(estimates, counts):
+def rms(rounds, counts):
     """Root mean square error over all cells, over small ones and over large ones."""
-    errors = np.concatenate([(estimates[t] - counts[t]).ravel() for t in counts])
     size = np.concatenate([table.ravel() for table in counts.values()])
+    squares = np.mean([
+        np.concatenate([(estimates[t] - counts[t]).ravel() ** 2 for t in counts])
+        for estimates in rounds
+    ], axis=0)  # fmt: skip
     kinds = (size >= 0, size < SMALL, size >= LARGE)
-    return [math.sqrt(np.mean(errors[kind] ** 2)) if kind.any() else math.nan for kind in kinds]
+    return [math.sqrt(squares[kind].mean()) if kind.any() else math.nan for kind in kinds]
 
 
 def consistent(noisy, labels, n):
@@ -114,8 +118,8 @@ def consistent(noisy, labels, n):
     return made
 
 
-def noisy_tables(labels, counts, n):
-    """Errors of noise on the tables themselves, simulated once."""
+def noisy_tables(labels, counts, n, *, rounds=1):
+    """Errors of noise on the tables themselves, simulated."""
     rng, many = np.random.default_rng(1), len(counts)
     deviation = gaussian_deviation(math.sqrt(2 * many))
     print(f"   Gaussian noise: deviation {deviation:.2f} people a cell")
@@ -125,12 +129,14 @@ def noisy_tables(labels, counts, n):
     }
     found = {}
     for name, draw in draws.items():
-        noisy = {table: own + draw(own.shape) for table, own in counts.items()}
+        noisy = [
+            {table: own + draw(own.shape) for table, own in counts.items()} for _ in range(rounds)
+        ]
         found[name] = rms(noisy, counts)
         if many > 1:
-            better = consistent(noisy, labels, n)
+            better = [consistent(tables, labels, n) for tables in noisy]
             found[f"{name}, consistent, none negative"] = rms(better, counts)
-    found["OpenDP, Gaussian"] = opendp_error(counts, deviation)
+    found["OpenDP, Gaussian"] = opendp_error(counts, deviation, rounds=rounds)
     return found
 
 
@@ -139,7 +145,7 @@ def two_sided(rng, rate, shape):
     return rng.geometric(-math.expm1(-rate), shape) - rng.geometric(-math.expm1(-rate), shape)
 
 
-def opendp_error(counts, deviation):
+def opendp_error(counts, deviation, *, rounds):
     """The error of OpenDP's discrete Gaussian at the same deviation; None without it."""
     try:
         import opendp.prelude as dp
@@ -148,33 +154,42 @@ def opendp_error(counts, deviation):
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
     noise = dp.m.make_gaussian(*space, scale=deviation)
-    noisy = {
-        table: np.array(noise(own.ravel().tolist())).reshape(own.shape)
-        for table, own in counts.items()
-    }
+    noisy = [
+        {
+            table: np.array(noise(own.ravel().tolist())).reshape(own.shape)
+            for table, own in counts.items()
+        }
+        for _ in range(rounds)
+    ]
     return rms(noisy, counts)
 
 
-def released(frame, plan, counts, *, what):
-    """Errors of estimates from one release; prints coverage and seconds."""
-    n, start = len(frame), time.perf_counter()
-    files = pramble.perturb(frame, plan, key=KEY)
-    drawn, found, inside, cells = time.perf_counter() - start, {}, 0, 0
+def released(frame, plan, counts, *, what, rounds=1):
+    """Errors of estimates from releases; prints coverage and seconds."""
+    start = time.perf_counter()
+    files = [pramble.perturb(frame, plan, key=bytes([i]) * 32) for i in range(rounds)]
+    drawn, found = time.perf_counter() - start, {}
     for method in ("inverse", "mle"):
-        estimates = {}
-        for table, own in counts.items():
-            e = pramble.estimate(files, plan, by=list(table), method=method, covers="randomisation")
-            estimates[table] = n * e.probabilities.reshape(own.shape)
-            lower, upper = (n * end.reshape(own.shape) for end in (e.lower, e.upper))
-            inside += int(((lower - 1e-6 <= own) & (own <= upper + 1e-6)).sum())
-            cells += own.size
-        found[f"{what}, {method}"] = rms(estimates, counts)
+        made = [estimated(one, plan, counts, n=len(frame), method=method) for one in files]
+        found[f"{what}, {method}"] = rms([tables for tables, _ in made], counts)
+    inside = np.mean([share for _, share in made])
     spent = time.perf_counter() - start - drawn
     print(
-        f"   {what}: {inside / cells:.1%} of {cells // 2:,} intervals (95 %) hold the confidential "
-        f"count; {drawn:.0f} s to perturb, {spent:.0f} s to estimate twice"
+        f"   {what}: {inside:.1%} of {rounds} x {sum(t.size for t in counts.values())} intervals "
+        f"(95 %) hold the confidential count; {drawn:.0f} s to perturb, {spent:.0f} s to estimate "
+        "twice"
     )
     return found
+
+
+def estimated(files, plan, counts, *, n, method):
+    """Every table, in people, and the share of cells whose interval holds the count."""
+    made, inside = {}, []
+    for table, own in counts.items():
+        e = pramble.estimate(files, plan, by=list(table), method=method, covers="randomisation")
+        made[table] = n * e.probabilities.reshape(own.shape)
+        inside.append((n * e.lower - 1e-6 <= own.ravel()) & (own.ravel() <= n * e.upper + 1e-6))
+    return made, np.concatenate(inside).mean()
 
 
 def told(found):
@@ -216,8 +231,8 @@ def census():
         labels, counts = counted(few, [wanted])
         print(f"\n{' x '.join(wanted)} alone")
         d = designed(labels, n, views=False, tables=counts)
-        ours = released(few, d.plan, counts, what="records")
-        told({**ours, **noisy_tables(labels, counts, n)})
+        ours = released(few, d.plan, counts, what="records", rounds=FEW)
+        told({**ours, **noisy_tables(labels, counts, n, rounds=100 * FEW)})
 
 
 def main() -> None:

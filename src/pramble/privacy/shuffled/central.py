@@ -138,7 +138,8 @@ def central_guarantee(
         :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
         and N are fixed beforehand, records were drawn one by one (not people with all their rows),
         nobody learns who was drawn, and all that is ever released of this sample is given here
-        together: two such promises on one sample do not add up.
+        together (``besides`` included, if that was spent on the sample alone): two such promises
+        on one sample do not add up.
 
     Returns
     -------
