@@ -27,8 +27,8 @@ GUIDE = {10: (0.0019, 0.0066, 0.032, 0.102), 100: (0.0006, 0.0024, 0.020, 0.092)
 ALPHAS = (1.0, 2.0, 4.0, 6.0)
 EPSILON, DELTA, LOCAL = 1.0, 1e-6, 6.0
 SMALL, LARGE = 1_000, 100_000
-FEW = 30
-"""A single table is released so often: its few cells tell too little by one release."""
+ALONE = {("SEX",): 400, ("AGE", "EDUC"): 100}
+"""Single tables, and how often each is released: few cells tell too little by one release."""
 
 
 def people():
@@ -167,7 +167,8 @@ def opendp_error(counts, deviation, *, rounds):
 def released(frame, plan, counts, *, what, rounds=1):
     """Errors of estimates from releases; prints coverage and seconds."""
     start = time.perf_counter()
-    files = [pramble.perturb(frame, plan, key=bytes([i]) * 32) for i in range(rounds)]
+    keys = np.random.default_rng(2)
+    files = [pramble.perturb(frame, plan, key=keys.bytes(32)) for _ in range(rounds)]
     drawn, found = time.perf_counter() - start, {}
     for method in ("inverse", "mle"):
         made = [estimated(one, plan, counts, n=len(frame), method=method) for one in files]
@@ -211,8 +212,15 @@ def designed(labels, n, *, views, tables):
     files = f"{len(d.plan)} views" if views else "one file"
     print(f"   {files} designed in {time.process_time() - start:.0f} CPU s: epsilon "
           f"{d.central.epsilon:.4f} proven, {d.central.lower:.4f} by an attack, "
-          f"alpha {d.alpha:.4g}")  # fmt: skip
+          f"alpha {d.alpha:.4g}; {promised(d, n):.1f} people a cell promised")  # fmt: skip
     return d
+
+
+def promised(d, n):
+    """The root mean square error that randomising costs by the design's own figures."""
+    labels = d.plan.column_labels()
+    cells = [math.prod(len(labels[name].labels) for name in table) for table in d.costs]
+    return math.sqrt(n * (d.value - sum(1 - 1 / size for size in cells)) / sum(cells))
 
 
 def census():
@@ -226,13 +234,13 @@ def census():
     others = noisy_tables(labels, counts, n)
     local = pramble.design_record(labels, LOCAL)
     told({**ours, **others, **released(frame, local.plan, counts, what=f"alpha = {LOCAL:g}")})
-    for wanted in (("SEX",), ("AGE", "EDUC")):
+    for wanted, rounds in ALONE.items():
         few = frame[list(wanted)]
         labels, counts = counted(few, [wanted])
         print(f"\n{' x '.join(wanted)} alone")
         d = designed(labels, n, views=False, tables=counts)
-        ours = released(few, d.plan, counts, what="records", rounds=FEW)
-        told({**ours, **noisy_tables(labels, counts, n, rounds=100 * FEW)})
+        ours = released(few, d.plan, counts, what="records", rounds=rounds)
+        told({**ours, **noisy_tables(labels, counts, n, rounds=10 * rounds)})
 
 
 def main() -> None:
