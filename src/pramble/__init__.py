@@ -45,6 +45,7 @@ from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.mechanisms.views import Views
+from pramble.plots.kept import plot_kept
 from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
@@ -55,6 +56,7 @@ from pramble.releasing.release import release
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
 from pramble.risk.models.membership import Membership
+from pramble.solvers.central.kept import KeptShares, kept_shares
 from pramble.solvers.design import design
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.result import RecordDesign
@@ -80,6 +82,7 @@ __all__ = [
     "InvalidMechanism",
     "InvalidPlan",
     "InvalidPrior",
+    "KeptShares",
     "Mechanism",
     "Membership",
     "NotConverged",
@@ -114,12 +117,14 @@ __all__ = [
     "independence_test",
     "information_bound",
     "keep_probabilities",
+    "kept_shares",
     "mutual_information",
     "open_release",
     "paper",
     "pareto_curve",
     "perturb",
     "perturb_file",
+    "plot_kept",
     "plot_tradeoff",
     "product",
     "randomized_response",

@@ -10,6 +10,8 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import SCHEMA, Plan
+from pramble.mechanisms.views import SCHEMA as VIEWS
+from pramble.mechanisms.views import Views
 from pramble.releasing.folder.manifest import MANIFEST
 from pramble.releasing.folder.signing import check_signature
 
@@ -17,13 +19,15 @@ from pramble.releasing.folder.signing import check_signature
 def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
     """Return the plan of a release folder, of its manifest, or of a JSON file."""
     found = plan_of(read_document(path, verify=verify), str(path))
+    if isinstance(found, Views):
+        raise InvalidPlan(f"One plan is wanted here; {str(path)!r} holds several views.")
     if not isinstance(found, Plan):
         raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
     return found
 
 
-def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Mechanism:
-    """Return what a file or a release folder holds: one mechanism, or a plan."""
+def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Views | Mechanism:
+    """Return what a file or a release folder holds: one mechanism, a plan, or views."""
     if verify is None and path.suffix.lower() == ".csv":
         with readable(path):
             return read_csv(path)
@@ -51,14 +55,21 @@ def readable(path: Path) -> Iterator[None]:
         raise InvalidPlan(f"Cannot read a mechanism or plan from {str(path)!r}: {error}.") from None
 
 
-def plan_of(document: Any, name: str) -> Plan | Mechanism:
-    """Return the mechanism or plan of a document: a manifest's, one of its own, or by column."""
+def plan_of(document: Any, name: str) -> Plan | Views | Mechanism:
+    """Return the mechanism, plan or views of a document: a manifest's, its own, or by column."""
     if not isinstance(document, Mapping) or not document:
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
     if "plan" in document:
-        return Plan.from_json(document["plan"])
-    if document.get("schema") == SCHEMA:
-        return Plan.from_json(document)
+        return plan_in(document["plan"])
+    if document.get("schema") in {SCHEMA, VIEWS}:
+        return plan_in(document)
     if "kind" in document:
         return Mechanism.from_json(document)
     return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
+
+
+def plan_in(document: Any) -> Plan | Views:
+    """Return a plan, or views, by what the document says it is."""
+    if isinstance(document, Mapping) and document.get("schema") == VIEWS:
+        return Views.from_json(document)
+    return Plan.from_json(document)

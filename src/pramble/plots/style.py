@@ -133,4 +133,4 @@ def in_percent(axis: Any) -> None:
 def shared_legend(figure: Figure, axes: Axes, place: str = "lower", **more: Any) -> None:
     """Put the legend of one panel below or above all of them."""
     handles = axes.get_legend_handles_labels()
-    figure.legend(*handles, loc=f"outside {place} center", ncols=3, **more)
+    figure.legend(*handles, loc=f"outside {place} center", **{"ncols": 3, **more})

@@ -88,3 +88,39 @@ def exact_views_delta(matrices, rows, epsilons):
             gaps = np.maximum(laws[:, None] - factor * laws, 0).sum(axis=-1)
             worst[k] = max(worst[k], gaps.max())
     return worst
+
+
+def exact_sampled_delta(matrices, rows, population, epsilons, *, changed=1):
+    """The same for a random sample of a population, of which up to so many records are changed."""
+    matrices = [np.asarray(M) for M in matrices]
+    people = list(itertools.combinations_with_replacement(range(len(matrices[0])), population))
+    laws = np.array([sampled_law(matrices, one, rows) for one in people])
+    worst = np.zeros(len(epsilons))
+    for i, j in itertools.permutations(range(len(people)), 2):
+        if apart(people[i], people[j]) <= changed:
+            for k, factor in enumerate(np.exp(epsilons)):
+                worst[k] = max(worst[k], np.maximum(laws[i] - factor * laws[j], 0).sum())
+    return worst
+
+
+def sampled_law(matrices, people, rows):
+    """The law of all files of a random sample, each shuffled."""
+    samples = list(itertools.combinations(people, rows))
+    return sum(files_law(matrices, sample) for sample in samples) / len(samples)
+
+
+def files_law(matrices, records):
+    """The law of the histograms of several files of the same records."""
+    law = np.ones(1)
+    for M in matrices:
+        histograms = np.zeros((len(records) + 1,) * M.shape[1])
+        histograms[(0,) * M.shape[1]] = 1.0
+        for x in records:
+            histograms = times(histograms, M[x])
+        law = np.multiply.outer(law, histograms.ravel()).ravel()
+    return law
+
+
+def apart(one, other):
+    """In how many records two populations differ at least."""
+    return len(one) - sum(min(one.count(x), other.count(x)) for x in set(one))

@@ -4,9 +4,10 @@ import math
 from typing import Any
 
 from pramble.errors import InvalidInput
-from pramble.privacy.shuffled.evidence import Evidence
+from pramble.privacy.shuffled.evidence import Evidence, PlanEvidence
 from pramble.privacy.shuffled.excess import UNIT
-from pramble.privacy.shuffled.views import evidence_of
+from pramble.privacy.shuffled.sampling import sampled_evidence
+from pramble.privacy.shuffled.views import ViewsEvidence, evidence_of
 from pramble.values import value
 
 LARGEST_ROWS = 10**12
@@ -30,6 +31,9 @@ class CentralGuarantee:
     alpha : float
         The local α of a record, which holds besides.
     rows, rows_per_person : int
+    population : int or None
+        The number of records of which the file is a secret random sample, if it is one: ε, δ and
+        what is below them are then of a member of the population.
 
     Examples
     --------
@@ -50,6 +54,7 @@ class CentralGuarantee:
     rows: int
     rows_per_person: int
     evidence: Evidence
+    population: int | None = None
 
     def curve(self, epsilon: float) -> float:
         """Return the proven δ at another ε, rounded up."""
@@ -62,18 +67,29 @@ class CentralGuarantee:
     def sentence(self) -> str:
         """Return the promise in plain words."""
         person = (
-            "a person's record"
+            "a person's record than with any other in its place"
             if self.rows_per_person == 1
-            else f"any {self.rows_per_person} records of a person"
+            else f"any {self.rows_per_person} records of a person than with others in their place"
         )
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
-            f"Whoever reads the whole file of {self.rows:,} rows in random order, and knows all "
-            f"other records, sees nothing more than {math.exp(self.epsilon):.6g} times likelier "
-            f"with {person} than with any other in its place (ε = {self.epsilon:.4g}), but for a "
-            f"probability of δ = {self.delta:.3g}. No proof can go below ε = {self.lower:.4g}."
+            f"Whoever reads the whole file of {self.rows:,} rows in random order{self.drawn()}, "
+            f"and knows all other records{self.but_who()}, sees nothing more than "
+            f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
+            f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
+            f"{self.lower:.4g}."
         )
+
+    def drawn(self) -> str:
+        """Return of how many records the file is a sample, in words."""
+        if self.population is None:
+            return ""
+        return f", a secret random sample of {self.population:,}"
+
+    def but_who(self) -> str:
+        """Return what a reader of a sample does not know, in words."""
+        return "" if self.population is None else " of the population but not which were drawn"
 
     def __str__(self) -> str:
         return self.sentence()
@@ -87,6 +103,7 @@ def central_guarantee(
     epsilon: float | None = None,
     rows_per_person: int = 1,
     besides: float = 0.0,
+    population: int | None = None,
 ) -> CentralGuarantee:
     r"""Return the central (ε, δ) of a file whose records are randomised and then shuffled.
 
@@ -114,6 +131,15 @@ def central_guarantee(
         :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
     besides : float, optional
         What was spent on a row besides, without a δ, as on a private prior.
+    population : int, optional
+        The number N of records of which the n rows are a *secret simple random sample* without
+        replacement. The promise is then to each of the N, for populations that differ in one record
+        (:mod:`pramble.privacy.shuffled.sampling`):
+        :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
+        and N are fixed beforehand, records were drawn one by one (not people with all their rows),
+        nobody learns who was drawn, and all that is ever released of this sample is given here
+        together (``besides`` included, if that was spent on the sample alone): two such promises
+        on one sample do not add up.
 
     Returns
     -------
@@ -126,6 +152,8 @@ def central_guarantee(
     >>> g = pramble.central_guarantee(m, rows=100_000, delta=1e-6)
     >>> round(g.epsilon, 3), round(g.lower, 3), round(g.alpha, 3)
     (0.031, 0.031, 2.0)
+    >>> round(pramble.central_guarantee(m, rows=100_000, delta=1e-6, population=10**6).epsilon, 4)
+    0.0025
     >>> pramble.central_guarantee({"sex": m, "age": None}, rows=1000, delta=1e-6)
     Traceback (most recent call last):
     ...
@@ -134,7 +162,8 @@ def central_guarantee(
     n, people = whole(rows, "rows"), whole(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    known = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
+    local = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
+    known = known_of(local, population)
     if delta is not None:
         target = checked_delta(delta)
         proven, method = person_epsilon(known, target, people=people)
@@ -142,7 +171,16 @@ def central_guarantee(
         proven = checked_epsilon(epsilon)
         target, method = person_delta(known, proven, people=people)
     lower = known.lower(target, proven=proven)
-    return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
+    return CentralGuarantee(
+        proven, target, lower, method, local.alpha, n, people, known, population=population
+    )
+
+
+def known_of(file: PlanEvidence | ViewsEvidence, population: int | None) -> Evidence:
+    """Return what is known of a file, or of the population that it was drawn from."""
+    if population is None:
+        return file
+    return sampled_evidence(file, population=whole(population, "population"))
 
 
 def proven_epsilon(

@@ -1,6 +1,7 @@
 """What is known of a shuffled plan: every bound from above, and attacks from below."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
@@ -133,6 +134,10 @@ class PlanEvidence(Evidence):
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at ε can go below."""
         return attack_delta(self.attacks, epsilon, rows=self.rows)
+
+    def sampled(self, share: float) -> "PlanEvidence":
+        """Return the same with attacks on a record that is in the file with this chance."""
+        return replace(self, attacks=[attack.sampled(share) for attack in self.attacks])
 
 
 def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:

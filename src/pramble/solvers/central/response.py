@@ -15,6 +15,7 @@ import math
 
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.central.promise import Promise, largest_scale
 from pramble.solvers.record.problem import RecordProblem
 
 LEAST_FALSE, MOST_FALSE = 1e-15, 1 - 1e-9
@@ -45,3 +46,15 @@ def response_plan(problem: RecordProblem, columns: tuple[str, ...], *, noise: fl
     labels, false = problem.block(columns).labels, false_share(noise)
     alpha = math.log1p(len(labels.values) * (1 - false) / false)
     return Plan({columns: randomized_response(labels.values, alpha)})
+
+
+def largest_response(problem: RecordProblem, promise: Promise) -> Plan | None:
+    """Return the randomised response on all cells that keeps most records and the promise."""
+
+    def plan_at(scale: float) -> Plan:
+        return response_plan(problem, problem.columns, noise=1 / scale)
+
+    scale = largest_scale(
+        lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9
+    )
+    return plan_at(scale) if scale else None
