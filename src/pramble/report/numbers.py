@@ -20,9 +20,27 @@ def percent(share: float, digits: int = 1) -> str:
     return "—" if math.isnan(share) else f"{share:.{digits}%}"
 
 
+def points(share: float) -> str:
+    """Return a share in percentage points, with two significant digits and no exponent.
+
+    >>> points(0.0123), points(2.84)
+    ('1.2', '284')
+    """
+    return f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:,.0f}"
+
+
 def count(number: float) -> str:
     """Return a whole number with separators."""
     return f"{number:,.0f}"
+
+
+def several(number: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> several(1, "view"), several(12_000, "row")
+    ('1 view', '12,000 rows')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def few_digits(value: float) -> str:

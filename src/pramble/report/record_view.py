@@ -61,7 +61,7 @@ def plan_sentences(record: RecordOutcome) -> list[str]:
     if isinstance(record.plan, Views):
         return [
             (
-                f"The release has {record.views} views: files of a few columns each, in which "
+                f"The release has {numbers.several(record.views, 'view')}: files of a few columns each, in which "
                 "every record stands in some row. Each view has a random order of its own, so that "
                 "nobody can tell which rows of two views are one person's."
             ),
@@ -93,7 +93,7 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
         "typical": f"{100 * table.typical:.2g} %",
         "error": "cannot be told"
         if math.isinf(table.cost)
-        else f"± {100 * table.half_width:.2g} points",
+        else f"± {numbers.points(table.half_width)} points",
         "group": "—" if math.isinf(table.cost) else numbers.count(table.smallest_group),
         "bad": table.useless,
     }
@@ -105,7 +105,7 @@ def verdict(tables: Sequence[TableOutcome]) -> tuple[str, str]:
     if math.isinf(middle.cost):
         return "none", "of the typical wanted table can be told"
     return (
-        f"± {100 * middle.half_width:.2g} points",
+        f"± {numbers.points(middle.half_width)} points",
         (
             f"95 % interval of a cell of a typical wanted table ({' × '.join(middle.columns)}, "
             f"{middle.cells} cells)"

@@ -42,6 +42,7 @@ from pramble.releasing.folder.manifest import (
     undamaged,
 )
 from pramble.releasing.write.check import open_written
+from pramble.report.numbers import several
 from pramble.report.outcome import ReleaseOutcome
 
 SAME = 1e-6
@@ -114,10 +115,11 @@ class Release:
     def __repr__(self) -> str:
         where = "dry run" if self.folder is None else str(self.folder)
         columns = ", ".join(self.plan.columns)
-        views = f" in {len(self.plan)} views" if isinstance(self.plan, Views) else ""
+        rows = several(self.manifest["rows"], "row")
+        views = f" in {several(len(self.plan), 'view')}" if isinstance(self.plan, Views) else ""
         central = "" if self.central is None else f", central ε = {self.central.shown:.4g}"
         return (
-            f"<Release: {where}, {self.manifest['rows']} rows{views}, α = {self.alpha:g}{central} "
+            f"<Release: {where}, {rows}{views}, α = {self.alpha:g}{central} "
             f"on {columns}>"
         )
 

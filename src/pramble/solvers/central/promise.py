@@ -106,6 +106,8 @@ def largest_scale(
 
     >>> 3.99 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
     True
+    >>> largest_scale(lambda scale: 0.0, 1e-9, start=1e-6, high=8.0)
+    8.0
     """
     good, bad, scale = 0.0, math.inf, min(start, high)
     for _ in range(TRIES):
@@ -116,7 +118,8 @@ def largest_scale(
                 return good
         else:
             bad = min(bad, scale)
-        scale = min(scale * min(max((limit * (1 - CLOSE / 2) / found) ** 2, 0.01), 100.0), high)
+        step = limit * (1 - CLOSE / 2) / found if found else math.inf
+        scale = min(scale * min(max(step, 0.1), 10.0) ** 2, high)
         if not good < scale < bad:
             scale = math.sqrt(good * bad) if good and bad < math.inf else scale
         if good and bad < good * (1 + CLOSE):
