@@ -20,7 +20,7 @@ LAYERS = [
     {"privacy", "information", "plots"},
     {"mechanisms"},
     {"data"},
-    {"errors", "values", "limits", "compiled", "one_thread"},
+    {"errors", "values", "limits", "compiled", "one_thread", "words"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
 

@@ -34,15 +34,6 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def several(number: int, what: str) -> str:
-    """Return how many there are of something.
-
-    >>> several(1, "view"), several(12_000, "row")
-    ('1 view', '12,000 rows')
-    """
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def few_digits(value: float) -> str:
     """Return a positive quantity with three significant digits, without exponents where it can."""
     if math.isinf(value):

@@ -9,6 +9,7 @@ from pramble.plots.plan import pairs_chart, plan_chart
 from pramble.plots.release import frequency_chart
 from pramble.report import numbers
 from pramble.report.record import RecordOutcome, TableOutcome
+from pramble.words import several
 
 MOST_LISTED, NOTICED = 60, 5e-4
 BRANCHES_CAPTION = (
@@ -61,9 +62,9 @@ def plan_sentences(record: RecordOutcome) -> list[str]:
     if isinstance(record.plan, Views):
         return [
             (
-                f"The release has {numbers.several(record.views, 'view')}: files of a few columns each, in which "
-                "every record stands in some row. Each view has a random order of its own, so that "
-                "nobody can tell which rows of two views are one person's."
+                f"The release has {several(record.views, 'view')}: files of a few columns each, in "
+                "which every record stands in some row. Each view has a random order of its own, "
+                "so that nobody can tell which rows of two views are one person's."
             ),
             (
                 "In a view the columns of a record are kept together, or else replaced by others "

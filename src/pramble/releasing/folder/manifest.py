@@ -28,7 +28,7 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
-from pramble.report.numbers import several
+from pramble.words import several
 
 SCHEMA = "pramble/release/4"
 MANIFEST = "manifest.json"
@@ -220,7 +220,8 @@ def notes_on(job: Prepared) -> list[str]:
     ]
     if isinstance(job.plan, Views):
         notes.append(
-            f"The release has {several(len(job.plan), 'view')}: every record is in each, in some row."
+            f"The release has {several(len(job.plan), 'view')}: every record is in each of them, "
+            "in some row."
         )
     elif len(job.plan.branches) > 1:
         notes.append(

@@ -42,8 +42,8 @@ from pramble.releasing.folder.manifest import (
     undamaged,
 )
 from pramble.releasing.write.check import open_written
-from pramble.report.numbers import several
 from pramble.report.outcome import ReleaseOutcome
+from pramble.words import several
 
 SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
@@ -118,10 +118,7 @@ class Release:
         rows = several(self.manifest["rows"], "row")
         views = f" in {several(len(self.plan), 'view')}" if isinstance(self.plan, Views) else ""
         central = "" if self.central is None else f", central ε = {self.central.shown:.4g}"
-        return (
-            f"<Release: {where}, {rows}{views}, α = {self.alpha:g}{central} "
-            f"on {columns}>"
-        )
+        return f"<Release: {where}, {rows}{views}, α = {self.alpha:g}{central} on {columns}>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "data"}

@@ -21,6 +21,7 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.central_design import design_for_readers
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted, Counts, count_columns
@@ -195,11 +196,13 @@ def prepare(
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
         )
-    return Prepared(
+    job = Prepared(
         records, decisions, found.rows, found.columns, designs, spent, digest,
         keys=found.keys, links=links, record=record,
         guarantee=central_of(records, decisions, found, designs=designs, record=record),
     )  # fmt: skip
+    check_spent(job.spent if decisions.central is None else job.central, decisions.limit)
+    return job
 
 
 def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan | Views:

@@ -12,7 +12,6 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.count import Counted, Counts
 from pramble.releasing.prepare.record_prior import (
     EVEN,
@@ -161,7 +160,7 @@ def design_of_record(
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
     designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes)
-    return designed, check_spent(spent, decisions.local_limit)
+    return designed, spent
 
 
 def law_of(

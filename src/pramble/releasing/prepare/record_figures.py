@@ -134,7 +134,7 @@ def advice(job: Prepared, outcome: RecordOutcome) -> str | None:
 
 
 def ways_out(job: Prepared, symbol: str) -> Iterator[str]:
-    """Yield which larger promise, smaller tables and fewer columns leave at most half of them noise."""
+    """Yield which larger promise, tables or fewer columns would leave at most half as noise."""
     record = job.record
     assert record is not None, "tables are those of a plan for records"
     for times in LARGER:

@@ -9,6 +9,7 @@ from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.values import value
+from pramble.words import several
 
 
 @value(eq=False, repr=False)
@@ -73,7 +74,9 @@ class RecordDesign:
     def __repr__(self) -> str:
         plan = self.plan
         parts = (
-            f"{len(plan)} views" if isinstance(plan, Views) else f"{len(plan.branches)} branches"
+            several(len(plan), "view")
+            if isinstance(plan, Views)
+            else several(len(plan.branches), "branch")
         )
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
         return (
