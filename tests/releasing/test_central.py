@@ -254,7 +254,11 @@ def test_the_prior_of_a_shuffled_release_is_part_of_its_promise(tmp_path):
     prior = Fraction(part["prior"]["alpha_exact"])
     assert prior == 4 * Fraction(0.1)
     alone = proven_epsilon(made.plan, rows=20_000, delta=1e-5, besides=0.0, rows_per_person=1)
-    assert max(prior, Fraction(alone)) < made.central.epsilon <= (Fraction(alone) + prior) * Fraction(1.01)
+    assert (
+        max(prior, Fraction(alone))
+        < made.central.epsilon
+        <= (Fraction(alone) + prior) * Fraction(1.01)
+    )
     assert pramble.open_release(made.folder).central == made.central
     path = made.folder / "manifest.json"
     document = json.loads(path.read_text())

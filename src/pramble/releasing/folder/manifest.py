@@ -329,6 +329,18 @@ def refuse_link(path: Path) -> None:
         raise InvalidData(f"{path.name!r} is a symbolic link; a release holds its own files.")
 
 
+def refuse_others(folder: Path, stated: Sequence[str]) -> None:
+    """Refuse data files that the manifest does not state: nobody vouches for them."""
+    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*")]
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
+    other = next((name for name in names if name not in stated), None)
+    if other is not None:
+        raise InvalidData(
+            f"The folder holds {other!r}, which its {MANIFEST} does not state. Get the folder "
+            "again, or move that file away."
+        )
+
+
 def check_data(path: Path, stated: Mapping[str, Any]) -> None:
     """Refuse a data file of another name, format, size or content than the manifest states."""
     refuse_link(path)

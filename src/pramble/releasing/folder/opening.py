@@ -39,6 +39,7 @@ from pramble.releasing.folder.manifest import (
     plan_of,
     read_manifest,
     refuse_link,
+    refuse_others,
     undamaged,
 )
 from pramble.releasing.write.check import open_written
@@ -164,7 +165,9 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    for stated in files_of(manifest).values():
+    files = files_of(manifest)
+    refuse_others(folder, [stated["file"] for stated in files.values()])
+    for stated in files.values():
         refuse_link((folder / stated["file"]).parent)
         check_data(folder / stated["file"], stated)
     release = Release(folder, manifest, plan_of(manifest))
@@ -268,6 +271,12 @@ def check_central(release: Release, *, besides: Fraction) -> CentralPrivacy | No
     if any(not column["randomised"] for column in release.manifest["columns"]):
         raise InvalidData(
             f"{MANIFEST} is damaged: it states a central promise, and has an untouched column."
+        )
+    people = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
+    if stated.rows != people:
+        raise InvalidData(
+            f"{MANIFEST} is damaged: a person has {stated.rows} rows in its central promise, and "
+            f"{people} in the local one."
         )
     proven = proven_epsilon(
         release.plan,

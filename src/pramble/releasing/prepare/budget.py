@@ -12,6 +12,7 @@ from itertools import permutations
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
+from pramble.ledger.book import pair
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 
@@ -135,7 +136,8 @@ def check_spent(
     >>> check_spent(RecordPrivacy(Fraction(1, 3)), RecordPrivacy(Fraction(1, 2)))
     """
     if not limit.allows(spent):
-        raise PrivacyError(
-            f"The parts spend {spent.shown!r}, above the limit {limit.shown!r}. Nothing was "
-            "released."
+        much, most = (
+            pair(one) if isinstance(one, CentralPrivacy) else repr(one.shown)
+            for one in (spent, limit)
         )
+        raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")
