@@ -314,3 +314,14 @@ def test_advice_under_a_central_promise_is_of_larger_central_promises(
     assert asked[2:] == [((0.5, 1e-5), 100)] * 2
     (noise,) = (warning for warning in made.outcome.warnings if "will be noise" in warning)
     assert noise.endswith("What would help: ε = 1.5 (noise: 0 of 2).")
+
+
+def test_earlier_releases_are_told_as_readers_count_them(tmp_path, book, people, given_plan):
+    given_plan(views_that_keep(1.0))
+    common = {"central": 3.0, "ledger": book, "people": "x"}
+    one = central(people, tmp_path / "one", **common)
+    two = central(people, tmp_path / "two", **common)
+    (told,) = (warning for warning in two.outcome.warnings if "earlier releases" in warning)
+    before, after = one.central, one.central + two.central
+    assert f"have spent ε = {before.shown:.6g}, δ = 1e-05 towards readers (α = 2)" in told
+    assert f"with this one it is ε = {after.shown:.6g}, δ = 2e-05 (α = 4)." in told

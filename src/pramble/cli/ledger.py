@@ -1,6 +1,7 @@
 """``pramble ledger``: what was spent on whom."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,9 @@ from pramble.ledger.account import as_central
 from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
 from pramble.privacy.central_privacy import composed
 from pramble.privacy.guarantee import RecordPrivacy
+
+MOST_COLUMNS = 3
+"""Columns of a release that are named one by one in a table."""
 
 
 def ledger(
@@ -75,10 +79,10 @@ def ledger(
         for row in rows:
             table.add_row(
                 str(row["id"]),
-                row["created"],
+                row["created"][:10],
                 row["people"],
                 row["file"],
-                ", ".join(row["columns"]),
+                shown_columns(row["columns"]),
                 f"{row['alpha']:.4g}",
                 f"{row['total']:.4g}",
                 "" if row["budget"] is None else f"{row['budget']:.4g}",
@@ -88,6 +92,17 @@ def ledger(
                 row["state"],
             )
         answers().print(table)
+
+
+def shown_columns(columns: Sequence[str]) -> str:
+    """Return the names of a few columns, or of the first with how many more there are.
+
+    >>> shown_columns(["a", "b", "c"]), shown_columns(list("abcd"))
+    ('a, b, c', 'a and 3 more')
+    """
+    if len(columns) <= MOST_COLUMNS:
+        return ", ".join(columns)
+    return f"{columns[0]} and {len(columns) - 1} more"
 
 
 def set_budgets(

@@ -74,8 +74,9 @@ def plan_sentences(record: RecordOutcome) -> list[str]:
         ]
     branches = record.plan.branches
     if len(branches) == 1:
-        blocks = [" with ".join(block) for block in branches[0].blocks]
-        return [f"Every record keeps all its columns; randomised together: {'; '.join(blocks)}."]
+        joint = [" with ".join(block) for block in branches[0].blocks if len(block) > 1]
+        how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
+        return [f"Every record keeps all its columns; {how}."]
     return [
         (
             f"Each record shows the columns of one of {len(branches)} branches, drawn at random "
