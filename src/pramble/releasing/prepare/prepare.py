@@ -249,8 +249,8 @@ def refuse_untouched(records: Records, decisions: Decisions) -> None:
     if left:
         names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
         raise PrivacyError(
-            "A central promise is of files in which every column is randomised, and the plan does "
-            f"not say how: {names}. Randomise them too (--columns), or leave them out (--drop, "
+            "A central promise is of files in which every column is randomised; this plan leaves "
+            f"as they are: {names}. Randomise them too (--columns), or leave them out (--drop, "
             "drop = [...]). A survey weight can be banded into classes and randomised with the "
             "rest. Nothing was released."
         )
