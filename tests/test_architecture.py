@@ -20,7 +20,7 @@ LAYERS = [
     {"privacy", "information", "plots"},
     {"mechanisms"},
     {"data"},
-    {"errors", "values", "limits", "compiled", "one_thread", "shown"},
+    {"errors", "values", "limits", "compiled", "one_thread", "shown", "words"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
 

@@ -23,8 +23,10 @@ from hypothesis import strategies as st
 import pramble
 from pramble.engine import canonical
 from pramble.engine.block import Block
-from pramble.releasing.prepare import record_design, record_figures
+from pramble.releasing.prepare import central_design, record_design, record_figures
 from pramble.releasing.write import check
+from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.result import RecordDesign
 
 release_verb = import_module("pramble.releasing.release")
 
@@ -198,6 +200,86 @@ def folders_written(pair, folder, *, source, target, shuffle, coded, pages=False
     return found
 
 
+MISSING = {"sex": {"categories": LABELS[:-1], "missing": "missing"},
+           "code": {"categories": [0, 1, 2], "missing": 3}}  # fmt: skip
+PAIR = pramble.randomized_response([(sex, code) for sex in TEXTS for code in range(4)], 2.0)
+CENTRAL = {
+    "views": pramble.Views([
+        {("sex", "code"): PAIR},
+        {"sex": pramble.randomized_response(TEXTS, 1.0)},
+        {"code": pramble.randomized_response(4, 1.0)},
+    ]),
+    "one file": pramble.Plan({("sex", "code"): PAIR}),
+}  # fmt: skip
+PROVEN = {}
+
+
+def designed(kind, rows):
+    """The plan, or the views, with what is proven of so many rows."""
+    if (kind, rows) not in PROVEN:
+        plan, promise = CENTRAL[kind], as_promise((9.0, 1e-6), rows)
+        PROVEN[kind, rows] = RecordDesign(
+            plan, pramble.certify(plan).alpha, "estimation", 1.0, 1.0,
+            {("sex", "code"): 1e-9}, central=promise.guarantee(plan),
+        )  # fmt: skip
+    return PROVEN[kind, rows]
+
+
+def central_folders(pair, folder, *, source, target, coded, kind, pages=False):
+    """Every file of both releases under a central promise, by path; the time aside."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            central_design, "design_record", lambda _, **options: designed(kind, options["rows"])
+        )
+        for name, people in zip("ab", pair, strict=True):
+            r = pramble.release(
+                DOORS[source](table_of(people, coded=coded), folder / name),
+                folder / f"{name}-out",
+                columns=MISSING,
+                central=9.0,
+                delta=1e-6,
+                drop=["age", "town"],
+                output=target,
+                reading={"quoted_missing": False},
+                ledger=False,
+                pages=pages,
+            )
+            text = (r.folder / "manifest.json").read_text()
+            created = json.loads(text)["created"]
+            found.append({
+                path.relative_to(r.folder).as_posix(): path.read_bytes().replace(
+                    created.encode(), b""
+                )
+                for path in r.folder.rglob("*")
+                if path.is_file()
+            })  # fmt: skip
+    return found
+
+
+def promising(count):
+    """The law for ``release`` under a central promise, over so many pairs."""
+
+    @settings(max_examples=count)
+    @given(
+        pair=neighbours(),
+        source=st.sampled_from(list(DOORS)),
+        coded=st.booleans(),
+        kind=st.sampled_from(list(CENTRAL)),
+    )
+    def law(target, tmp_path_factory, pair, source, coded, kind):
+        folder = tmp_path_factory.mktemp("neighbours")
+        one, other = central_folders(
+            pair, folder, source=source, target=target, coded=coded, kind=kind
+        )
+        shutil.rmtree(folder)
+        files = 1 if kind == "one file" else 3
+        assert len(one) == files + 1
+        assert one == other
+
+    return law
+
+
 def perturbing(count):
     """The law for ``perturb_file``, over so many pairs."""
 
@@ -260,8 +342,46 @@ def test_release_writes_the_same_folder(tmp_path_factory, target):
     releasing(FEW)(target, tmp_path_factory)
 
 
+@pytest.mark.parametrize("target", FORMATS)
+def test_views_are_the_same_folder(tmp_path_factory, target):
+    promising(FEW // 2)(target, tmp_path_factory)
+
+
+@pytest.mark.parametrize("kind", list(CENTRAL))
+def test_the_page_of_a_central_release_is_the_same(tmp_path, kind):
+    rows = [("f", 1, 2), ("m", None, 4)] * 20
+    pair = rows, [*rows[:-1], (LABELS[2], 0, 4)]
+    one, other = central_folders(
+        pair, tmp_path, source="pyarrow", target="csv", coded=True, kind=kind, pages=True
+    )
+    assert one["summary.html"]
+    assert one == other
+
+
+def test_what_is_stored_says_nothing_of_the_source(tmp_path):
+    """Keys, comments and indices in the metadata of a source stay there."""
+    people = pl.from_arrow(table_of([("f", 1, 2), ("m", None, 4)] * 20, coded=False)).to_pandas()
+    people.index = [f"secret {i}" for i in range(len(people))]
+    table = pa.Table.from_pandas(people).drop_columns(["__index_level_0__"])
+    table = table.replace_schema_metadata({**table.schema.metadata, b"secret": b"secret"})
+    pq.write_table(table, tmp_path / "people.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(central_design, "design_record", lambda _, **o: designed("views", o["rows"]))
+        made = pramble.release(
+            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0,
+            delta=1e-6, drop=["age", "town"], ledger=False,
+        )  # fmt: skip
+    for path in made.folder.rglob("*"):
+        assert path.is_dir() or b"secret" not in path.read_bytes()
+    for path in (made.folder / "views").iterdir():
+        found = pq.ParquetFile(path)
+        assert set(found.schema_arrow.metadata or {}) == set()
+        groups = [found.metadata.row_group(i).num_rows for i in range(found.num_row_groups)]
+        assert groups == [40]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("law", [perturbing, releasing])
+@pytest.mark.parametrize("law", [perturbing, releasing, promising])
 @pytest.mark.parametrize("target", FORMATS)
 def test_many_pairs_of_neighbours(tmp_path_factory, target, law):
     law(MANY)(target, tmp_path_factory)

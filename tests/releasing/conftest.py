@@ -1,12 +1,20 @@
 """People for releases: a small file with a bit of everything, and a ledger of its own."""
 
+from functools import partial
+from importlib import import_module
+from itertools import product
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+import pramble
 from pramble import datasets
+from pramble.releasing.prepare import central_design
+from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.result import RecordDesign
 
 AGES = ["<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70"]
 PLAN = {
@@ -46,3 +54,77 @@ def people_csv(people, tmp_path):
 @pytest.fixture(autouse=True)
 def own_ledger(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+
+
+@pytest.fixture
+def designed_once(monkeypatch):
+    """Design plans under a central promise once each: they depend on no record. No advice."""
+    monkeypatch.setattr(central_design, "design_record", remembered)
+    monkeypatch.setattr(import_module("pramble.releasing.release"), "advice", lambda *_: None)
+
+
+DESIGNS = {}
+
+
+def remembered(labels, **options):
+    options["time_limit"] = 0.5
+    if options["prior"] or options["possible"].tables:
+        return pramble.design_record(labels, **options)
+    key = repr(
+        (labels, sorted((name, repr(v)) for name, v in options.items() if name != "possible"))
+    )
+    if key not in DESIGNS:
+        DESIGNS[key] = pramble.design_record(labels, **options)
+    return DESIGNS[key]
+
+
+@pytest.fixture
+def given_plan(monkeypatch):
+    """Take a plan or views as they are in place of a design, with what is proven of them."""
+
+    def take(plan, cost=1.0):
+        monkeypatch.setattr(central_design, "design_record", partial(as_designed, plan, cost))
+
+    return take
+
+
+def as_designed(plan, cost, _labels, **options):
+    promise = as_promise(
+        options["central"], options["rows"], rows_per_person=options["rows_per_person"]
+    )
+    costs = dict.fromkeys(options["tables"], cost)
+    alpha, proven = pramble.certify(plan).alpha, promise.guarantee(plan)
+    return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs, central=proven)
+
+
+def views_that_keep(alpha):
+    """Two pairs of the crowd's columns, each by randomised response with this α."""
+    return pramble.Views(
+        [
+            {pair: pramble.randomized_response(list(product(*map(CATEGORIES.get, pair))), alpha)}
+            for pair in (("sex", "ill"), ("ill", "age"))
+        ]
+    )
+
+
+CATEGORIES = {"sex": ["f", "m"], "ill": ["no", "yes"], "age": ["0", "1", "2"]}
+COLUMNS = {name: {"categories": labels} for name, labels in CATEGORIES.items()}
+
+
+def crowd(rows, seed=1):
+    """People with three columns that go together, as a table."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 3, rows)
+    ill = rng.random(rows) < 0.1 + 0.3 * age
+    return pa.table({
+        "sex": rng.choice(CATEGORIES["sex"], rows),
+        "ill": np.where(ill, "yes", "no"),
+        "age": age.astype(str),
+    })  # fmt: skip
+
+
+def central(source, target, **options):
+    """A release under a central promise, in views unless one file is asked for."""
+    settings = {"columns": COLUMNS, "central": 1.0, "delta": 1e-5, "tables": 1, **options}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    return pramble.release(source, target, **{"ledger": False, "pages": False, **settings})

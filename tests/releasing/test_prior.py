@@ -19,6 +19,7 @@ from pramble.releasing.prepare.prior import (
     public_prior,
     uniform_prior,
 )
+from pramble.releasing.prepare.record_prior import RecordPrior
 
 counts = st.lists(st.integers(0, 10**6), min_size=2, max_size=12).filter(any)
 
@@ -114,3 +115,21 @@ def test_bad_public_sources_are_refused(tmp_path, text, message):
 def test_an_absent_public_source_is_refused(tmp_path):
     with pytest.raises(InvalidPrior, match="There is no file"):
         public_prior(tmp_path / "no.csv", "sex", categories=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("values", "source", "spent", "error", "message"),
+    [
+        ([0.5, 0.4], "uniform", 0, InvalidPrior, "must sum to 1"),
+        ([1.5, -0.5], "uniform", 0, InvalidPrior, "zero or more"),
+        ([0.5, 0.5], "guessed", 0, InvalidPrior, "is one of"),
+        ([0.5, 0.5], "public", 1, PrivacyError, "no other prior does"),
+        ([0.5, 0.5], "private", 0, PrivacyError, "spends part of α"),
+        ([0.5, 0.5], "private", -1, PrivacyError, "spends part of α"),
+    ],
+)
+def test_priors_of_columns_and_of_records_are_checked_alike(values, source, spent, error, message):
+    with pytest.raises(error, match=message):
+        Prior(tuple(values), source, Fraction(spent), "")
+    with pytest.raises(error, match=message):
+        RecordPrior({("a",): np.array(values)}, source, Fraction(spent), "")

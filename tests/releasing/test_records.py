@@ -18,7 +18,7 @@ from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.toml import decisions_to_toml
-from pramble.releasing.folder.manifest import manifest_schema
+from pramble.releasing.folder.schema import manifest_schema
 from pramble.releasing.release import release
 
 COLUMNS = {

@@ -22,7 +22,7 @@ from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
 from pramble.estimation.estimate import estimate
 from pramble.ledger.book import Ledger
 from pramble.releasing.folder.build import report_path
-from pramble.releasing.folder.manifest import manifest_schema
+from pramble.releasing.folder.schema import manifest_schema
 from pramble.releasing.release import release
 from pramble.releasing.write import check as checking
 from pramble.releasing.write import released as writing

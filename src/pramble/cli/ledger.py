@@ -1,11 +1,13 @@
 """``pramble ledger``: what was spent on whom."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE
 
 from pramble.cli.console import answers, messages, print_csv, print_json, table_of
 from pramble.cli.options import AsJson
@@ -14,6 +16,9 @@ from pramble.ledger.account import as_central
 from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
 from pramble.privacy.central_privacy import composed
 from pramble.privacy.guarantee import RecordPrivacy
+
+MOST_COLUMNS = 3
+"""Columns of a release that are named one by one in a table."""
 
 
 def ledger(
@@ -66,28 +71,57 @@ def ledger(
         written = ({**row, "columns": " ".join(row["columns"])} for row in rows)
         print_csv(names, [[row[name] for name in names] for row in written])
     else:
-        texts = ("created", "people", "file", "columns", "state")
-        headings = (
-            "id", "created", "people", "file", "columns", "α", "total", "budget", "ε", "δ",
-            "total ε", "state",
-        )  # fmt: skip
-        table = table_of(f"Releases in {book.path}", *headings, left=texts)
-        for row in rows:
-            table.add_row(
-                str(row["id"]),
-                row["created"],
-                row["people"],
-                row["file"],
-                ", ".join(row["columns"]),
-                f"{row['alpha']:.4g}",
-                f"{row['total']:.4g}",
-                "" if row["budget"] is None else f"{row['budget']:.4g}",
-                f"{row['epsilon']:.4g}",
-                f"{row['delta']:.2g}" if row["delta"] else "",
-                f"{row['together']:.4g}",
-                row["state"],
-            )
-        answers().print(table)
+        show(book, rows)
+
+
+def show(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a line for each release, and below them what each people's add up to."""
+    texts = ("created", "people", "file", "columns", "state")
+    headings = ("id", "created", "people", "file", "columns", "α", "ε", "δ", "state")
+    table = table_of(f"Releases in {book.path}", *headings, left=texts, box=SIMPLE)
+    for column in table.columns:
+        column.no_wrap = column.header not in ("people", "file", "columns")
+    for row in rows:
+        table.add_row(
+            str(row["id"]),
+            row["created"][:10],
+            row["people"],
+            row["file"],
+            shown_columns(row["columns"]),
+            f"{row['alpha']:.4g}",
+            f"{row['epsilon']:.4g}",
+            f"{row['delta']:.2g}" if row["delta"] else "",
+            row["state"],
+        )
+    answers().print(table)
+    for row in {row["people"]: row for row in rows}.values():
+        answers().print(total_sentence(row), soft_wrap=True)
+
+
+def total_sentence(row: dict[str, Any]) -> str:
+    """Say what was spent on the people of a release up to it, both ways, and their budgets."""
+    local, most = row["budget"], row["central_budget"]
+    limit = "" if local is None else f" of a budget of {local:.4g}"
+    central = "" if most is None else f" of a budget of ε = {most[0]:.4g}, δ = {most[1]:.2g}"
+    delta = f", δ = {row['total_delta']:.2g}" if row["total_delta"] else ""
+    best = ""
+    if row["together"] < row["total_epsilon"]:
+        best = f"; ε = {row['together']:.4g} at δ = {2 * row['total_delta']:.2g}"
+    return (
+        f"{row['people']}: α = {row['total']:.4g} in all{limit}; towards readers "
+        f"ε = {row['total_epsilon']:.4g}{delta}{central}{best}."
+    )
+
+
+def shown_columns(columns: Sequence[str]) -> str:
+    """Return the names of a few columns, or of the first with how many more there are.
+
+    >>> shown_columns(["a", "b", "c"]), shown_columns(list("abcd"))
+    ('a, b, c', 'a and 3 more')
+    """
+    if len(columns) <= MOST_COLUMNS:
+        return ", ".join(columns)
+    return f"{columns[0]} and {len(columns) - 1} more"
 
 
 def set_budgets(

@@ -186,7 +186,7 @@ def open_account(
 def as_central(budget: Any) -> CentralPrivacy:
     """Return a budget of central ε and δ from a pair of numbers."""
     try:
-        epsilon, delta = (float(part) for part in budget)
+        epsilon, delta = map(float, () if isinstance(budget, str) else budget)
     except (TypeError, ValueError):
         raise InvalidPlan(f"A central budget is a pair (ε, δ); found {budget!r}.") from None
     if not 0 < epsilon < math.inf or not 0 <= delta < 1:

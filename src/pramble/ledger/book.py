@@ -165,9 +165,11 @@ def pair(central: Any) -> str:
 
 
 def smaller(one: G | None, two: G | None) -> G | None:
-    """Return the smaller of two budgets: what both allow."""
+    """Return what both of two budgets allow."""
     if one is None or two is None:
         return one if two is None else two
+    if isinstance(one, CentralPrivacy) and isinstance(two, CentralPrivacy):
+        return CentralPrivacy(min(one.epsilon, two.epsilon), min(one.delta, two.delta))
     return one if two.allows(one) else two
 
 

@@ -12,7 +12,7 @@ from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
 from pramble.errors import InvalidPlan, PrambleWarning, PrivacyError
 from pramble.ledger.account import Account, open_account, open_book
-from pramble.ledger.book import Ledger
+from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.decisions.decisions import Decisions
@@ -294,12 +294,15 @@ def split_of(decisions: Decisions) -> str:
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
     """Say what these people have spent before, and whether this release goes uncounted."""
-    before = account.before()
+    before, read = account.before(), account.before_central()
     found = [account.warning] if account.warning else []
     if before.alpha:
+        spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.spent).shown:.6g}"
+        if job.guarantee is not None:
+            spent = f"{pair(read)} towards readers ({spent})"
+            whole = f"{pair(read + job.central)} ({whole})"
         found.append(
-            f"These people have spent α = {before.shown:.6g} in earlier releases; with this one "
-            f"it is {(before + job.spent).shown:.6g}."
+            f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )
     return found
 

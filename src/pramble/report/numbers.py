@@ -20,6 +20,15 @@ def percent(share: float, digits: int = 1) -> str:
     return "—" if math.isnan(share) else f"{share:.{digits}%}"
 
 
+def points(share: float) -> str:
+    """Return a share in percentage points, with two significant digits and no exponent.
+
+    >>> points(0.0123), points(2.84)
+    ('1.2', '284')
+    """
+    return f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:,.0f}"
+
+
 def count(number: float) -> str:
     """Return a whole number with separators."""
     return f"{number:,.0f}"

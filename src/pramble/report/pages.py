@@ -9,6 +9,7 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.report import numbers
 from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
 from pramble.report.record_view import record_view, verdict
+from pramble.words import several
 
 SUMMARY = "summary.html"
 CERTAIN = 0.99
@@ -159,8 +160,8 @@ def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
     """Say what was done to a file that is shuffled, and both promises."""
     assert outcome.central is not None, "asked for where there is one"
     how = (
-        f"It was done {outcome.record.views} times, for a few columns each, and each file has its "
-        "own order."
+        f"It was done {several(outcome.record.views, 'time')}, for a few columns each, and each "
+        "file has its own order."
         if outcome.record is not None and outcome.record.views
         else "Then the rows were put into a random order."
     )

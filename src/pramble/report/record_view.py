@@ -9,6 +9,7 @@ from pramble.plots.plan import pairs_chart, plan_chart
 from pramble.plots.release import frequency_chart
 from pramble.report import numbers
 from pramble.report.record import RecordOutcome, TableOutcome
+from pramble.words import several
 
 MOST_LISTED, NOTICED = 60, 5e-4
 BRANCHES_CAPTION = (
@@ -61,9 +62,9 @@ def plan_sentences(record: RecordOutcome) -> list[str]:
     if isinstance(record.plan, Views):
         return [
             (
-                f"The release has {record.views} views: files of a few columns each, in which "
-                "every record stands in some row. Each view has a random order of its own, so that "
-                "nobody can tell which rows of two views are one person's."
+                f"The release has {several(record.views, 'view')}: files of a few columns each, in "
+                "which every record stands in some row. Each view has a random order of its own, "
+                "so that nobody can tell which rows of two views are one person's."
             ),
             (
                 "In a view the columns of a record are kept together, or else replaced by others "
@@ -73,8 +74,9 @@ def plan_sentences(record: RecordOutcome) -> list[str]:
         ]
     branches = record.plan.branches
     if len(branches) == 1:
-        blocks = [" with ".join(block) for block in branches[0].blocks]
-        return [f"Every record keeps all its columns; randomised together: {'; '.join(blocks)}."]
+        joint = [" with ".join(block) for block in branches[0].blocks if len(block) > 1]
+        how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
+        return [f"Every record keeps all its columns; {how}."]
     return [
         (
             f"Each record shows the columns of one of {len(branches)} branches, drawn at random "
@@ -93,7 +95,7 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
         "typical": f"{100 * table.typical:.2g} %",
         "error": "cannot be told"
         if math.isinf(table.cost)
-        else f"± {100 * table.half_width:.2g} points",
+        else f"± {numbers.points(table.half_width)} points",
         "group": "—" if math.isinf(table.cost) else numbers.count(table.smallest_group),
         "bad": table.useless,
     }
@@ -105,7 +107,7 @@ def verdict(tables: Sequence[TableOutcome]) -> tuple[str, str]:
     if math.isinf(middle.cost):
         return "none", "of the typical wanted table can be told"
     return (
-        f"± {100 * middle.half_width:.2g} points",
+        f"± {numbers.points(middle.half_width)} points",
         (
             f"95 % interval of a cell of a typical wanted table ({' × '.join(middle.columns)}, "
             f"{middle.cells} cells)"

@@ -154,6 +154,11 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
             "The plan states a central promise and alpha; state one of them. The alpha that a "
             "central plan has besides is reported."
         )
+    if "central" in plan and plan.get("shuffle") is False:
+        found.append(
+            "The plan states a central promise and shuffle = false; the promise is of rows in "
+            "random order."
+        )
     if "central" not in plan:
         found.extend(
             f"The plan states {key}, which goes with central." for key in ("views",) if key in plan

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
 from hashlib import file_digest
-from importlib.resources import files
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -20,6 +18,7 @@ from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.guarantee import RecordPrivacy, float_above
+from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted
@@ -28,64 +27,10 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
+from pramble.words import several
 
 SCHEMA = "pramble/release/4"
 MANIFEST = "manifest.json"
-TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-}
-
-
-@cache
-def manifest_schema() -> dict[str, Any]:
-    """Return the JSON Schema of manifests.
-
-    >>> manifest_schema()["$id"]
-    'pramble/release/4'
-    """
-    text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
-def is_a(value: Any, kind: str) -> bool:
-    """Whether a value is of a type of JSON Schema; true and false are no numbers."""
-    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
-def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest") -> Iterator[str]:
-    """Yield a sentence for each way in which a document breaks a schema.
-
-    It knows the part of JSON Schema that the manifest's uses: type, enum, pattern, minimum,
-    required, properties, additionalProperties and items.
-    """
-    if "type" in schema and not is_a(value, schema["type"]):
-        yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
-        return
-    if "enum" in schema and value not in schema["enum"]:
-        yield f"{where} must be one of {schema['enum']}; found {short(value)}."
-    if "pattern" in schema and not re.search(schema["pattern"], str(value)):
-        yield f"{where} must match {schema['pattern']}; found {short(value)}."
-    if "minimum" in schema and not value >= schema["minimum"]:
-        yield f"{where} must be at least {schema['minimum']}; found {short(value)}."
-    if isinstance(value, dict):
-        known = schema.get("properties", {})
-        yield from (
-            f"{where} must have {key!r}." for key in schema.get("required", ()) if key not in value
-        )
-        for key, part in value.items():
-            if key in known:
-                yield from mistakes_in(part, known[key], where=f"{where}.{key}")
-            elif schema.get("additionalProperties") is False:
-                yield f"{where} has an unknown field {short(key)}."
-    if isinstance(value, list) and "items" in schema:
-        for i, part in enumerate(value):
-            yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
 
 
 def manifest_of(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -219,7 +164,8 @@ def notes_on(job: Prepared) -> list[str]:
     ]
     if isinstance(job.plan, Views):
         notes.append(
-            f"The release has {len(job.plan)} views: every record is in each of them, in some row."
+            f"The release has {several(len(job.plan), 'view')}: every record is in each of them, "
+            "in some row."
         )
     elif len(job.plan.branches) > 1:
         notes.append(
@@ -325,6 +271,18 @@ def refuse_link(path: Path) -> None:
     """Refuse a symbolic link in a release folder: it may lead out of it."""
     if path.is_symlink():
         raise InvalidData(f"{path.name!r} is a symbolic link; a release holds its own files.")
+
+
+def refuse_others(folder: Path, stated: Sequence[str]) -> None:
+    """Refuse data files that the manifest does not state: nobody vouches for them."""
+    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*")]
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
+    other = next((name for name in names if name not in stated), None)
+    if other is not None:
+        raise InvalidData(
+            f"The folder holds {other!r}, which its {MANIFEST} does not state. Get the folder "
+            "again, or move that file away."
+        )
 
 
 def check_data(path: Path, stated: Mapping[str, Any]) -> None:

@@ -39,10 +39,12 @@ from pramble.releasing.folder.manifest import (
     plan_of,
     read_manifest,
     refuse_link,
+    refuse_others,
     undamaged,
 )
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
+from pramble.words import several
 
 SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
@@ -114,12 +116,10 @@ class Release:
     def __repr__(self) -> str:
         where = "dry run" if self.folder is None else str(self.folder)
         columns = ", ".join(self.plan.columns)
-        views = f" in {len(self.plan)} views" if isinstance(self.plan, Views) else ""
+        rows = several(self.manifest["rows"], "row")
+        views = f" in {several(len(self.plan), 'view')}" if isinstance(self.plan, Views) else ""
         central = "" if self.central is None else f", central ε = {self.central.shown:.4g}"
-        return (
-            f"<Release: {where}, {self.manifest['rows']} rows{views}, α = {self.alpha:g}{central} "
-            f"on {columns}>"
-        )
+        return f"<Release: {where}, {rows}{views}, α = {self.alpha:g}{central} on {columns}>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "data"}
@@ -165,7 +165,9 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    for stated in files_of(manifest).values():
+    files = files_of(manifest)
+    refuse_others(folder, [stated["file"] for stated in files.values()])
+    for stated in files.values():
         refuse_link((folder / stated["file"]).parent)
         check_data(folder / stated["file"], stated)
     release = Release(folder, manifest, plan_of(manifest))
@@ -269,6 +271,12 @@ def check_central(release: Release, *, besides: Fraction) -> CentralPrivacy | No
     if any(not column["randomised"] for column in release.manifest["columns"]):
         raise InvalidData(
             f"{MANIFEST} is damaged: it states a central promise, and has an untouched column."
+        )
+    people = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
+    if stated.rows != people:
+        raise InvalidData(
+            f"{MANIFEST} is damaged: a person has {stated.rows} rows in its central promise, and "
+            f"{people} in the local one."
         )
     proven = proven_epsilon(
         release.plan,

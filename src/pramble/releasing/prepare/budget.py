@@ -12,6 +12,8 @@ from itertools import permutations
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
+from pramble.ledger.book import pair
+from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 
 STEPS = 48
@@ -126,14 +128,16 @@ def improve_by_exchange(
                 improved = True
 
 
-def check_spent(spent: RecordPrivacy, limit: RecordPrivacy) -> RecordPrivacy:
-    """Return what is spent; refuse more than the limit.
+def check_spent(
+    spent: RecordPrivacy | CentralPrivacy, limit: RecordPrivacy | CentralPrivacy
+) -> None:
+    """Refuse more than the limit.
 
-    >>> check_spent(RecordPrivacy(Fraction(1, 3)), RecordPrivacy(Fraction(1, 2))).alpha
-    Fraction(1, 3)
+    >>> check_spent(RecordPrivacy(Fraction(1, 3)), RecordPrivacy(Fraction(1, 2)))
     """
     if not limit.allows(spent):
-        raise PrivacyError(
-            f"The parts spend {float(spent.alpha)!r}, above the limit {float(limit.alpha)!r}."
+        much, most = (
+            pair(one) if isinstance(one, CentralPrivacy) else repr(one.shown)
+            for one in (spent, limit)
         )
-    return spent
+        raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")

@@ -54,6 +54,6 @@ def design_for_readers(decisions: Decisions, found: Counts) -> tuple[RecordDesig
         raise InvalidPlan(str(error)) from None
     record = RecordDesigned(
         found.columns, best, prior, as_law(dict(prior.tables) or None, sizes), dict(best.costs), {},
-        (*large, *best.notes),
+        tuple(large),
     )  # fmt: skip
     return record, best.certificate.guarantee.of_rows(found.rows_per_person)

@@ -8,7 +8,6 @@ from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.budget import (
-    check_spent,
     split_by_weights,
     split_optimally,
 )
@@ -69,7 +68,7 @@ def design_columns(
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
     spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
-    return designs, check_spent(spent, decisions.local_limit)
+    return designs, spent
 
 
 def base_shares(decisions: Decisions, total: Fraction) -> dict[str, Fraction]:

@@ -21,6 +21,7 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.central_design import design_for_readers
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted, Counts, count_columns
@@ -195,11 +196,13 @@ def prepare(
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
         )
-    return Prepared(
+    job = Prepared(
         records, decisions, found.rows, found.columns, designs, spent, digest,
         keys=found.keys, links=links, record=record,
         guarantee=central_of(records, decisions, found, designs=designs, record=record),
     )  # fmt: skip
+    check_spent(job.spent if decisions.central is None else job.central, decisions.limit)
+    return job
 
 
 def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan | Views:
@@ -246,10 +249,10 @@ def refuse_untouched(records: Records, decisions: Decisions) -> None:
     if left:
         names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
         raise PrivacyError(
-            f"A central promise is of files in which every column is randomised; "
-            f"{len(left)} would be released as they are: {names}. Randomise them (--columns), or "
-            "leave them out (--drop, drop = [...]). A survey weight can be banded into classes "
-            "and randomised with the rest."
+            "A central promise is of files in which every column is randomised; this plan leaves "
+            f"as they are: {names}. Randomise them too (--columns), or leave them out (--drop, "
+            "drop = [...]). A survey weight can be banded into classes and randomised with the "
+            "rest. Nothing was released."
         )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label
 from pramble.data.open import open_records
-from pramble.data.order import texts_of
+from pramble.data.order import places_of, texts_of
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
 from pramble.information.simplex import nearest_on_simplex
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
@@ -50,12 +50,24 @@ class Prior:
     detail: str
 
     def __post_init__(self) -> None:
-        if self.source not in SOURCES:
-            raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {self.source!r}.")
-        if not math.isclose(math.fsum(self.probabilities), 1, abs_tol=1e-9):
-            raise InvalidPrior("The probabilities of a prior must sum to 1.")
-        if self.spent < 0 or (self.spent > 0) != (self.source == "private"):
-            raise PrivacyError("A private prior spends part of α, and no other prior does.")
+        check_origin(self.source, self.spent)
+        check_law(self.probabilities)
+
+
+def check_origin(source: str, spent: Fraction) -> None:
+    """Refuse an unknown source, and one that spends what it cannot."""
+    if source not in SOURCES:
+        raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {source!r}.")
+    if spent < 0 or (spent > 0) != (source == "private"):
+        raise PrivacyError("A private prior spends part of α, and no other prior does.")
+
+
+def check_law(probabilities: Sequence[float]) -> None:
+    """Refuse numbers that are no probabilities of all categories."""
+    if min(probabilities, default=-1.0) < 0:
+        raise InvalidPrior("The probabilities of a prior must be zero or more.")
+    if not math.isclose(math.fsum(probabilities), 1, abs_tol=1e-9):
+        raise InvalidPrior("The probabilities of a prior must sum to 1.")
 
 
 def uniform_prior(size: int) -> Prior:
@@ -98,12 +110,7 @@ def private_prior(
 
 def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
     """Return the frequencies of the confidential file, if the curator said so explicitly."""
-    if not allowed:
-        raise PrivacyError(
-            "A confidential prior makes the published mechanism reveal frequencies of the file, "
-            "which α does not cover. Use a private, public or uniform prior, or pass "
-            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
-        )
+    refuse_confidential(allowed=allowed)
     return Prior(
         normalised(np.array(counts, dtype=np.float64) + 0.5),
         "confidential",
@@ -111,6 +118,16 @@ def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
         "Counted on the confidential file: the privacy guarantee is conditional on these "
         "probabilities, which the mechanism may reveal.",
     )
+
+
+def refuse_confidential(*, allowed: bool) -> None:
+    """Refuse a prior counted on the confidential file, unless the curator said so explicitly."""
+    if not allowed:
+        raise PrivacyError(
+            "A confidential prior makes the published plan reveal frequencies of the file, which α "
+            "does not cover. Use a private, public or uniform prior, or pass "
+            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
+        )
 
 
 def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) -> Prior:
@@ -123,14 +140,9 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     Labels are compared as text.
     """
     counts = margins_of(Path(path), column)
-    labels = [texts_of(label)[0] for label in categories]
-    unknown = sorted(str(text) for text in set(counts) - set(labels))
-    if unknown:
-        raise InvalidPrior(
-            f"The public source {Path(path).name!r} has values of column {column!r} that are not "
-            f"declared categories: {unknown[:5]}. Declare or recode them."
-        )
-    found = np.array([counts.get(text, 0.0) for text in labels])
+    places = declared_places(list(counts), categories, column=column, source=Path(path))
+    found = np.zeros(len(categories))
+    np.add.at(found, places, list(counts.values()))
     if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
         raise InvalidPrior(
             f"The counts of column {column!r} in {Path(path).name!r} must be non-negative numbers, "
@@ -139,6 +151,22 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     found = np.where(found > 0, found, found[found > 0].min() / 2)
     name = Path(path).name
     return Prior(normalised(found), "public", Fraction(0), f"Frequencies of {name}, public.")
+
+
+def declared_places(
+    values: Sequence[Label], categories: Sequence[Any], *, column: str, source: Path
+) -> list[int]:
+    """Return where values of a public source stand among the categories, compared as text."""
+    places = places_of(
+        [texts_of(label)[0] for label in categories], [texts_of(value)[0] for value in values]
+    )
+    unknown = [str(value) for value, place in zip(values, places, strict=True) if place is None]
+    if unknown:
+        raise InvalidPrior(
+            f"The public source {source.name!r} has values of column {column!r} that are not "
+            f"declared categories: {sorted(unknown)[:5]}. Declare or recode them."
+        )
+    return [place for place in places if place is not None]
 
 
 def margins_of(path: Path, column: str) -> dict[str | None, float]:

@@ -12,7 +12,6 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.count import Counted, Counts
 from pramble.releasing.prepare.record_prior import (
     EVEN,
@@ -75,12 +74,21 @@ def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
 
 
 def wanted_tables(decisions: Decisions, names: Sequence[str]) -> tuple[Table, ...]:
-    """Return the tables that a plan is to be best for; of fewer columns where there are fewer."""
+    """Return the tables that a plan is to be best for; of fewer columns where there are fewer.
+
+    A column that no named table has is wanted alone: a plan must say what is done to it.
+    """
     asked = decisions.tables
     try:
-        return as_tables(min(asked, len(names)) if isinstance(asked, int) else asked, names)
+        tables = as_tables(min(asked, len(names)) if isinstance(asked, int) else asked, names)
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None
+    return (*tables, *((name,) for name in without(tables, names)))
+
+
+def without(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
+    """Return the columns that no table has."""
+    return [name for name in names if not any(name in table for table in tables)]
 
 
 def tables_at_hand(
@@ -99,7 +107,7 @@ def tables_at_hand(
     large = [table for table in tables if table not in kept]
     if not large:
         return tables, []
-    left = [name for name in labels if not any(name in table for table in kept)]
+    left = without(kept, list(labels))
     wide = next((name for name in left if len(labels[name]) > MOST_WANTED_CELLS), None)
     if wide is not None or not isinstance(decisions.tables, int):
         what = f"Column {wide!r}" if wide is not None else f"The table {' × '.join(large[0])}"
@@ -152,7 +160,7 @@ def design_of_record(
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
     designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes)
-    return designed, check_spent(spent, decisions.local_limit)
+    return designed, spent
 
 
 def law_of(

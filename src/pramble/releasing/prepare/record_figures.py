@@ -14,6 +14,7 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import RecordDesigned, rules_of
 from pramble.releasing.prepare.record_prior import evened, restricted
 from pramble.releasing.prepare.repair import columns_of
+from pramble.report.numbers import points
 from pramble.report.record import FrequencyOutcome, RecordOutcome, TableOutcome
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
@@ -22,7 +23,7 @@ QUICK, COMPARED = 2.0, 8.0
 """Seconds for a plan that might have been, and for one that shows what noise has cost."""
 
 LARGER = (1.5, 3.0, 6.0)
-"""Times α that are tried where tables would be noise."""
+"""Times α, or ε, that are tried where tables would be noise."""
 
 
 def expected_record(job: Prepared) -> RecordOutcome | None:
@@ -112,49 +113,67 @@ def loss_from_noise(job: Prepared) -> float | None:
 
 
 def advice(job: Prepared, outcome: RecordOutcome) -> str | None:
-    """Say that tables will be noise, and what α, fewer tables or fewer columns would do about it.
+    """Say that tables will be noise, and what α or ε, fewer tables or columns would do about it.
 
     None where at most half of them are.
     """
-    noise = outcome.useless
-    if 2 * len(noise) <= len(outcome.tables):
+    noise, wanted = outcome.useless, len(outcome.tables)
+    if 2 * len(noise) <= wanted:
         return None
     worst = max(noise, key=lambda table: table.half_width / table.typical)
-    ways = "; ".join(ways_out(job)) or "no larger α, fewer tables or columns that were tried help"
+    which = f"{len(noise)} of the {wanted} wanted tables" if wanted > 1 else "The wanted table"
+    symbol = "α" if job.decisions.central is None else "ε"
+    ways = "; ".join(ways_out(job, symbol)) or (
+        f"no larger {symbol}, fewer tables or columns that were tried"
+    )
     return (
-        f"{len(noise)} of the {len(outcome.tables)} wanted tables will be noise: the 95 % interval "
-        f"of a typical cell is wider than the cell (in {' × '.join(worst.columns)} "
-        f"± {100 * worst.half_width:.2g} points around {100 * worst.typical:.2g}). What would "
-        f"help: {ways}."
+        f"{which} will be noise: the 95 % interval of a typical cell is wider than the cell (in "
+        f"{' × '.join(worst.columns)} ± {points(worst.half_width)} points around "
+        f"{points(worst.typical)}). What would help: {ways}."
     )
 
 
-def ways_out(job: Prepared) -> Iterator[str]:
-    """Yield what a larger α, smaller tables and fewer columns would leave of the noise."""
-    record, decisions = job.record, job.decisions
+def ways_out(job: Prepared, symbol: str) -> Iterator[str]:
+    """Yield which larger promise, tables or fewer columns would leave at most half as noise."""
+    record = job.record
     assert record is not None, "tables are those of a plan for records"
     for times in LARGER:
-        alpha = record.design.alpha * times
-        noise, tables = noise_of(job, record, alpha, record.tables)
+        noise, tables = noise_of(job, record, record.tables, times=times)
         if 2 * noise <= tables:
-            yield f"with α = {times * decisions.limit.shown:.4g}, {noise} of {tables} would be"
+            much = f"{symbol} = {times * job.decisions.limit.shown:.4g}"
+            yield f"{much} (noise: {noise} of {tables})"
             break
     names = list(record.labels)
     if any(len(table) > 1 for table in record.tables):
-        single = [(name,) for name in names]
-        noise, tables = noise_of(job, record, record.design.alpha, single)
-        yield f"with single columns wanted (tables = 1), {noise} of {tables}"
+        noise, tables = noise_of(job, record, [(name,) for name in names])
+        if 2 * noise <= tables:
+            yield f"single columns wanted, tables = 1 (noise: {noise} of {tables})"
     fewer = sorted(names, key=lambda name: len(record.labels[name]))[: max(len(names) // 2, 1)]
     if len(fewer) < len(names):
         kept = [name for name in names if name in fewer]
         among = [table for table in record.tables if set(table) <= set(kept)]
-        wanted = among or [(name,) for name in kept]
-        noise, tables = noise_of(job, record, record.design.alpha, wanted)
-        yield f"with {', '.join(kept)} alone, {noise} of {tables}"
+        noise, tables = noise_of(job, record, among or [(name,) for name in kept])
+        if 2 * noise <= tables:
+            yield f"{', '.join(kept)} alone (noise: {noise} of {tables})"
+
+
+def promised(job: Prepared, times: float) -> dict[str, Any]:
+    """Return what this release promises, times a number, in the words of `design_record`."""
+    decisions, record = job.decisions, job.record
+    assert record is not None, "it is of a plan for records"
+    if decisions.central is None:
+        return {"alpha": times * record.design.alpha, "whole": decisions.whole}
+    return {
+        "central": (times * decisions.central, decisions.delta),
+        "rows": job.rows,
+        "rows_per_person": job.spent.rows,
+        "views": None if decisions.views else False,
+        "whole": True,
+    }
 
 
 def noise_of(
-    job: Prepared, record: RecordDesigned, alpha: float, wanted: Sequence[Table]
+    job: Prepared, record: RecordDesigned, wanted: Sequence[Table], *, times: float = 1.0
 ) -> tuple[int, int]:
     """Return how many tables would be noise under a quick plan, and how many there are."""
     names = {name for table in wanted for name in table}
@@ -165,14 +184,17 @@ def noise_of(
     law = as_law(restricted({t: record.law.margin(t) for t in wanted}, possible), sizes)
     found = design_record(
         labels,
-        alpha,
         prior={table: law.margin(table) for table in wanted},
         possible=possible,
         tables=wanted,
-        whole=job.decisions.whole,
         time_limit=QUICK,
+        **promised(job, times),
     )
-    costs = plan_costs(found.one_file, labels, law, tables=wanted, possible=possible)
+    costs = (
+        found.costs
+        if found.central is not None
+        else plan_costs(found.one_file, labels, law, tables=wanted, possible=possible)
+    )
     shown = [
         TableOutcome(t, int(possible.mask(t).sum()), cost, job.rows) for t, cost in costs.items()
     ]

@@ -16,14 +16,19 @@ import numpy as np
 
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
-from pramble.data.order import places_of, texts_of
-from pramble.errors import InvalidPrior, PrivacyError
+from pramble.errors import InvalidPrior
 from pramble.information.consistent import consistent
 from pramble.information.possible import Possible
 from pramble.information.records import Table
 from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
-from pramble.releasing.prepare.prior import public_prior
+from pramble.releasing.prepare.prior import (
+    check_law,
+    check_origin,
+    declared_places,
+    public_prior,
+    refuse_confidential,
+)
 from pramble.values import Floats, Integers, value
 
 NOISE = 0.25
@@ -53,6 +58,11 @@ class RecordPrior:
     source: str
     spent: Fraction
     detail: str
+
+    def __post_init__(self) -> None:
+        check_origin(self.source, self.spent)
+        for table in self.tables.values():
+            check_law(table.reshape(-1).tolist())
 
 
 EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
@@ -110,12 +120,7 @@ def confidential_tables(
     counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
 ) -> RecordPrior:
     """Return the tables of the confidential file, if the curator said so explicitly."""
-    if not allowed:
-        raise PrivacyError(
-            "A confidential prior makes the published plan reveal frequencies of the file, which α "
-            "does not cover. Use a private, public or uniform prior, or pass "
-            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
-        )
+    refuse_confidential(allowed=allowed)
     return RecordPrior(
         evened({table: found / rows for table, found in counts.items()}, possible, rows=rows),
         "confidential",
@@ -160,17 +165,10 @@ def public_tables(
 def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:
     """Return the shares of a table's cells in a public file; labels are compared as text."""
     counted = crosstab(open_records(path), list(table))
-    places = []
-    for name, levels in zip(table, counted.levels, strict=True):
-        own = places_of([texts_of(label)[0] for label in labels[name]],
-                        [texts_of(level)[0] for level in levels])  # fmt: skip
-        unknown = [str(level) for level, place in zip(levels, own, strict=True) if place is None]
-        if unknown:
-            raise InvalidPrior(
-                f"The public source {path.name!r} has values of column {name!r} that are not "
-                f"declared categories: {unknown[:5]}. Declare or recode them."
-            )
-        places.append(np.array(own, dtype=np.int64))
+    places = [
+        np.array(declared_places(levels, labels[name], column=name, source=path), dtype=np.int64)
+        for name, levels in zip(table, counted.levels, strict=True)
+    ]
     cells = np.zeros(tuple(len(labels[name]) for name in table))
     np.add.at(cells, np.ix_(*places), counted.array())
     return np.asarray(cells / cells.sum())

@@ -45,6 +45,7 @@ def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisio
         digest,
         json.dumps(plan.to_json(), sort_keys=True),
         decisions_to_toml(decisions),
+        repr(decisions.reading),
     )
 
 

@@ -106,6 +106,8 @@ def largest_scale(
 
     >>> 3.98 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
     True
+    >>> largest_scale(lambda scale: 0.0, 1e-9, start=1e-6, high=8.0)
+    8.0
     """
     good, bad, scale = (0.0, 0.0), (math.inf, math.inf), min(start, high)
     for tried in range(TRIES):
@@ -134,10 +136,11 @@ def next_scale(
     """
     if not good[0] or bad[0] == math.inf:
         scale, found = good if good[0] else bad
-        return scale * (min(max((aim / found) ** 2, 0.01), 100.0) if found else 100.0)
+        step = aim / found if found else math.inf
+        return scale * min(max(step, 0.1), 10.0) ** 2
     middle = math.sqrt(good[0] * bad[0])
     if halve or not good[1] or bad[1] == math.inf:
         return middle
-    power = math.log(bad[1] / good[1]) / math.log(bad[0] / good[0])
-    scale = good[0] * (aim / good[1]) ** (1 / power)
-    return scale if good[0] < scale < bad[0] else middle
+    far = math.log(bad[0] / good[0])
+    near = far * math.log(aim / good[1]) / math.log(bad[1] / good[1])
+    return good[0] * math.exp(near) if 0 < near < far else middle

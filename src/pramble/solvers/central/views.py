@@ -69,13 +69,13 @@ def best_views(problem: RecordProblem, promise: Promise, watch: Watch) -> Views:
 def gaussian(promise: Promise) -> float:
     r"""Return the :math:`\mu^2` of Gaussian noise with this promise (a guide)."""
     from scipy.optimize import brentq
-    from scipy.special import ndtr
+    from scipy.special import log_ndtr, ndtr
 
     epsilon = max(promise.epsilon / promise.rows_per_person - promise.besides, 1e-6)
 
     def above(mu: float) -> float:
-        there = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-        return float(there) - promise.delta
+        beyond = math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+        return float(ndtr(mu / 2 - epsilon / mu)) - beyond - promise.delta
 
     return float(brentq(above, 1e-9, 50.0 + epsilon)) ** 2
 

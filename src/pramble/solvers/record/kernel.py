@@ -60,7 +60,7 @@ def anneal_set(
                 v += other * imaginary[j, f]
             tried += weights[f] / (others[f] + factor * (u * u + v * v) + TINY)
         cool = heat * (1 - t / len(moves)) ** 2 + 1e-9
-        if tried < value or luck[t] < math.exp((value - tried) / value / cool):
+        if tried < value or luck[t] < math.exp((value - tried) / (value + TINY) / cool):
             inside[i] = not inside[i]
             if other != 0:
                 inside[j] = not inside[j]

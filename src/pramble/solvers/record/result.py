@@ -9,6 +9,7 @@ from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.values import value
+from pramble.words import several
 
 
 @value(eq=False, repr=False)
@@ -74,9 +75,8 @@ class RecordDesign:
     def parts(self) -> str:
         """How many branches the plan has, or how many views there are, in words."""
         if isinstance(self.plan, Views):
-            return "1 view" if len(self.plan) == 1 else f"{len(self.plan)} views"
-        many = len(self.plan.branches)
-        return "1 branch" if many == 1 else f"{many} branches"
+            return several(len(self.plan), "view")
+        return several(len(self.plan.branches), "branch")
 
     def __repr__(self) -> str:
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"

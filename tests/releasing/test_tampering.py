@@ -1,0 +1,269 @@
+"""A release in views whose folder was changed in any way is refused in a sentence."""
+
+import copy
+import json
+import shutil
+from fractions import Fraction
+
+import pyarrow.parquet as pq
+import pytest
+from tests.releasing.conftest import as_designed, central, crowd, views_that_keep
+
+import pramble
+from pramble.errors import InvalidData
+from pramble.releasing.folder.manifest import file_sha256
+from pramble.releasing.prepare import central_design
+
+ONE, TWO = "views/sex-ill.parquet", "views/ill-age.parquet"
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """A release of two views, of people with two rows each."""
+    with pytest.MonkeyPatch.context() as patch:
+        plan = views_that_keep(2.0)
+        patch.setattr(
+            central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
+        )
+        folder = tmp_path_factory.mktemp("tampering") / "out"
+        central(crowd(300), folder, central=3.0, rows_per_person=2, tables=2)
+    pramble.open_release(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(honest, tmp_path):
+    return shutil.copytree(honest, tmp_path / "out")
+
+
+def rewrite(folder, change):
+    path = folder / "manifest.json"
+    document = json.loads(path.read_text())
+    before = copy.deepcopy(document)
+    change(document)
+    assert document != before
+    path.write_text(json.dumps(document))
+
+
+def refused(folder, words):
+    with pytest.raises(InvalidData, match=words) as caught:
+        pramble.open_release(folder)
+    told = str(caught.value)
+    assert told.endswith(".")
+    assert len(told) < 600
+
+
+def flip(folder, name, place):
+    content = bytearray((folder / name).read_bytes())
+    content[place] ^= 1
+    (folder / name).write_bytes(content)
+
+
+def swap(folder):
+    one, two = folder / ONE, folder / TWO
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+
+
+def swap_and_restate(folder):
+    """Swapped with sizes and hashes that fit: names of columns still tell."""
+    swap(folder)
+
+    def restate(document):
+        for view in document["views"]:
+            path = folder / view["file"]
+            view.update(bytes=path.stat().st_size, sha256=file_sha256(path))
+
+    rewrite(folder, restate)
+
+
+def shorten(folder):
+    """One view loses a row, and the manifest fits its file."""
+    path = folder / ONE
+    pq.write_table(pq.read_table(path).slice(1), path)
+    rewrite(
+        folder,
+        lambda d: d["views"][0].update(bytes=path.stat().st_size, sha256=file_sha256(path)),
+    )
+
+
+def link(folder):
+    target = folder.parent / "elsewhere.parquet"
+    (folder / ONE).rename(target)
+    (folder / ONE).symlink_to(target)
+
+
+def link_all(folder):
+    (folder / "views").rename(folder.parent / "elsewhere")
+    (folder / "views").symlink_to(folder.parent / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: (f / ONE).unlink(), r"lacks its data file 'sex-ill\.parquet'"),
+        (lambda f: shutil.rmtree(f / "views"), "lacks its data file"),
+        (swap, "not the file that was released"),
+        (swap_and_restate, "lists the columns"),
+        (shorten, "states 300 rows; the data file has 299"),
+        (lambda f: flip(f, ONE, 40), "SHA-256 differs"),
+        (lambda f: flip(f, TWO, -20), "SHA-256 differs"),
+        (lambda f: (f / ONE).write_bytes((f / ONE).read_bytes() + b"\0"), "bytes"),
+        (lambda f: shutil.copy(f / ONE, f / "views" / "sex.parquet"), "does not state"),
+        (lambda f: shutil.copy(f / ONE, f / "data.parquet"), r"'data\.parquet', which"),
+        (lambda f: (f / "views" / "notes.txt").write_text("x"), "does not state"),
+        (lambda f: (f / "views" / "deep").mkdir(), "does not state"),
+        (link, "symbolic link"),
+        (link_all, "symbolic link"),
+    ],
+)
+def test_changed_files_are_refused(folder, change, words):
+    change(folder)
+    refused(folder, words)
+
+
+def exactly(document, **numbers):
+    """Set numbers of a guarantee with what it states exactly."""
+    for name, value in numbers.items():
+        document[name], document[f"{name}_exact"] = value, str(Fraction(value))
+
+
+def promise(document):
+    return document["promise"]["central"]["spent"]
+
+
+def limit(document):
+    return document["promise"]["limit"]
+
+
+def plans(document):
+    return document["plan"]["views"]
+
+
+def mechanism(document, view=0):
+    return plans(document)[view]["plan"]["branches"][0]["blocks"][0]["mechanism"]
+
+
+def stronger(document):
+    """A mechanism with less noise than the one the promise was proven for."""
+    mechanism(document)["off"] //= 4
+
+
+def lower_both(document):
+    exactly(promise(document), epsilon=promise(document)["epsilon"] * 0.99)
+    exactly(limit(document), epsilon=promise(document)["epsilon"])
+
+
+def one_row_each(document):
+    """People of one row instead of two: all that is promised seems to be half as much."""
+    spent = document["promise"]["spent"]
+    del spent["rows_per_person"]
+    exactly(spent, alpha=document["design"]["alpha"])
+
+
+def drop_view(document):
+    document["views"].pop()
+    plans(document).pop()
+
+
+def swap_plans(document):
+    first, second = plans(document)
+    first["plan"], second["plan"] = second["plan"], first["plan"]
+
+
+def swap_names(document):
+    first, second = document["views"]
+    first["name"], second["name"] = second["name"], first["name"]
+
+
+def same_file_twice(document):
+    document["views"][1] = {**document["views"][0], "name": document["views"][1]["name"]}
+
+
+def untouched(document):
+    document["columns"][0] = {"name": "sex", "randomised": False}
+
+
+def half_prior(document):
+    prior = document["design"]["prior"]
+    exactly(prior, alpha=0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: promise(d).update(epsilon=0.5), "must state one epsilon"),
+        (lambda d: exactly(promise(d), epsilon=0.5), "what is proven of its plan is"),
+        (lower_both, "what is proven of its plan is"),
+        (lambda d: exactly(promise(d), epsilon=-1.0), "must be at least 0"),
+        (lambda d: exactly(promise(d), epsilon=4.0), "above its"),
+        (lambda d: exactly(promise(d), delta=1e-9), "what is proven of its plan is"),
+        (lambda d: exactly(promise(d), delta=1e-4), "above its"),
+        (lambda d: exactly(promise(d), delta=0.0), "delta|δ|proven"),
+        (lambda d: exactly(promise(d), delta=2.0), "δ ≤ 1"),
+        (lambda d: promise(d).update(delta="1e-5"), "must be of type number"),
+        (lambda d: exactly(limit(d), epsilon=1e-3), "above its"),
+        (lambda d: exactly(limit(d), delta=1e-9), "above its"),
+        (lambda d: limit(d).update(notion="record"), "damaged"),
+        (lambda d: promise(d).pop("rows_per_person"), "2 in the local one"),
+        (one_row_each, "2 rows in its central promise"),
+        (lambda d: d["promise"].pop("central"), "above its"),
+        (lambda d: d.update(rows=299), "states 299 rows|proven"),
+        (lambda d: d.update(rows=30_000), "states 30000 rows"),
+        (lambda d: d.update(rows=0), "states 0 rows|proven"),
+        (stronger, "does not satisfy"),
+        (lambda d: mechanism(d).update(kind="magic"), "mechanism"),
+        (lambda d: mechanism(d)["categories"].reverse() or mechanism(d).update(off=1), "satisfy"),
+        (lambda d: d["design"].update(alpha=0.5), "does not satisfy"),
+        (drop_view, "does not state"),
+        (lambda d: plans(d).pop(), "other views than its files"),
+        (lambda d: d["views"].pop(), "does not state|other views"),
+        (lambda d: plans(d).append(plans(d)[0]), "stands twice"),
+        (swap_plans, "lists the columns"),
+        (swap_names, "is not its own"),
+        (same_file_twice, "is not its own|does not state"),
+        (lambda d: d["views"][0].update(file="views/../data.parquet"), "must match"),
+        (lambda d: d["views"][0].update(file="/etc/passwd"), "must match"),
+        (lambda d: d["views"][0].update(sha256="0" * 64), "SHA-256 differs"),
+        (lambda d: d.update(data=d["views"][0]), "unknown field|one data file, or views"),
+        (lambda d: d.update(views=[]), "views|does not state"),
+        (untouched, "as randomised"),
+        (half_prior, "is not private and spends"),
+        (lambda d: d["promise"].update(conditional_on_prior=True), "contradicts"),
+        (lambda d: d.pop("plan"), "must have 'plan'"),
+        (lambda d: d.update(plan=plans(d)[0]["plan"]), "damaged"),
+        (lambda d: d["columns"].reverse(), "lists the columns"),
+        (lambda d: d["columns"].pop(), "as randomised"),
+        (lambda d: d.update(schema="pramble/release/3"), "reads releases of schema"),
+    ],
+)
+def test_changed_manifests_are_refused(folder, change, words):
+    rewrite(folder, change)
+    refused(folder, words)
+
+
+def test_what_a_curator_may_add_is_no_tampering(folder):
+    """A page beside the data, or an analyst's own file, is not data of the release."""
+    (folder / "README.txt").write_text("thank you")
+    assert pramble.open_release(folder).central.rows == 2
+
+
+def test_whatever_byte_of_the_promise_changes_no_smaller_one_is_told(folder):
+    """Bytes of what is stated of readers in turn, by one: refused, or what is told is no less."""
+    path = folder / "manifest.json"
+    content = path.read_bytes()
+    stated = pramble.open_release(folder).central
+    start = content.index(b'"central": {"spent"')
+    places = range(start, content.index(b'"lower"'), 5)
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        try:
+            found = pramble.open_release(folder).central
+        except InvalidData:
+            continue
+        assert found.epsilon * Fraction(1 + 1e-6) >= stated.epsilon
+        assert found.delta == stated.delta
+    assert len(places) > 40
