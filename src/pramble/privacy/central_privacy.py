@@ -98,7 +98,7 @@ class CentralPrivacy(Guarantee):
             if sure > 0.99
             else "weak protection by ε alone"
             if sure > 0.75
-            else "he stays in doubt"
+            else "doubt stays"
         )
         but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
         return (

@@ -11,6 +11,9 @@ from pramble.mechanisms.exponential import ratio_within, smallest_alpha
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.values import value
 
+MOST_SHOWN = 80
+"""Characters of a label that a certificate shows."""
+
 
 @value
 class Certificate:
@@ -70,15 +73,25 @@ class Certificate:
         return RecordPrivacy(Fraction(self.alpha), self.rows)
 
     def __str__(self) -> str:
-        x, x_prime, z = self.witness
+        x, x_prime, z = map(shortened, self.witness)
         if not self.denominator:
-            return f"no finite α: {z!r} is possible from {x!r} and impossible from {x_prime!r}"
-        found = f"α = {self.alpha:.9g}, attained by releasing {z!r} for {x!r} against {x_prime!r}"
+            return f"no finite α: {z} is possible from {x} and impossible from {x_prime}"
+        found = f"α = {self.alpha:.9g}, attained by releasing {z} for {x} against {x_prime}"
         if self.besides:
             found += f", with {float_above(self.besides):.6g} of a record spent on priors"
         if self.rows > 1:
             found += f", for a person of {self.rows} rows"
         return found
+
+
+def shortened(label: Any) -> str:
+    """Return a label as it is written, or its beginning.
+
+    >>> shortened("f"), len(shortened(tuple(range(500)))) < 100
+    ("'f'", True)
+    """
+    text = repr(label)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 @singledispatch

@@ -30,7 +30,7 @@ class Guarantee(ABC):
     ('record', True)
     >>> print(promise.sentence())
     An intruder who was 50 % sure of a person's true values can be at most 74 % sure from the
-    randomised values of one record alone (α = 1): he stays in doubt.
+    randomised values of one record alone (α = 1): doubt stays.
     """
 
     notion: str
@@ -146,7 +146,7 @@ class RecordPrivacy(Guarantee):
             if sure > 0.99
             else "weak protection by α alone"
             if sure > 0.75
-            else "he stays in doubt"
+            else "doubt stays"
         )
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "

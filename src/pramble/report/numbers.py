@@ -9,10 +9,34 @@ def alpha_text(alpha: float) -> str:
 
 
 def ratio_text(alpha: float) -> str:
-    """Return :math:`e^α` as a plain number."""
+    """Return :math:`e^α` as a plain number, or by its power of ten.
+
+    >>> ratio_text(1.0), ratio_text(274.1), ratio_text(2000.0)
+    ('2.72', '10¹¹⁹', '10⁸⁶⁸')
+    """
     if alpha > 20:
-        return "∞" if math.isinf(alpha) else f"{math.exp(min(alpha, 700)):.1e}"
+        return "∞" if math.isinf(alpha) else power_of_ten(int(alpha / math.log(10)))
     return f"{math.exp(alpha):,.2f}"
+
+
+def power_of_ten(exponent: int) -> str:
+    """Return a power of ten as it is written."""
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def tiny(number: float) -> str:
+    """Return a small number by its power of ten.
+
+    >>> tiny(1e-6), tiny(2.5e-9), tiny(0.0), tiny(0.01)
+    ('10⁻⁶', '2.5 × 10⁻⁹', '0', '0.01')
+    """
+    if not 0 < number < 1e-3:
+        return f"{number:.3g}"
+    digits, exponent = f"{number:.3g}".split("e") if "e" in f"{number:.3g}" else ("", "")
+    if not exponent:
+        return f"{number:.3g}"
+    power = power_of_ten(int(exponent))
+    return power if digits == "1" else f"{digits} × {power}"
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -66,7 +66,7 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
     order = "each view in an order of its own" if in_views(outcome) else "rows in random order"
     return {
         "epsilon": numbers.alpha_text(central.shown),
-        "delta": f"{central.shown_delta:.3g}",
+        "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
         "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
         "rests": f"every released column randomised, {order}, {numbers.count(outcome.rows)} rows "
@@ -112,7 +112,9 @@ def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
         (numbers.alpha_text(outcome.alpha), f"α spent on each {outcome.guarantee.unit}"),
     ]
     if central is not None:
-        towards = f"central ε at δ = {central.shown_delta:.3g}, towards readers of the release"
+        towards = (
+            f"central ε at δ = {numbers.tiny(central.shown_delta)}, towards readers of the release"
+        )
         shown = [
             (numbers.alpha_text(central.shown), towards),
             (numbers.alpha_text(outcome.alpha), "α before shuffling, value by value"),

@@ -85,6 +85,20 @@ def central_entry(job: Prepared) -> dict[str, Any]:
     }
 
 
+FROM_NOISY_COUNTS = (
+    "The plan was made for noisy counts of the file, which are part of what is spent; ε is that of "
+    "the plan that came of them."
+)
+
+
+def has_private_prior(job: Prepared) -> bool:
+    """Whether something was counted on the file, with noise, to design the plan."""
+    priors = [design.prior for design in job.designs]
+    if job.record is not None:
+        return job.record.prior.source == "private"
+    return any(prior.source == "private" for prior in priors)
+
+
 def assumptions(job: Prepared) -> list[str]:
     """Return what a central promise rests on, one sentence each."""
     several = not isinstance(job.plan, Plan)
@@ -100,6 +114,7 @@ def assumptions(job: Prepared) -> list[str]:
         else "The rows stand in a secure random order.",
         f"The number of rows, {job.rows:,}, is public: neighbouring files have as many.",
         "Other releases of the same people add up with this one.",
+        *([FROM_NOISY_COUNTS] if has_private_prior(job) else []),
         *(
             f"The categories of {name} are taken as known; they were read off the file."
             for name in sorted(job.seen)

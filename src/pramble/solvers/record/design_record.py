@@ -96,8 +96,8 @@ def design_record(
     besides : float
         With ``central``: what is spent on a row besides, as on a private prior.
     time_limit : float, optional
-        How many seconds to search at most: 8 unless given, with more than a few tables up to 60.
-        Small records take less.
+        How many seconds of work to search at most: 8 unless given, with more than a few tables up
+        to 60. Small records take less, a busy machine takes longer.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 

@@ -110,7 +110,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> B
 
 def until(watch: Watch, share: float) -> Watch:
     """Return the watch of a part that ends when so much of the time is over."""
-    seconds = share * watch.time_limit - watch.clock.seconds()
+    seconds = share * watch.time_limit - watch.seconds()
     return watch.inner(watch.tolerance, seconds=seconds, quiet=True)
 
 
