@@ -147,17 +147,19 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
 
     The best that follows from (ε, δ) of each alone: the loss of each is at most that of randomised
     response with ε, and infinite with probability δ (Kairouz, Oh and Viswanath 2015; Murtagh and
-    Vadhan 2016 without a grid). Never above the sum of all ε where their δ add up to at most δ; it
-    is infinite where they add up to more.
+    Vadhan 2016 without a grid). Never above the sum of all ε where their δ add up to at most δ, the
+    decimal number that was written; it is infinite where they add up to more.
 
     Examples
     --------
     >>> tenth = CentralPrivacy(Fraction(1, 10), Fraction(1, 10**8))
     >>> round(composed([tenth] * 40, delta=1e-6), 2)
     2.81
+    >>> composed([CentralPrivacy(Fraction(1), Fraction(1, 10**6))], delta=1e-6)
+    1.0
     """
     total = sum((part.epsilon for part in parts), Fraction(0))
-    if sum((part.delta for part in parts), Fraction(0)) > Fraction(delta):
+    if sum((part.delta for part in parts), Fraction(0)) > Fraction(repr(float(delta))):
         return math.inf
     spent = [part for part in parts if part.epsilon or part.delta]
     smallest = min((float(part.epsilon) for part in spent if part.epsilon), default=0.0)

@@ -98,7 +98,7 @@ def design(
     workload : (Q, S) array_like, optional
         Estimation objective: minimise the summed variance of the linear queries :math:`W p`.
     time_limit : float, optional
-        Seconds of work after which the best design so far is returned, with the bound proven so far.
+        Seconds of work after which the best design so far is returned, with its bound so far.
     progress : callable, optional
         Called now and then with a :class:`~pramble.values.Progress`: ``what`` is being done, and
         ``figures["value"]`` and ``figures["bound"]`` so far; ``share`` is the ratio of the two.

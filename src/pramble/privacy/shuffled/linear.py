@@ -24,6 +24,7 @@ the probability from above, and from below after the other terms are taken away 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from pramble.values import Floats, value
 
 FINE = 0.01
 PERIODS = 14.0
+STEEP = 600.0
+"""Exponents beyond which no float is taken: the trivial bounds are."""
 CUTS, CUTS_WITHIN = 2001, 10.0
 
 
@@ -138,9 +141,16 @@ class LinearTest:
         told = self.share * (x - factor * other) - (1 - self.share) * (factor - 1) * crowd
         return float(cuts[int(told.argmax())])
 
+    @cached_property
+    def steepest(self) -> float:
+        """The largest score, in absolute value."""
+        return max(float(np.abs(u).max(initial=0.0)) for u in self.scores)
+
     def beyond(self, cut: float, *, side: str) -> tuple[float, float]:
         """Return bounds of P(T + ξ > cut) under x, under x' or under w."""
         line = self.line(cut, side=side)
+        if 2 * line.theta * self.steepest > STEEP:
+            return 0.0, 1.0
         total, wrong, height = self.trapezoid(line, cut, side=side)
         scale = math.exp(min(height, 700.0))
         low = (total - wrong) * scale * (1 - 1e-9) - self.periods(line, cut, side=side)
