@@ -1,0 +1,243 @@
+"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pramble.errors import InvalidInput
+from pramble.estimation.regression.columns import Column, Rows
+from pramble.estimation.regression.factors import Response, Term
+from pramble.estimation.regression.model import Model, plain_response
+from pramble.values import Floats, Integers, value
+
+MOST_STATE_ROWS = 5_000_000
+PLAIN = re.compile(r"(?s)C\(`?((?<=`)[^`]+|[A-Za-z_]\w*)`?\s*(,.*)?\)")
+LEVEL = re.compile(r"(?s)(.*)\[(?:T\.)?(.*)\]")
+
+
+@value
+class Formula:
+    """A formula that was read: the text, and the columns on both sides."""
+
+    text: str
+    parsed: Any
+    response: tuple[str, ...]
+    covariates: tuple[str, ...]
+
+
+def read_formula(text: str) -> Formula:
+    """Return a formula; refuse one without a single response."""
+    formulaic = load()
+    try:
+        parsed = formulaic.Formula(text)
+    except (formulaic.errors.FormulaicError, SyntaxError, ValueError) as error:
+        plain = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).strip().splitlines()[0]
+        raise InvalidInput(
+            f"A formula must be like 'y ~ a + b'; {text!r} is not: {plain}"
+        ) from None
+    left = getattr(parsed, "lhs", None)
+    if left is None or len(left) != 1 or len(next(iter(left)).factors) != 1:
+        raise InvalidInput(f"A formula must have one response, as in 'y ~ a + b'; found {text!r}.")
+    sides = (tuple(sorted(side.required_variables)) for side in (left, parsed.rhs))
+    return Formula(text, parsed, *sides)
+
+
+def load() -> Any:
+    """Return formulaic; say how to get it."""
+    try:
+        import formulaic
+    except ImportError:
+        raise InvalidInput(
+            "A formula needs formulaic: pip install 'pramble[regression]'. Without it, name "
+            "response= and covariates=."
+        ) from None
+    return formulaic
+
+
+@value(eq=False)
+class Expression:
+    """A factor of a formula, with the state that it was fitted with."""
+
+    text: str
+    spec: Any
+    variables: tuple[str, ...]
+    names: tuple[str, ...]
+    reduced: bool
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether it gives indicators of categories."""
+        return "categories" in self.spec.encoder_state[self.text][1]
+
+    def encode(self, rows: Rows) -> Floats:
+        """Return the columns for some rows."""
+        matrix = self.spec.get_model_matrix(frame_of(rows, self.variables, self.text), context={})
+        columns = np.asarray(matrix, dtype=np.float64)
+        return columns[:, 1:] if self.reduced else columns
+
+
+def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
+    """Return the columns that an expression needs, as pandas holds them.
+
+    A column of labels that stands alone or in C() is one of categories, in their order; inside any
+    other expression it is what its labels are, so that numbers count as numbers.
+    """
+    import pandas as pd
+
+    by_itself = PLAIN.fullmatch(text) or text in names
+    data: dict[str, Any] = {"": np.zeros(rows.size)}
+    for name in names:
+        column, codes = rows.columns[name], rows.codes[name]
+        if column.is_numeric:
+            data[name] = column.numbers()[codes]
+        elif by_itself:
+            data[name] = pd.Categorical.from_codes(codes, categories=categories_of(column))
+        else:
+            labels = np.empty(len(column.labels), dtype=object)
+            labels[:] = column.labels
+            data[name] = pd.Series(labels[codes]).infer_objects()
+    return pd.DataFrame(data)
+
+
+def categories_of(column: Column) -> list[Any]:
+    """Return labels that pandas takes for categories: texts where it would mix them up."""
+    labels = list(column.labels)
+    strange = any(one is None or isinstance(one, tuple) for one in labels)
+    return list(map(str, labels)) if strange or len(set(labels)) < len(labels) else labels
+
+
+def formula_model(
+    formula: Formula, groups: Rows, cells: Rows, *, counts: Integers
+) -> tuple[Model, Response]:
+    """Return the terms of a formula and its response, over both sides."""
+    columns = {**groups.columns, **cells.columns}
+    known: dict[tuple[str, bool], Expression] = {}
+
+    def expression(factor: Any, *, reduced: bool) -> Expression:
+        key = factor.expr, reduced
+        if key not in known:
+            variables = variables_of(factor, columns)
+            own = cells if Model((), columns).is_randomised(variables) else groups
+            known[key] = fitted(factor, variables, own, reduced=reduced, counts=counts)
+        return known[key]
+
+    in_full = {
+        factor: expression(factor, reduced=False)
+        for term in formula.parsed.rhs
+        for factor in term.factors
+        if factor.expr != "1"
+    }
+    terms: list[Term] = [
+        tuple(expression(factor, reduced=reduced) for factor, reduced in part)
+        for part in coded_terms(formula.parsed.rhs, in_full)
+    ]
+    left = next(iter(next(iter(formula.parsed.lhs)).factors))
+    model = Model(tuple(terms), columns)
+    return model, response_of(left, columns, groups=groups, cells=cells)
+
+
+def coded_terms(terms: Any, in_full: Mapping[Any, Expression]) -> Iterator[list[tuple[Any, bool]]]:
+    """Yield the factors of each part of the model, and whether each is against a reference.
+
+    That depends on which factors are of categories and on the other terms, so a frame with one
+    column in the place of each factor tells.
+    """
+    import pandas as pd
+
+    formulaic = load()
+    types = formulaic.parser.types
+    stand_in = {
+        factor: types.Factor(f"f{i}", eval_method="lookup") for i, factor in enumerate(in_full)
+    }
+    factors = {str(own.expr): factor for factor, own in stand_in.items()}
+    some = {True: pd.Categorical(["a", "b", "a"]), False: np.arange(3.0)}
+    frame = pd.DataFrame(
+        {own.expr: some[in_full[factor].is_categorical] for factor, own in stand_in.items()},
+        index=range(3),
+    )
+    formula = formulaic.Formula(
+        [types.Term([stand_in.get(f, f) for f in term.factors]) for term in terms]
+    )
+    for part in evaluated(formula, frame).model_spec.structure:
+        for scoped in part.scoped_terms:
+            yield [(factors[str(f.factor.expr)], bool(f.reduced)) for f in scoped.factors]
+
+
+def variables_of(factor: Any, columns: Mapping[str, Column]) -> tuple[str, ...]:
+    """Return the columns that a factor is made of."""
+    formulaic = load()
+    term = formulaic.parser.types.Term([factor])
+    needed = formulaic.Formula([term]).required_variables
+    return tuple(name for name in columns if name in needed)
+
+
+def fitted(
+    factor: Any, variables: tuple[str, ...], rows: Rows, *, reduced: bool, counts: Integers
+) -> Expression:
+    """Return an expression with its state: what it learns of the data, it learns of all records."""
+    formulaic = load()
+    types = formulaic.parser.types
+    terms = [types.Term([factor])]
+    if reduced:
+        terms = [types.Term([types.Factor("1", eval_method="literal")]), *terms]
+    formula = formulaic.Formula(terms)
+    matrix = evaluated(formula, frame_of(rows, variables, factor.expr))
+    if matrix.model_spec.transform_state:
+        if any(rows.columns[name].is_randomised for name in variables):
+            raise InvalidInput(
+                f"{factor.expr} must not depend on the law of a randomised column, which is not "
+                "seen. Centre or scale by numbers that you state, as in I((x - 3) / 2)."
+            )
+        times = counts if counts.sum() <= MOST_STATE_ROWS else np.ones_like(counts)
+        matrix = evaluated(formula, frame_of(rows.repeated(times), variables, factor.expr))
+    found = [str(name) for name in matrix.columns][1 if reduced else 0 :]
+    if not variables:
+        raise InvalidInput(f"{factor.expr} must be made of columns of the data.")
+    names = tuple(readable(name) for name in found)
+    return Expression(factor.expr, matrix.model_spec, variables, names, reduced)
+
+
+def evaluated(formula: Any, frame: Any) -> Any:
+    """Return a model matrix; say which formula cannot be evaluated, and why."""
+    formulaic = load()
+    try:
+        return formula.get_model_matrix(frame, context={}, na_action="ignore")
+    except (formulaic.errors.FormulaicError, TypeError, ValueError, KeyError) as error:
+        plain = str(error).strip().splitlines()[0]
+        raise InvalidInput(f"The formula {formula} cannot be evaluated: {plain}") from None
+
+
+def readable(name: str) -> str:
+    """Return a name as pramble writes it.
+
+    >>> readable("C(MARST)[T.b]"), readable("SEX[T.f]"), readable("np.log(age)")
+    ('MARST[b]', 'SEX[f]', 'np.log(age)')
+    """
+    level = LEVEL.fullmatch(name)
+    if level is None:
+        plain = PLAIN.fullmatch(name)
+        return plain[1] if plain else name
+    return f"{readable(level[1])}[{level[2]}]"
+
+
+def response_of(
+    factor: Any, columns: Mapping[str, Column], *, groups: Rows, cells: Rows
+) -> Response:
+    """Return the left side: a column, or an expression of columns of one kind."""
+    variables = variables_of(factor, columns)
+    randomised = Model((), columns).is_randomised(variables)
+    rows = cells if randomised else groups
+    if factor.expr in columns:
+        return plain_response(columns[factor.expr], rows.codes[factor.expr])
+    own = fitted(factor, variables, rows, reduced=False, counts=np.ones(rows.size, dtype=np.int64))
+    encoded = own.encode(rows)
+    if not own.is_categorical:
+        if encoded.shape[1] != 1:
+            raise InvalidInput(f"The response must be one number; {factor.expr} is several.")
+        return Response(factor.expr, variables, encoded[:, 0], (), randomised)
+    found = own.spec.encoder_state[factor.expr][1]["categories"]
+    labels = tuple(one.item() if hasattr(one, "item") else one for one in found)
+    codes = encoded.argmax(axis=1).astype(np.int64)
+    return Response(readable(factor.expr), variables, codes, labels, randomised)

@@ -1,0 +1,139 @@
+r"""A model: its terms, its response, and the design matrix over combinations.
+
+Each factor is made of untouched columns or of randomised ones, so every column j of the design
+matrix falls apart, :math:`D_j(w, x) = A_j(w)\,B_j(x)`: two small matrices hold all of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.regression.columns import Column, Rows
+from pramble.estimation.regression.factors import (
+    Indicators,
+    Number,
+    Response,
+    Term,
+    encode_term,
+    term_names,
+)
+from pramble.values import Floats, Integers, value
+
+MOST_COEFFICIENTS = 1000
+COLLINEAR = 1e-13
+
+
+@value(eq=False)
+class Design:
+    """The two halves of a design matrix: (W, p) over untouched groups and (K, p) over cells."""
+
+    A: Floats
+    B: Floats
+
+    def part(self, some: slice) -> Floats:
+        """Return the rows of some groups, (groups, cells, p)."""
+        return np.asarray(self.A[some, None, :] * self.B[None])
+
+    def units(self, counts: Floats) -> Floats:
+        """Return what one unit of each column is: 1 for indicators, else a standard deviation."""
+        answer = np.ones(self.A.shape[1])
+        for j, (a, b) in enumerate(zip(self.A.T, self.B.T, strict=True)):
+            if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
+                share = counts / counts.sum()
+                mean, square = (share @ a) * b.mean(), (share @ a**2) * (b**2).mean()
+                spread = square - mean**2
+                answer[j] = np.sqrt(spread if spread > 1e-9 * square else max(square, 1e-300))
+        return answer
+
+    def gram(self, counts: Floats) -> Floats:
+        """Return what products of columns are on average, with every cell counted alike."""
+        weighted = self.A * (counts / counts.sum())[:, None]
+        return np.asarray((weighted.T @ self.A) * (self.B.T @ self.B) / len(self.B))
+
+
+@value(eq=False)
+class Model:
+    """Terms of a regression and the columns that they are made of."""
+
+    terms: tuple[Term, ...]
+    columns: Mapping[str, Column]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the design matrix."""
+        return tuple(name for term in self.terms for name in term_names(term))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns of the data that the terms need."""
+        found = (name for term in self.terms for factor in term for name in factor.variables)
+        return tuple(dict.fromkeys(found))
+
+    def is_randomised(self, variables: Sequence[str]) -> bool:
+        """Whether these are randomised columns; refuse a mixture."""
+        kinds = {self.columns[name].is_randomised for name in variables}
+        if len(kinds) > 1:
+            raise InvalidInput(
+                f"An expression must have randomised columns alone or untouched ones alone; one "
+                f"mixes {', '.join(map(repr, variables))}. Write a product as an interaction, a:b."
+            )
+        return kinds == {True}
+
+    def half(self, rows: Rows, *, randomised: bool | None) -> Floats:
+        """Return the design matrix of some rows by factors of one kind; None is every kind."""
+        parts = []
+        for term in self.terms:
+            only = [
+                randomised is None or self.is_randomised(factor.variables) == randomised
+                for factor in term
+            ]
+            parts.append(encode_term(term, rows, only=only))
+        return np.concatenate(parts, axis=1) if parts else np.zeros((rows.size, 0))
+
+    def design(self, groups: Rows, cells: Rows) -> Design:
+        """Return the design matrix over groups and cells."""
+        A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
+        for half in (A, B):
+            bad = np.flatnonzero(~np.isfinite(half).all(axis=0))
+            if bad.size:
+                raise InvalidInput(
+                    f"{self.names[bad[0]]!r} must be a finite number for every record; it is not."
+                )
+        return Design(A, B)
+
+
+def plain_model(columns: Mapping[str, Column], covariates: Sequence[str]) -> Model:
+    """Return the model with an intercept and each covariate by itself."""
+    factors = (
+        Number(name) if columns[name].is_numeric else Indicators(columns[name])
+        for name in covariates
+    )
+    return Model(((), *((factor,) for factor in factors)), columns)
+
+
+def plain_response(column: Column, codes: Integers) -> Response:
+    """Return a column as a response: its codes and labels; numbers of it are made when needed."""
+    return Response(column.name, (column.name,), codes, column.labels, column.is_randomised)
+
+
+def refuse_collinear(design: Design, counts: Floats, names: Sequence[str]) -> None:
+    """Refuse covariates that determine one another, whatever the randomised ones are."""
+    if len(names) > MOST_COEFFICIENTS:
+        raise InvalidInput(
+            f"A regression must have at most {MOST_COEFFICIENTS} coefficients; this one has "
+            f"{len(names)}. A column of numbers may have been read as labels."
+        )
+    gram = design.gram(counts)
+    size = np.sqrt(np.diag(gram))
+    empty = np.flatnonzero(size == 0)
+    if empty.size:
+        raise NotIdentifiable(f"{names[empty[0]]!r} is zero in every record: leave it out.")
+    values, vectors = np.linalg.eigh(gram / np.outer(size, size))
+    if len(values) and values[0] < COLLINEAR:
+        own = np.flatnonzero(np.abs(vectors[:, 0]) > 0.05)
+        listed: Any = ", ".join(names[j] for j in own[:8])
+        raise NotIdentifiable(
+            f"Covariates must not determine one another; these do: {listed}. Leave one out."
+        )

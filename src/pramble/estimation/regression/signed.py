@@ -1,0 +1,137 @@
+r"""A fit with signed weights: the corrected log-likelihood, its score and its information.
+
+.. math:: \ell(\theta) = \sum_{w,x} \omega(w,x)\, \ell(y(w,x), \eta(w,x)), \qquad
+          \sum_{w,x} \omega(w,x)\, \psi(w,x;\theta) = 0 .
+
+The expectation of the score over the randomisation is the score of the original records, whatever
+the model is and whether it fits.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pramble.estimation.regression.families import Family, Parameters
+from pramble.estimation.regression.model import Design
+from pramble.estimation.regression.sources import Function, Source
+from pramble.values import Floats, value
+
+
+@value(eq=False)
+class Point:
+    """Log-likelihood, score and information at one θ."""
+
+    theta: Floats
+    value: float
+    score: Floats
+    information: Floats
+
+
+@value(eq=False)
+class Problem:
+    """A regression with signed weights.
+
+    Attributes
+    ----------
+    source : Source
+    design : Design
+    family : Family
+    parameters : Parameters
+    y : (W,) or (K,) array
+        The response of every group, or of every cell.
+    of_cells : bool
+        Whether the response is one of cells.
+    """
+
+    source: Source
+    design: Design
+    family: Family
+    parameters: Parameters
+    y: Any
+    of_cells: bool
+
+    @property
+    def width(self) -> int:
+        """Numbers that are held for one combination."""
+        L = len(self.parameters.loads)
+        return max(len(self.parameters.names), self.design.A.shape[1] + L**2)
+
+    def responses(self, some: slice) -> Any:
+        """Return the responses of some groups, in a shape that goes with (groups, cells)."""
+        return self.y[None, :] if self.of_cells else self.y[some, None]
+
+    def predictors(self, D: Floats, theta: Floats) -> Floats:
+        """Return the linear predictors (L, groups, cells) for rows of a design matrix."""
+        by_column = self.parameters.by_column(theta, D.shape[-1])
+        return np.moveaxis(D @ by_column.T, -1, 0)
+
+    def at(self, theta: Floats) -> Point:
+        """Return log-likelihood, score and information."""
+        p, loads, column = self.design.A.shape[1], self.parameters.loads, self.parameters.column
+        L, value = len(loads), 0.0
+        slopes, bends = np.zeros((L, p)), np.zeros((L, L, p, p))
+        for some in self.source.chunks(self.width):
+            weights, D = self.source.weights(some), self.design.part(some)
+            pieces = self.family.pieces(self.responses(some), self.predictors(D, theta))
+            value += weighted_sum(weights, pieces.value)
+            flat = D.reshape(-1, p)
+            slopes += (weights * pieces.g).reshape(L, -1) @ flat
+            for one in range(L):
+                for two in range(one, L):
+                    h = (weights * pieces.h[one, two]).reshape(-1, 1)
+                    if one == two or h.any():
+                        bends[one, two] += flat.T @ (h * flat)
+        for one in range(L):
+            for two in range(one):
+                bends[one, two] = bends[two, one].T
+        own = bends[:, :, column[:, None], column[None, :]]
+        return Point(
+            theta,
+            value,
+            np.einsum("lj,lj->j", loads, slopes[:, column]),
+            np.einsum("lj,mk,lmjk->jk", loads, loads, own),
+        )
+
+    def scores(self, theta: Floats) -> Function:
+        """Return the function that gives ψ of every parameter."""
+
+        def psi(some: slice) -> Floats:
+            D = self.design.part(some)
+            pieces = self.family.pieces(self.responses(some), self.predictors(D, theta))
+            shape = np.broadcast_shapes(pieces.g.shape[1:], D.shape[:2])
+            g = np.broadcast_to(pieces.g, (len(pieces.g), *shape))
+            slopes = np.moveaxis(np.tensordot(self.parameters.loads.T, g, axes=1), 0, -1)
+            return np.asarray(D[:, :, self.parameters.column] * slopes)
+
+        return psi
+
+    def curvature(self, theta: Floats, directions: Floats) -> Function:
+        """Return the function that gives what the information has along some directions (q, d)."""
+
+        def bend(some: slice) -> Floats:
+            D = self.design.part(some)
+            pieces = self.family.pieces(self.responses(some), self.predictors(D, theta))
+            moves = (self.predictors(D, direction) for direction in directions.T)
+            bends = [np.einsum("l...,m...,lm...->...", t, t, pieces.h) for t in moves]
+            return np.stack([np.broadcast_to(b, D.shape[:2]) for b in bends], axis=-1)
+
+        return bend
+
+    def start(self, classes: int) -> Floats:
+        """Return a θ without effects, from what the response is on average."""
+        total = np.zeros(max(classes, 1))
+        for some in self.source.chunks(1):
+            weights = self.source.weights(some)
+            y = np.broadcast_to(self.responses(some), weights.shape)
+            for c in range(classes):
+                total[c] += weights[y == c].sum()
+            if not classes:
+                total[0] += (weights * y).sum()
+        return self.family.start(self.parameters, total / self.source.n)
+
+
+def weighted_sum(weights: Floats, values: Floats) -> float:
+    """Return the sum of values with weights; what has no weight does not count, finite or not."""
+    counted = np.where(weights != 0, weights, 0.0)
+    with np.errstate(invalid="ignore"):
+        return float(np.where(counted != 0, counted * values, 0.0).sum())

@@ -1,0 +1,88 @@
+"""The root of a corrected score, by Newton steps of limited length."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pramble.errors import NotConverged
+from pramble.estimation.regression.families import Linear
+from pramble.estimation.regression.signed import Point, Problem
+from pramble.estimation.regression.sources import InsideSource
+from pramble.values import Floats
+
+MOST_STEPS = 60
+MOST_HALVINGS = 12
+DECREMENT = 1e-10
+LONGEST = 4.0
+"""How far a step may move one linear predictor, in units of the columns."""
+
+FLAT = 1e-13
+ROUNDING = 1e-12
+
+INSIDE = (
+    "The signed weights have no solution; estimates are from the cells made non-negative "
+    "(minimum chi-square), which biases them a little. More records, or fewer covariates, help."
+)
+
+
+def solve(problem: Problem, *, classes: int, units: Floats) -> tuple[Problem, Point, list[str]]:
+    """Return the solution, with the problem it is of: that of non-negative cells if need be."""
+    found = climb(problem, problem.start(classes), units)
+    if found is not None:
+        return problem, found, []
+    cells = problem.source.inside()
+    if cells is not None:
+        other = replace(problem, source=InsideSource(problem.source, cells))
+        found = climb(other, other.start(classes), units)
+        if found is not None:
+            return other, found, [INSIDE]
+    raise NotConverged(
+        f"The corrected score must have a solution that {MOST_STEPS} steps find; it has not. "
+        "Randomisation left too little for so many coefficients: take fewer covariates, coarser "
+        "categories, as in C(x == 'a'), or more records."
+    )
+
+
+def climb(problem: Problem, theta: Floats, units: Floats) -> Point | None:
+    """Return the local maximum that is reached from θ; None if none is.
+
+    Where the information is not positive, a step takes its absolute value, which still leads up.
+    """
+    point = problem.at(theta)
+    for _ in range(MOST_STEPS):
+        step, decrement, is_up = newton(point, units)
+        if not np.isfinite(step).all():
+            return None
+        if is_up and decrement < DECREMENT:
+            last = problem.at(point.theta + step)
+            return last if last.value >= point.value - 1e-6 else point
+        if not isinstance(problem.family, Linear):
+            step *= min(1.0, LONGEST / max(float(np.abs(step * units).max()), 1e-300))
+        fresh = risen(problem, point, step)
+        if fresh is None:
+            small = decrement < 1e-7 * max(abs(point.value), 1.0)
+            return point if is_up and small else None
+        point = fresh
+    return None
+
+
+def newton(point: Point, units: Floats) -> tuple[Floats, float, bool]:
+    """Return a step, the rise it promises, and whether the information is positive."""
+    scale = np.sqrt(np.maximum(np.abs(np.diag(point.information)), 1e-12 / units**2))
+    values, vectors = np.linalg.eigh(point.information / np.outer(scale, scale))
+    is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
+    lengths = np.maximum(np.abs(values), FLAT * np.abs(values).max())
+    along = vectors.T @ (point.score / scale)
+    step = (vectors @ (along / lengths)) / scale
+    return step, float(along @ (along / lengths)), is_up
+
+
+def risen(problem: Problem, point: Point, step: Floats) -> Point | None:
+    """Return the first point along a step, halved again and again, that is not lower."""
+    slack = ROUNDING * max(abs(point.value), 1.0)
+    for _ in range(MOST_HALVINGS):
+        fresh = problem.at(point.theta + step)
+        if fresh.value >= point.value - slack and np.isfinite(fresh.information).all():
+            return fresh
+        step = step / 2
+    return None

@@ -1,0 +1,76 @@
+r"""Which coefficients the release tells at all, by the variance that it implies.
+
+Along a direction v the information :math:`v^\top J v` is itself estimated. Where it is not clearly
+above what randomisation alone may make of nothing, no slope along v can be told. And where
+:math:`1/\sqrt{v^\top J v}` is larger than any sensible effect, as when a covariate separates the
+response, there is no estimate at all.
+"""
+
+import numpy as np
+
+from pramble.errors import NotIdentifiable
+from pramble.estimation.regression.signed import Point, Problem
+from pramble.values import Floats, value
+
+CLEARLY = 2.0
+"""Standard errors by which information must differ from none."""
+
+LARGEST_ERROR = 15.0
+"""Of a linear predictor, per unit of a column: a factor of three million in odds."""
+
+MOST_CHECKED = 12
+LOADS = 0.1
+
+
+@value(eq=False)
+class Told:
+    """Which parameters are not told: by noise alone, and because nothing bounds them."""
+
+    by_noise: Floats
+    unbounded: Floats
+
+    @property
+    def lost(self) -> Floats:
+        """Both."""
+        return np.asarray(self.by_noise | self.unbounded)
+
+
+def told(problem: Problem, point: Point, units: Floats) -> Told:
+    """Return which parameters are not told; refuse when none is."""
+    J = point.information / np.outer(units, units)
+    values, vectors = np.linalg.eigh(J)
+    some = np.argsort(values)[:MOST_CHECKED]
+    directions = vectors[:, some] / units[:, None]
+    noise = problem.source.moments(problem.curvature(point.theta, directions), len(some))
+    errors = np.sqrt(np.maximum(np.diag(noise.randomisation), 0.0))
+    weak = values[some] <= CLEARLY * errors
+    loads = np.abs(vectors[:, some])
+    hit = loads >= LOADS * loads.max(axis=0)
+    floor = np.maximum(values, 1e-14 * max(values[-1], 1e-300))
+    spread = np.sqrt((vectors**2 / floor).sum(axis=1))
+    unbounded = ~(spread <= LARGEST_ERROR)
+    answer = Told(hit[:, weak].any(axis=1) & ~unbounded, unbounded)
+    if answer.lost.all():
+        raise NotIdentifiable(
+            "The release must tell some coefficient; its records leave every one open. Take fewer "
+            "covariates, coarser categories, or more records."
+        )
+    return answer
+
+
+def notes_of(answer: Told, names: tuple[str, ...]) -> list[str]:
+    """Say which coefficients are not told, and why."""
+    notes = []
+    if answer.unbounded.any():
+        listed = ", ".join(np.array(names)[answer.unbounded])
+        notes.append(
+            f"Nothing bounds {listed}: the estimate runs to infinity, as where a covariate "
+            "separates the response or a category is empty. No value is given."
+        )
+    if answer.by_noise.any():
+        listed = ", ".join(np.array(names)[answer.by_noise])
+        notes.append(
+            f"The interval of {listed} has no end: what is known of it cannot be told from the "
+            "noise of the randomisation."
+        )
+    return notes
