@@ -180,7 +180,7 @@ class Multinomial:
         """Return a parameter for each class but the first and each column."""
         classes, p = len(self.answers) - 1, len(names)
         together = tuple(f"{label}: {name}" for label in self.answers[1:] for name in names)
-        loads = np.kron(np.eye(classes), np.ones(p))
+        loads = np.repeat(np.eye(classes), p, axis=1)
         return Parameters(together, np.tile(np.arange(p), classes), loads)
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:

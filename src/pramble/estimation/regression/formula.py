@@ -93,7 +93,8 @@ def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
         if column.is_numeric:
             data[name] = column.numbers()[codes]
         elif by_itself:
-            data[name] = pd.Categorical.from_codes(codes, categories=categories_of(column))
+            known: Any = categories_of(column)
+            data[name] = pd.Categorical.from_codes(codes, categories=known)
         else:
             labels = np.empty(len(column.labels), dtype=object)
             labels[:] = column.labels

@@ -54,7 +54,7 @@ class Problem:
     def width(self) -> int:
         """Numbers that are held for one combination."""
         L = len(self.parameters.loads)
-        return max(len(self.parameters.names), self.design.A.shape[1] + L**2)
+        return max(len(self.parameters.names), int(self.design.A.shape[1]) + L**2)
 
     def responses(self, some: slice) -> Any:
         """Return the responses of some groups, in a shape that goes with (groups, cells)."""

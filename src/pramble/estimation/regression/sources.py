@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pramble.data.table import totals
 from pramble.estimation.combined import Combined
 from pramble.estimation.fit.inside import nearest_inside
 from pramble.estimation.patterns import Patterns
@@ -80,7 +81,7 @@ class RecordSource:
     @cached_property
     def counts(self) -> Floats:
         """The weight of each group."""
-        return np.bincount(self.patterns.group, self.patterns.sums, len(self.patterns.groups))
+        return totals(self.patterns.group, self.patterns.sums, len(self.patterns.groups))
 
     def chunks(self, width: int) -> Iterator[slice]:
         """Yield groups, so many that arrays of that width can be held."""

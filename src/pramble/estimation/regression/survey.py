@@ -9,6 +9,7 @@ where without clusters every record is one. A stratum with one cluster counts ab
 
 import numpy as np
 
+from pramble.data.table import totals
 from pramble.estimation.patterns import Patterns
 from pramble.values import Floats, Integers, value
 
@@ -73,7 +74,7 @@ class StratumTally:
         assert survey.stratum is not None, "strata were asked for"
         self.stratum, self.patterns = survey.stratum, survey.patterns
         size = int(self.stratum.max()) + 1
-        self.numbers = np.bincount(self.stratum, self.patterns.numbers, size)
+        self.numbers = totals(self.stratum, self.patterns.numbers, size)
         self.sums, self.squares = np.zeros((size, width)), np.zeros((size, width, width))
 
     def add(self, u: Floats, piece: slice) -> None:

@@ -7,6 +7,7 @@ response, there is no estimate at all.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.errors import NotIdentifiable
 from pramble.estimation.regression.signed import Point, Problem
@@ -26,11 +27,11 @@ LOADS = 0.1
 class Told:
     """Which parameters are not told: by noise alone, and because nothing bounds them."""
 
-    by_noise: Floats
-    unbounded: Floats
+    by_noise: NDArray[np.bool_]
+    unbounded: NDArray[np.bool_]
 
     @property
-    def lost(self) -> Floats:
+    def lost(self) -> NDArray[np.bool_]:
         """Both."""
         return np.asarray(self.by_noise | self.unbounded)
 
