@@ -1,5 +1,7 @@
 """Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads."""
 
+import ast
+import builtins
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +16,7 @@ from pramble.values import Floats, Integers, value
 
 MOST_STATE_ROWS = 5_000_000
 PLAIN = re.compile(r"(?s)C\(`?((?<=`)[^`]+|[A-Za-z_]\w*)`?\s*(,.*)?\)")
+QUOTED = re.compile(r"`([^`]*)`")
 LEVEL = re.compile(r"(?s)(.*)\[(?:T\.)?(.*)\]")
 
 
@@ -40,7 +43,10 @@ def read_formula(text: str) -> Formula:
     left = getattr(parsed, "lhs", None)
     if left is None or len(left) != 1 or len(next(iter(left)).factors) != 1:
         raise InvalidInput(f"A formula must have one response, as in 'y ~ a + b'; found {text!r}.")
-    sides = (tuple(sorted(side.required_variables)) for side in (left, parsed.rhs))
+    sides = (
+        tuple(dict.fromkeys(name for term in side for f in term.factors for name in names_in(f)))
+        for side in (left, parsed.rhs)
+    )
     return Formula(text, parsed, *sides)
 
 
@@ -119,7 +125,7 @@ def formula_model(
     def expression(factor: Any, *, reduced: bool) -> Expression:
         key = factor.expr, reduced
         if key not in known:
-            variables = variables_of(factor, columns)
+            variables = tuple(names_in(factor))
             own = cells if Model((), columns).is_randomised(variables) else groups
             known[key] = fitted(factor, variables, own, reduced=reduced, counts=counts)
         return known[key]
@@ -166,12 +172,31 @@ def coded_terms(terms: Any, in_full: Mapping[Any, Expression]) -> Iterator[list[
             yield [(factors[str(f.factor.expr)], bool(f.reduced)) for f in scoped.factors]
 
 
-def variables_of(factor: Any, columns: Mapping[str, Column]) -> tuple[str, ...]:
-    """Return the columns that a factor is made of."""
-    formulaic = load()
-    term = formulaic.parser.types.Term([factor])
-    needed = formulaic.Formula([term]).required_variables
-    return tuple(name for name in columns if name in needed)
+def names_in(factor: Any) -> list[str]:
+    """Return the columns that a factor is made of.
+
+    >>> from formulaic.parser.types import Factor
+    >>> names_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
+    ['age', 'my col']
+    """
+    if factor.eval_method.value != "python":
+        return [factor.expr] if factor.eval_method.value == "lookup" else []
+    quoted: list[str] = []
+    text = QUOTED.sub(
+        lambda found: f"_quoted_{quoted.append(found[1]) or len(quoted)}", factor.expr
+    )
+    known = load().transforms.TRANSFORMS
+    tree = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    functions = {id(node.func) for node in tree if isinstance(node, ast.Call)}
+    own = {node.arg for node in tree if isinstance(node, ast.arg)}
+    names = [
+        node.id
+        for node in tree
+        if isinstance(node, ast.Name) and id(node) not in functions and node.id not in known
+    ]
+    plain = [name for name in names if name not in own and not hasattr(builtins, name)]
+    back = {f"_quoted_{i}": name for i, name in enumerate(quoted, start=1)}
+    return sorted({back.get(name, name) for name in plain})
 
 
 def fitted(
@@ -227,7 +252,7 @@ def response_of(
     factor: Any, columns: Mapping[str, Column], *, groups: Rows, cells: Rows
 ) -> Response:
     """Return the left side: a column, or an expression of columns of one kind."""
-    variables = variables_of(factor, columns)
+    variables = tuple(names_in(factor))
     randomised = Model((), columns).is_randomised(variables)
     rows = cells if randomised else groups
     if factor.expr in columns:

@@ -52,8 +52,9 @@ def told(problem: Problem, point: Point, units: Floats) -> Told:
     unbounded = ~(spread <= LARGEST_ERROR)
     answer = Told(hit[:, weak].any(axis=1) & ~unbounded, unbounded)
     if answer.lost.all():
+        why = " ".join(notes_of(answer, problem.parameters.names))
         raise NotIdentifiable(
-            "The release must tell some coefficient; its records leave every one open. Take fewer "
+            f"The release must tell some coefficient; it leaves every one open. {why} Take fewer "
             "covariates, coarser categories, or more records."
         )
     return answer
@@ -66,7 +67,8 @@ def notes_of(answer: Told, names: tuple[str, ...]) -> list[str]:
         listed = ", ".join(np.array(names)[answer.unbounded])
         notes.append(
             f"Nothing bounds {listed}: the estimate runs to infinity, as where a covariate "
-            "separates the response or a category is empty. No value is given."
+            "separates the response or a category is empty; a reference category may do so for all "
+            "others. No value is given."
         )
     if answer.by_noise.any():
         listed = ", ".join(np.array(names)[answer.by_noise])
