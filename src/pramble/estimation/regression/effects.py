@@ -112,7 +112,7 @@ def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
         parts = []
         for change in every:
             high, low = (
-                problem.family.mean(problem.predictors(own.part(some), theta))
+                problem.family.mean(problem.predictors(some, theta, own))
                 for own in (change.high, change.low)
             )
             parts.append(change.rate * (high - low))
@@ -123,18 +123,12 @@ def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
         weights = problem.source.weights(some)
         values += np.einsum("gk,gka->a", weights, differences(some)) / n
         for e, change in enumerate(every):
-            for sign, own in ((1.0, change.high), (-1.0, change.low)):
-                D = own.part(some)
-                slope = problem.family.slope(problem.predictors(D, theta))
-                loaded = np.einsum("gk,algk,lj->agkj", weights, slope, problem.parameters.loads)
-                rate = sign * change.rate / n
-                by_parameter = np.einsum("agkj,gkj->aj", loaded, D[:, :, problem.parameters.column])
-                slopes[e * answers : (e + 1) * answers] += rate * by_parameter
-    through = fitted.bread @ slopes.T
-    scores = problem.scores(theta)
+            own = slopes_of(fitted, change, some, weights) / n
+            slopes[e * answers : (e + 1) * answers] += own
+    through = problem.scores_along(theta, fitted.bread @ slopes.T)
 
     def moves(some: slice) -> Floats:
-        return np.asarray((differences(some) - values) / n + scores(some) @ through)
+        return np.asarray((differences(some) - values) / n + through(some))
 
     moments = problem.source.moments(moves, width)
     names = [change.name for change in every]
@@ -144,6 +138,19 @@ def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
     lost = touched(fitted, every, answers)
     covariance[lost, lost] = np.inf
     return Effects(tuple(names), values, covariance, level, backend)
+
+
+def slopes_of(fitted: Fitted, change: Change, some: slice, weights: Floats) -> Floats:
+    """Return what each parameter adds to the sum of a change, (answers, q)."""
+    problem, theta = fitted.problem, fitted.point.theta
+    loads, column = problem.parameters.loads, problem.parameters.column
+    answer = np.zeros((len(problem.family.answers), len(theta)))
+    for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
+        slope = problem.family.slope(problem.predictors(some, theta, own))
+        for a, by_predictor in enumerate(slope):
+            for load, each in zip(loads, by_predictor, strict=True):
+                answer[a] += rate * load * own.sums(some, weights * each)[column]
+    return answer
 
 
 def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:

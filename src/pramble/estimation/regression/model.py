@@ -5,6 +5,7 @@ matrix falls apart, :math:`D_j(w, x) = A_j(w)\,B_j(x)`: two small matrices hold 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,32 @@ class Design:
     def part(self, some: slice) -> Floats:
         """Return the rows of some groups, (groups, cells, p)."""
         return np.asarray(self.A[some, None, :] * self.B[None])
+
+    def predictors(self, some: slice, coefficients: Floats) -> Floats:
+        """Return (L, groups, cells) sums of columns with (L, p) coefficients."""
+        return np.stack([(self.A[some] * own) @ self.B.T for own in coefficients])
+
+    def sums(self, some: slice, values: Floats) -> Floats:
+        """Return for each column the sum of its products with values (groups, cells)."""
+        return np.asarray((self.A[some] * (values @ self.B)).sum(axis=0))
+
+    def products(self, some: slice, values: Floats) -> Floats:
+        """Return the sums of products of two columns with values (groups, cells)."""
+        p, cells = self.A.shape[1], len(self.B)
+        if cells < p:
+            flat = self.part(some).reshape(-1, p)
+            return np.asarray(flat.T @ (values.reshape(-1, 1) * flat))
+        one, two, B = self.pairs
+        answer = np.zeros((p, p))
+        answer[one, two] = (self.A[some][:, one] * self.A[some][:, two] * (values @ B)).sum(axis=0)
+        answer[two, one] = answer[one, two]
+        return answer
+
+    @cached_property
+    def pairs(self) -> tuple[Integers, Integers, Floats]:
+        """All pairs of columns, and their products over cells."""
+        one, two = np.triu_indices(self.A.shape[1])
+        return one, two, self.B[:, one] * self.B[:, two]
 
     def units(self, counts: Floats) -> Floats:
         """Return what one unit of each column is: 1 for indicators, else a standard deviation."""

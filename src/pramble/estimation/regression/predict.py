@@ -16,7 +16,7 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     problem, theta = fitted.problem, fitted.point.theta
     rows = rows_of(data, fitted.covariates)
     D = fitted.model.half(rows, randomised=None)
-    eta = problem.predictors(D, theta)
+    eta = problem.parameters.by_column(theta, D.shape[1]) @ D.T
     mean, slope = problem.family.mean(eta), problem.family.slope(eta)
     J = np.einsum("alr,lj->arj", slope, problem.parameters.loads) * D[:, problem.parameters.column]
     error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))

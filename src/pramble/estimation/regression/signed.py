@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.estimation.regression.families import Family, Parameters
+from pramble.estimation.regression.families import Family, Parameters, Pieces
 from pramble.estimation.regression.model import Design
 from pramble.estimation.regression.sources import Function, Source
 from pramble.values import Floats, value
@@ -60,10 +60,14 @@ class Problem:
         """Return the responses of some groups, in a shape that goes with (groups, cells)."""
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
-    def predictors(self, D: Floats, theta: Floats) -> Floats:
-        """Return the linear predictors (L, groups, cells) for rows of a design matrix."""
-        by_column = self.parameters.by_column(theta, D.shape[-1])
-        return np.moveaxis(D @ by_column.T, -1, 0)
+    def predictors(self, some: slice, theta: Floats, design: Design | None = None) -> Floats:
+        """Return the linear predictors (L, groups, cells) of some groups, under any design."""
+        own = self.design if design is None else design
+        return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
+
+    def pieces(self, some: slice, theta: Floats) -> Pieces:
+        """Return log-likelihood, slopes and curvatures of some groups."""
+        return self.family.pieces(self.responses(some), self.predictors(some, theta))
 
     def at(self, theta: Floats) -> Point:
         """Return log-likelihood, score and information."""
@@ -71,19 +75,17 @@ class Problem:
         L, value = len(loads), 0.0
         slopes, bends = np.zeros((L, p)), np.zeros((L, L, p, p))
         for some in self.source.chunks(self.width):
-            weights, D = self.source.weights(some), self.design.part(some)
-            pieces = self.family.pieces(self.responses(some), self.predictors(D, theta))
+            weights, pieces = self.source.weights(some), self.pieces(some, theta)
             value += weighted_sum(weights, pieces.value)
-            flat = D.reshape(-1, p)
-            slopes += (weights * pieces.g).reshape(L, -1) @ flat
             for one in range(L):
+                slopes[one] += self.design.sums(some, weights * pieces.g[one])
                 for two in range(one, L):
-                    h = (weights * pieces.h[one, two]).reshape(-1, 1)
+                    h = weights * pieces.h[one, two]
                     if one == two or h.any():
-                        bends[one, two] += flat.T @ (h * flat)
+                        bends[one, two] += self.design.products(some, h)
         for one in range(L):
             for two in range(one):
-                bends[one, two] = bends[two, one].T
+                bends[one, two] = bends[two, one]
         own = bends[:, :, column[:, None], column[None, :]]
         return Point(
             theta,
@@ -96,24 +98,29 @@ class Problem:
         """Return the function that gives ψ of every parameter."""
 
         def psi(some: slice) -> Floats:
-            D = self.design.part(some)
-            pieces = self.family.pieces(self.responses(some), self.predictors(D, theta))
-            shape = np.broadcast_shapes(pieces.g.shape[1:], D.shape[:2])
-            g = np.broadcast_to(pieces.g, (len(pieces.g), *shape))
+            g = self.pieces(some, theta).g
             slopes = np.moveaxis(np.tensordot(self.parameters.loads.T, g, axes=1), 0, -1)
-            return np.asarray(D[:, :, self.parameters.column] * slopes)
+            return np.asarray(self.design.part(some)[:, :, self.parameters.column] * slopes)
 
         return psi
+
+    def scores_along(self, theta: Floats, directions: Floats) -> Function:
+        """Return the function that gives the products of ψ with some directions (q, d)."""
+
+        def along(some: slice) -> Floats:
+            g = self.pieces(some, theta).g
+            moves = (self.predictors(some, direction) for direction in directions.T)
+            return np.stack([(move * g).sum(axis=0) for move in moves], axis=-1)
+
+        return along
 
     def curvature(self, theta: Floats, directions: Floats) -> Function:
         """Return the function that gives what the information has along some directions (q, d)."""
 
         def bend(some: slice) -> Floats:
-            D = self.design.part(some)
-            pieces = self.family.pieces(self.responses(some), self.predictors(D, theta))
-            moves = (self.predictors(D, direction) for direction in directions.T)
-            bends = [np.einsum("l...,m...,lm...->...", t, t, pieces.h) for t in moves]
-            return np.stack([np.broadcast_to(b, D.shape[:2]) for b in bends], axis=-1)
+            h = self.pieces(some, theta).h
+            moves = (self.predictors(some, direction) for direction in directions.T)
+            return np.stack([np.einsum("lgk,mgk,lmgk->gk", t, t, h) for t in moves], axis=-1)
 
         return bend
 
