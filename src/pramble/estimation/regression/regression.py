@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.open import open_records
 from pramble.data.reading import Reading
-from pramble.errors import InvalidInput
 from pramble.estimation.intervals import check_level
-from pramble.estimation.patterns import Patterns, patterns_of
-from pramble.estimation.regression.columns import Column, Rows, untouched_column
 from pramble.estimation.regression.factors import Response
-from pramble.estimation.regression.families import family_of
 from pramble.estimation.regression.fitted import Fitted
-from pramble.estimation.regression.formula import Formula, formula_model, read_formula
+from pramble.estimation.regression.formula import formula_model
+from pramble.estimation.regression.kinds import family_of
+from pramble.estimation.regression.material import (
+    Asked,
+    Material,
+    asked_for,
+    material_of_records,
+    material_of_views,
+)
 from pramble.estimation.regression.model import (
     Model,
     plain_model,
@@ -24,42 +27,15 @@ from pramble.estimation.regression.model import (
 from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.signed import Problem
 from pramble.estimation.regression.solve import solve
-from pramble.estimation.regression.sources import RecordSource, Source, ViewSource
-from pramble.estimation.regression.survey import Survey
 from pramble.estimation.regression.told import notes_of, told
 from pramble.estimation.result import Settings, as_cover
-from pramble.estimation.tabulate import data_and_plan, names_of, plan_of
-from pramble.estimation.views import combine, refuse_numbers
+from pramble.estimation.tabulate import data_and_plan
+from pramble.estimation.views import refuse_numbers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.one_thread import one_thread
-from pramble.values import value
-
-
-@value(eq=False)
-class Asked:
-    """What a regression was asked for: a formula, or names."""
-
-    formula: Formula | None
-    response: tuple[str, ...]
-    covariates: tuple[str, ...]
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the data that are needed."""
-        return list(dict.fromkeys([*self.response, *self.covariates]))
-
-
-@value(eq=False)
-class Material:
-    """Signed weights, and what stands in groups and cells."""
-
-    source: Source
-    groups: Rows
-    cells: Rows
-    notes: tuple[str, ...]
-    backend: str
+from pramble.values import Floats, value
 
 
 def estimate_regression(
@@ -172,84 +148,6 @@ def estimate_regression(
         return fit(material, asked, settings, family=family, success=success)
 
 
-def asked_for(
-    formula: str | None, *, response: str | None, covariates: Sequence[str] | str | None
-) -> Asked:
-    """Return what was asked for; refuse two doors at once, and none."""
-    if formula is not None:
-        if response is not None or covariates is not None:
-            raise InvalidInput("Give a formula, or response= and covariates=, not both.")
-        found = read_formula(formula)
-        return Asked(found, found.response, found.covariates)
-    if response is None or covariates is None:
-        raise InvalidInput("A regression needs a formula, or response= and covariates=.")
-    names = names_of(covariates)
-    if response in names or len(set(names)) != len(names):
-        raise InvalidInput(
-            f"covariates must be different columns, without the response {response!r}."
-        )
-    return Asked(None, (response,), tuple(names))
-
-
-def material_of_records(
-    data: Any,
-    plan: Any,
-    asked: Asked,
-    *,
-    weights: Any,
-    strata: str | None,
-    clusters: str | None,
-    reading: Any,
-) -> Material:
-    """Return the signed weights of records."""
-    records = open_records(data, reading)
-    patterns = patterns_of(
-        records,
-        plan_of(plan, asked.columns),
-        by=asked.columns,
-        beside=[name for name in (strata, clusters) if name is not None],
-        weights=weights,
-    )
-    columns, codes = {}, {}
-    for axis, name in enumerate(patterns.untouched):
-        columns[name], place = untouched_column(records, name, patterns.labels[name])
-        codes[name] = place[patterns.groups[:, axis]]
-    survey = Survey(
-        patterns,
-        None if strata is None else patterns.beside[strata],
-        None if clusters is None else patterns.beside[clusters],
-    )
-    return Material(
-        RecordSource(patterns, survey),
-        Rows(len(patterns.groups), columns, codes),
-        rows_of_cells(patterns.cells, patterns.labels, patterns.size),
-        dropping(patterns),
-        patterns.backend,
-    )
-
-
-def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
-    """Return what stands in the cells of randomised columns."""
-    columns = {name: Column(name, tuple(labels[name]), is_randomised=True) for name in cells}
-    return Rows(K, columns, dict(cells))
-
-
-def dropping(patterns: Patterns) -> tuple[str, ...]:
-    """Say how many records were left out."""
-    if not patterns.dropped:
-        return ()
-    listed = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
-    return (f"Records without a value are left out: {listed}.",)
-
-
-def material_of_views(data: Any, views: Views, asked: Asked, *, reading: Any) -> Material:
-    """Return the signed weights of a table that views tell."""
-    combined = combine(data, views, by=asked.columns, reading=reading)
-    layout = combined.layout
-    cells = rows_of_cells(layout.cells, layout.categories, layout.size)
-    return Material(ViewSource(combined), Rows(1, {}, {}), cells, (), combined.backend)
-
-
 def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
     """Return the terms and the response."""
     groups, cells = material.groups, material.cells
@@ -262,10 +160,19 @@ def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
     return plain_model(columns, asked.covariates), plain_response(columns[name], codes)
 
 
-def fit(
-    material: Material, asked: Asked, settings: Settings, *, family: str, success: Any
-) -> Regression:
-    """Return the regression on signed weights."""
+@value(eq=False)
+class Posed:
+    """A regression before it is solved."""
+
+    problem: Problem
+    model: Model
+    response: Response
+    classes: int
+    units: Floats
+
+
+def pose(material: Material, asked: Asked, *, family: str, success: Any = None) -> Posed:
+    """Return the problem that a regression is; refuse what makes no sense."""
     model, response = model_of(material, asked)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(material.groups, material.cells)
@@ -273,24 +180,41 @@ def fit(
     parameters = kind.parameters(model.names)
     problem = Problem(source, design, kind, parameters, y, response.is_randomised)
     units = design.units(source.counts)[parameters.column]
-    problem, point, notes = solve(problem, classes=classes, units=units)
-    answer = told(problem, point, units)
-    sampling = settings.sampling_share(source.n)
-    fitted = Fitted(problem, point, model, material.groups, material.cells, units, answer, sampling)
+    return Posed(problem, model, response, classes, units)
+
+
+def fit(
+    material: Material, asked: Asked, settings: Settings, *, family: str, success: Any
+) -> Regression:
+    """Return the regression on signed weights."""
+    posed = pose(material, asked, family=family, success=success)
+    problem, point, notes = solve(posed.problem, classes=posed.classes, units=posed.units)
+    answer = told(problem, point, posed.units)
+    fitted = Fitted(
+        problem=problem,
+        point=point,
+        model=posed.model,
+        groups=material.groups,
+        cells=material.cells,
+        units=posed.units,
+        told=answer,
+        sampling=settings.sampling_share(problem.source.n),
+    )
+    names = problem.parameters.names
     covariance = np.array(fitted.covariance)
     covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
     covariance[answer.lost, answer.lost] = np.inf
     return Regression(
-        names=parameters.names,
+        names=names,
         coefficients=np.where(answer.unbounded, np.nan, point.theta),
         covariance=covariance,
-        n=source.n,
+        n=problem.source.n,
         family=family,
         inflation=np.where(answer.lost, np.nan, fitted.inflation),
-        response=response.name,
+        response=posed.response.name,
         level=settings.level,
         covers=settings.covers,
-        notes=(*material.notes, *notes, *notes_of(answer, parameters.names)),
+        notes=(*material.notes, *notes, *notes_of(answer, names)),
         backend=material.backend,
         fitted=fitted,
     )
