@@ -29,7 +29,7 @@ class Point:
 
 @value(eq=False)
 class Problem:
-    """A regression with signed weights.
+    r"""A regression with signed weights.
 
     Attributes
     ----------
@@ -41,6 +41,8 @@ class Problem:
         The response of every group, or of every cell.
     of_cells : bool
         Whether the response is one of cells.
+    hold : (q, q) array, optional
+        A matrix H that holds θ near zero by :math:`-\theta^\top H \theta / 2`.
     """
 
     source: Source
@@ -49,6 +51,7 @@ class Problem:
     parameters: Parameters
     y: Any
     of_cells: bool
+    hold: Floats | None = None
 
     @property
     def width(self) -> int:
@@ -87,12 +90,12 @@ class Problem:
             for two in range(one):
                 bends[one, two] = bends[two, one]
         own = bends[:, :, column[:, None], column[None, :]]
-        return Point(
-            theta,
-            value,
-            np.einsum("lj,lj->j", loads, slopes[:, column]),
-            np.einsum("lj,mk,lmjk->jk", loads, loads, own),
-        )
+        score = np.einsum("lj,lj->j", loads, slopes[:, column])
+        information = np.einsum("lj,mk,lmjk->jk", loads, loads, own)
+        if self.hold is None:
+            return Point(theta, value, score, information)
+        pull = self.hold @ theta
+        return Point(theta, value - theta @ pull / 2, score - pull, information + self.hold)
 
     def scores(self, theta: Floats) -> Function:
         """Return the function that gives ψ of every parameter."""

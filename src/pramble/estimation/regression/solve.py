@@ -8,6 +8,7 @@ from pramble.errors import NotConverged
 from pramble.estimation.regression.families import Linear
 from pramble.estimation.regression.signed import Point, Problem
 from pramble.estimation.regression.sources import InsideSource
+from pramble.estimation.regression.told import holding
 from pramble.values import Floats
 
 MOST_STEPS = 60
@@ -25,8 +26,18 @@ INSIDE = (
 )
 
 
+HELD = (
+    "The signed weights have no solution; what cannot be told from noise is held near zero, so "
+    "that the rest can be estimated."
+)
+
+
 def solve(problem: Problem, *, classes: int, units: Floats) -> tuple[Problem, Point, list[str]]:
-    """Return the solution, with the problem it is of: that of non-negative cells if need be."""
+    """Return the solution, with the problem it is of.
+
+    Where signed weights have none, it is that of non-negative cells; where there are too many of
+    these, that with the directions held that are noise.
+    """
     found = climb(problem, problem.start(classes), units)
     if found is not None:
         return problem, found, []
@@ -36,6 +47,13 @@ def solve(problem: Problem, *, classes: int, units: Floats) -> tuple[Problem, Po
         found = climb(other, other.start(classes), units)
         if found is not None:
             return other, found, [INSIDE]
+    start = problem.at(problem.start(classes))
+    hold = holding(problem, start, units)
+    if hold is not None:
+        held = replace(problem, hold=hold)
+        found = climb(held, start.theta, units)
+        if found is not None:
+            return held, found, [HELD]
     raise NotConverged(
         f"The corrected score must have a solution that {MOST_STEPS} steps find; it has not. "
         "Randomisation left too little for so many coefficients: take fewer covariates, coarser "

@@ -6,6 +6,8 @@ above what randomisation alone may make of nothing, no slope along v can be told
 response, there is no estimate at all.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,21 +38,42 @@ class Told:
         return np.asarray(self.by_noise | self.unbounded)
 
 
-def told(problem: Problem, point: Point, units: Floats) -> Told:
-    """Return which parameters are not told; refuse when none is."""
-    J = point.information / np.outer(units, units)
-    values, vectors = np.linalg.eigh(J)
+def directions_of(problem: Problem, point: Point, units: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the weakest directions, what is known along them, and the error of that by noise."""
+    values, vectors = np.linalg.eigh(point.information / np.outer(units, units))
     some = np.argsort(values)[:MOST_CHECKED]
     directions = vectors[:, some] / units[:, None]
     noise = problem.source.moments(problem.curvature(point.theta, directions), len(some))
-    errors = np.sqrt(np.maximum(np.diag(noise.randomisation), 0.0))
-    weak = values[some] <= CLEARLY * errors
-    loads = np.abs(vectors[:, some])
-    hit = loads >= LOADS * loads.max(axis=0)
-    floor = np.maximum(values, 1e-14 * max(values[-1], 1e-300))
-    spread = np.sqrt((vectors**2 / floor).sum(axis=1))
+    return vectors[:, some], values[some], np.sqrt(np.maximum(np.diag(noise.randomisation), 0.0))
+
+
+def holding(problem: Problem, point: Point, units: Floats) -> Floats | None:
+    """Return what holds θ along directions that are noise at this point; None if none is."""
+    vectors, values, errors = directions_of(problem, point, units)
+    weak = values <= CLEARLY * errors
+    if not weak.any():
+        return None
+    strength = np.abs(values[weak]) + CLEARLY * errors[weak]
+    along = vectors[:, weak] * units[:, None]
+    return np.asarray((along * strength) @ along.T)
+
+
+def told(problem: Problem, point: Point, units: Floats) -> Told:
+    """Return which parameters are not told; refuse when none is."""
+    if problem.hold is not None:
+        point = replace(point, information=point.information - problem.hold)
+    vectors, values, errors = directions_of(problem, point, units)
+    weak = values <= CLEARLY * errors
+    loads = np.abs(vectors)
+    hit = (loads >= LOADS * loads.max(axis=0))[:, weak].any(axis=1)
+    if problem.hold is not None:
+        strength = np.sqrt(np.diag(problem.hold)) / units
+        hit |= strength >= LOADS * strength.max()
+    whole, every = np.linalg.eigh(point.information / np.outer(units, units))
+    floor = np.maximum(np.abs(whole), 1e-14 * max(whole[-1], 1e-300))
+    spread = np.sqrt((every**2 / floor).sum(axis=1))
     unbounded = ~(spread <= LARGEST_ERROR)
-    answer = Told(hit[:, weak].any(axis=1) & ~unbounded, unbounded)
+    answer = Told(hit & ~unbounded, unbounded)
     if answer.lost.all():
         why = " ".join(notes_of(answer, problem.parameters.names))
         raise NotIdentifiable(
