@@ -105,13 +105,8 @@ def categories_of(records: Records, name: str) -> Sequence[Label] | None:
         return declared
     table = getattr(records, "table", None)
     if records.backend != "pandas" or table is None or not table.num_rows:
-        return () if records.backend in {"pandas", "polars"} or is_text(kind) else None
+        return ()
     return tuple(table.column(name).unify_dictionaries().chunk(0).dictionary.to_pylist())
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a dictionary is of texts."""
-    return bool(pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type))
 
 
 def as_decimals(labels: Sequence[Label], records: Records) -> Sequence[Label]:
