@@ -95,7 +95,7 @@ class Problem:
         if self.hold is None:
             return Point(theta, value, score, information)
         pull = self.hold @ theta
-        return Point(theta, value - theta @ pull / 2, score - pull, information + self.hold)
+        return Point(theta, value - float(theta @ pull) / 2, score - pull, information + self.hold)
 
     def scores(self, theta: Floats) -> Function:
         """Return the function that gives ψ of every parameter."""
