@@ -32,6 +32,7 @@ def fits(formula, runs):
 @pytest.mark.parametrize("formula", ["owns ~ SEX + MARST", "owns ~ SEX + MARST + AGE"])
 @pytest.mark.parametrize("runs", [10, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_fit_fails_and_their_mean_is_what_the_file_gives(formula, runs):
+    """The spread of ten estimates is known up to a quarter, that of forty up to an eighth."""
     raw, values, found = fits(formula, runs)
     errors = np.mean([one.standard_errors for one in found], axis=0)
     off = np.abs(values.mean(axis=0) - raw.coefficients) / errors
@@ -39,7 +40,10 @@ def test_no_fit_fails_and_their_mean_is_what_the_file_gives(formula, runs):
     inside = np.array([(one.lower <= raw.coefficients) & (raw.coefficients <= one.upper)
                        for one in found])  # fmt: skip
     assert inside.mean() > (0.8 if runs == 10 else 0.9)
-    assert (errors > 0.8 * values.std(axis=0, ddof=1)).mean() > 0.7
+    ratio = errors / values.std(axis=0, ddof=1)
+    least, most = (0.5, 2.0) if runs == 10 else (0.7, 1.4)
+    assert least < ratio.min()
+    assert ratio.max() < most
 
 
 def test_a_model_that_does_not_fit_estimates_what_the_file_gives():
