@@ -139,18 +139,38 @@ def test_weights_from_non_negative_cells_stand_in_and_it_is_said():
     assert noted >= 2
 
 
-def test_no_solution_and_no_cells_to_fall_back_on_is_an_error():
-    plan = {"x": pramble.randomized_response(list("abc"), 0.5)}
-    errors = []
-    for run in range(10):
-        frame = people(np.random.default_rng(run), 250)[["x", "y", "age"]]
+def test_no_solution_and_nothing_to_fall_back_on_is_an_error_that_says_what_to_do():
+    plan = {"x": pramble.randomized_response(list("abc"), 1.0)}
+    errors, held = [], 0
+    for run in range(20):
+        frame = people(np.random.default_rng(run), 250)
         released = pramble.perturb(frame, plan, key=run.to_bytes(32, "big"))
         try:
-            fit(released, plan, "y ~ x + age")
+            found = fit(released, plan, "y ~ x * sex + age")
         except pramble.PrambleError as error:
             errors.append(error)
+            continue
+        if any("held near zero" in note for note in found.notes):
+            held += 1
+            assert np.isinf(found.standard_errors).any()
     assert any(isinstance(error, pramble.NotConverged) for error in errors)
     assert all("ake fewer covariates" in str(error) for error in errors)
+    assert held >= 2
+
+
+@pytest.mark.parametrize("column", ["year", "tiny", "huge"])
+def test_the_scale_of_a_column_does_not_matter(column):
+    frame = FRAME.assign(
+        year=2000 + FRAME.age.round(1), tiny=FRAME.age * 1e-9, huge=1e9 * FRAME.age + 3e9
+    )
+    plain = fit(
+        frame, PLANS["columns"], "y ~ x + age" if column != "year" else "y ~ x + I(year - 2000)"
+    )
+    other = fit(frame, PLANS["columns"], f"y ~ x + {column}")
+    np.testing.assert_allclose(plain.z[1:], other.z[1:], rtol=1e-6)
+    bent = fit(frame, PLANS["columns"], "y ~ x + year + I(year ** 2)")
+    flat = fit(frame, PLANS["columns"], "y ~ x + I(year - 2000) + I((year - 2000) ** 2)")
+    assert bent.z[-1] == pytest.approx(flat.z[-1], rel=1e-3)
 
 
 def test_covariates_that_determine_one_another_are_named():

@@ -26,7 +26,6 @@ class Fitted:
     model : Model
     groups, cells : Rows
         The values of untouched columns in each group, of randomised ones in each cell.
-    units : (q,) array
     told : Told
     sampling : float
         Share of the sampling variance that counts.
@@ -37,7 +36,6 @@ class Fitted:
     model: Model
     groups: Rows
     cells: Rows
-    units: Floats
     told: Told
     sampling: float
 
@@ -49,10 +47,7 @@ class Fitted:
     @cached_property
     def bread(self) -> Floats:
         """The inverse of the information."""
-        scale = np.outer(self.units, self.units)
-        values, vectors = np.linalg.eigh(self.point.information / scale)
-        floor = np.maximum(values, 1e-14 * max(values[-1], 1e-300))
-        return np.asarray((vectors / floor) @ vectors.T / scale)
+        return self.problem.basis.inverse(self.point.information)
 
     @cached_property
     def meat(self) -> Moments:

@@ -63,17 +63,6 @@ class Design:
         one, two = np.triu_indices(self.A.shape[1])
         return one, two, self.B[:, one] * self.B[:, two]
 
-    def units(self, counts: Floats) -> Floats:
-        """Return what one unit of each column is: 1 for indicators, else a standard deviation."""
-        answer = np.ones(self.A.shape[1])
-        for j, (a, b) in enumerate(zip(self.A.T, self.B.T, strict=True)):
-            if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
-                share = counts / counts.sum()
-                mean, square = (share @ a) * b.mean(), (share @ a**2) * (b**2).mean()
-                spread = square - mean**2
-                answer[j] = np.sqrt(spread if spread > 1e-9 * square else max(square, 1e-300))
-        return answer
-
     def gram(self, counts: Floats) -> Floats:
         """Return what products of columns are on average, with every cell counted alike."""
         weighted = self.A * (counts / counts.sum())[:, None]

@@ -35,7 +35,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.one_thread import one_thread
-from pramble.values import Floats, value
+from pramble.values import value
 
 
 def estimate_regression(
@@ -168,7 +168,6 @@ class Posed:
     model: Model
     response: Response
     classes: int
-    units: Floats
 
 
 def pose(material: Material, asked: Asked, *, family: str, success: Any = None) -> Posed:
@@ -179,8 +178,7 @@ def pose(material: Material, asked: Asked, *, family: str, success: Any = None) 
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
     problem = Problem(source, design, kind, parameters, y, response.is_randomised)
-    units = design.units(source.counts)[parameters.column]
-    return Posed(problem, model, response, classes, units)
+    return Posed(problem, model, response, classes)
 
 
 def fit(
@@ -188,15 +186,14 @@ def fit(
 ) -> Regression:
     """Return the regression on signed weights."""
     posed = pose(material, asked, family=family, success=success)
-    problem, point, notes = solve(posed.problem, classes=posed.classes, units=posed.units)
-    answer = told(problem, point, posed.units)
+    problem, point, notes = solve(posed.problem, classes=posed.classes)
+    answer = told(problem, point)
     fitted = Fitted(
         problem=problem,
         point=point,
         model=posed.model,
         groups=material.groups,
         cells=material.cells,
-        units=posed.units,
         told=answer,
         sampling=settings.sampling_share(problem.source.n),
     )

@@ -7,10 +7,12 @@ The expectation of the score over the randomisation is the score of the original
 the model is and whether it fits.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pramble.estimation.regression.basis import Basis, basis_of
 from pramble.estimation.regression.families import Family, Parameters, Pieces
 from pramble.estimation.regression.model import Design
 from pramble.estimation.regression.sources import Function, Source
@@ -58,6 +60,13 @@ class Problem:
         """Numbers that are held for one combination."""
         L = len(self.parameters.loads)
         return max(len(self.parameters.names), int(self.design.A.shape[1]) + L**2)
+
+    @cached_property
+    def basis(self) -> Basis:
+        """The coordinates in which the linear predictors have the mean square one."""
+        gram, column = self.design.gram(self.source.counts), self.parameters.column
+        loads = self.parameters.loads
+        return basis_of((loads.T @ loads) * gram[np.ix_(column, column)])
 
     def responses(self, some: slice) -> Any:
         """Return the responses of some groups, in a shape that goes with (groups, cells)."""

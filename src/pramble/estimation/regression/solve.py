@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pramble.errors import NotConverged
+from pramble.estimation.regression.basis import FLAT, Basis
 from pramble.estimation.regression.families import Linear
 from pramble.estimation.regression.signed import Point, Problem
 from pramble.estimation.regression.sources import InsideSource
@@ -15,9 +16,8 @@ MOST_STEPS = 60
 MOST_HALVINGS = 12
 DECREMENT = 1e-10
 LONGEST = 4.0
-"""How far a step may move one linear predictor, in units of the columns."""
+"""How far a step may move the linear predictors, in the root of the mean square."""
 
-FLAT = 1e-13
 ROUNDING = 1e-12
 
 INSIDE = (
@@ -32,26 +32,26 @@ HELD = (
 )
 
 
-def solve(problem: Problem, *, classes: int, units: Floats) -> tuple[Problem, Point, list[str]]:
+def solve(problem: Problem, *, classes: int) -> tuple[Problem, Point, list[str]]:
     """Return the solution, with the problem it is of.
 
     Where signed weights have none, it is that of non-negative cells; where there are too many of
     these, that with the directions held that are noise.
     """
-    found = climb(problem, problem.start(classes), units)
+    found = climb(problem, problem.start(classes))
     if found is not None:
         return problem, found, []
     cells = problem.source.inside()
     if cells is not None:
         other = replace(problem, source=InsideSource(problem.source, cells))
-        found = climb(other, other.start(classes), units)
+        found = climb(other, other.start(classes))
         if found is not None:
             return other, found, [INSIDE]
     start = problem.at(problem.start(classes))
-    hold = holding(problem, start, units)
+    hold = holding(problem, start)
     if hold is not None:
         held = replace(problem, hold=hold)
-        found = climb(held, start.theta, units)
+        found = climb(held, start.theta)
         if found is not None:
             return held, found, [HELD]
     raise NotConverged(
@@ -61,22 +61,22 @@ def solve(problem: Problem, *, classes: int, units: Floats) -> tuple[Problem, Po
     )
 
 
-def climb(problem: Problem, theta: Floats, units: Floats) -> Point | None:
+def climb(problem: Problem, theta: Floats) -> Point | None:
     """Return the local maximum that is reached from θ; None if none is.
 
     Where the information is not positive, a step takes its absolute value, which still leads up.
     """
     point = problem.at(theta)
     for _ in range(MOST_STEPS):
-        step, decrement, is_up = newton(point, units)
-        if not np.isfinite(step).all():
+        move, decrement, is_up = newton(point, problem.basis)
+        if not np.isfinite(move).all():
             return None
         if is_up and decrement < DECREMENT:
-            last = problem.at(point.theta + step)
+            last = problem.at(point.theta + problem.basis.directions(move))
             return last if last.value >= point.value - 1e-6 else point
         if not isinstance(problem.family, Linear):
-            step *= min(1.0, LONGEST / max(float(np.abs(step * units).max()), 1e-300))
-        fresh = risen(problem, point, step)
+            move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), 1e-300))
+        fresh = risen(problem, point, problem.basis.directions(move))
         if fresh is None:
             small = decrement < 1e-7 * max(abs(point.value), 1.0)
             return point if is_up and small else None
@@ -84,15 +84,13 @@ def climb(problem: Problem, theta: Floats, units: Floats) -> Point | None:
     return None
 
 
-def newton(point: Point, units: Floats) -> tuple[Floats, float, bool]:
-    """Return a step, the rise it promises, and whether the information is positive."""
-    scale = np.sqrt(np.maximum(np.abs(np.diag(point.information)), 1e-12 / units**2))
-    values, vectors = np.linalg.eigh(point.information / np.outer(scale, scale))
+def newton(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
+    """Return a step of φ, the rise it promises, and whether the information is positive."""
+    values, vectors = basis.of(point.information)
     is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
-    lengths = np.maximum(np.abs(values), FLAT * np.abs(values).max())
-    along = vectors.T @ (point.score / scale)
-    step = (vectors @ (along / lengths)) / scale
-    return step, float(along @ (along / lengths)), is_up
+    lengths = np.maximum(np.abs(values), FLAT * max(np.abs(values).max(), 1e-300))
+    along = vectors.T @ (basis.T.T @ point.score)
+    return vectors @ (along / lengths), float(along @ (along / lengths)), is_up
 
 
 def risen(problem: Problem, point: Point, step: Floats) -> Point | None:

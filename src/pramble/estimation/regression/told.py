@@ -19,10 +19,11 @@ CLEARLY = 2.0
 """Standard errors by which information must differ from none."""
 
 LARGEST_ERROR = 15.0
-"""Of a linear predictor, per unit of a column: a factor of three million in odds."""
+"""Of a linear predictor, in the root of the mean square: a factor of three million in odds."""
 
-MOST_CHECKED = 12
-LOADS = 0.1
+AT_ONCE = 12
+LOADS = 0.3
+HELD = 1e-6
 
 
 @value(eq=False)
@@ -38,42 +39,59 @@ class Told:
         return np.asarray(self.by_noise | self.unbounded)
 
 
-def directions_of(problem: Problem, point: Point, units: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the weakest directions, what is known along them, and the error of that by noise."""
-    values, vectors = np.linalg.eigh(point.information / np.outer(units, units))
-    some = np.argsort(values)[:MOST_CHECKED]
-    directions = vectors[:, some] / units[:, None]
-    noise = problem.source.moments(problem.curvature(point.theta, directions), len(some))
-    return vectors[:, some], values[some], np.sqrt(np.maximum(np.diag(noise.randomisation), 0.0))
+@value(eq=False)
+class Directions:
+    """Directions of φ, what is known along them, and the error of that by noise."""
+
+    values: Floats
+    vectors: Floats
+    errors: Floats
+
+    @property
+    def are_noise(self) -> NDArray[np.bool_]:
+        """Which are not clearly known."""
+        return np.asarray(self.values <= CLEARLY * self.errors)
 
 
-def holding(problem: Problem, point: Point, units: Floats) -> Floats | None:
+def directions_of(problem: Problem, point: Point) -> Directions:
+    """Return all directions, the weakest first; past some that are all clear, so are the rest."""
+    values, vectors = problem.basis.of(point.information)
+    errors = np.zeros(len(values))
+    for start in range(0, len(values), AT_ONCE):
+        some = slice(start, min(start + AT_ONCE, len(values)))
+        along = problem.curvature(point.theta, problem.basis.directions(vectors[:, some]))
+        noise = np.diag(problem.source.moments(along, some.stop - start).randomisation)
+        errors[some] = np.sqrt(np.maximum(noise, 0.0))
+        if not (values[some] <= CLEARLY * errors[some]).any():
+            break
+    return Directions(values, vectors, errors)
+
+
+def holding(problem: Problem, point: Point) -> Floats | None:
     """Return what holds θ along directions that are noise at this point; None if none is."""
-    vectors, values, errors = directions_of(problem, point, units)
-    weak = values <= CLEARLY * errors
+    found = directions_of(problem, point)
+    weak = found.are_noise
     if not weak.any():
         return None
-    strength = np.abs(values[weak]) + CLEARLY * errors[weak]
-    along = vectors[:, weak] * units[:, None]
+    strength = np.abs(found.values[weak]) + CLEARLY * found.errors[weak]
+    along = problem.basis.dual(found.vectors[:, weak])
     return np.asarray((along * strength) @ along.T)
 
 
-def told(problem: Problem, point: Point, units: Floats) -> Told:
+def told(problem: Problem, point: Point) -> Told:
     """Return which parameters are not told; refuse when none is."""
+    basis = problem.basis
+    held = np.zeros((len(point.theta), 0))
     if problem.hold is not None:
         point = replace(point, information=point.information - problem.hold)
-    vectors, values, errors = directions_of(problem, point, units)
-    weak = values <= CLEARLY * errors
-    loads = np.abs(vectors)
-    hit = (loads >= LOADS * loads.max(axis=0))[:, weak].any(axis=1)
-    if problem.hold is not None:
-        strength = np.sqrt(np.diag(problem.hold)) / units
-        hit |= strength >= LOADS * strength.max()
-    whole, every = np.linalg.eigh(point.information / np.outer(units, units))
-    floor = np.maximum(np.abs(whole), 1e-14 * max(whole[-1], 1e-300))
-    spread = np.sqrt((every**2 / floor).sum(axis=1))
-    unbounded = ~(spread <= LARGEST_ERROR)
-    answer = Told(hit & ~unbounded, unbounded)
+        strength, every = basis.of(problem.hold)
+        held = every[:, strength > HELD * strength[-1]]
+    found = directions_of(problem, point)
+    lost = np.concatenate([found.vectors[:, found.are_noise], held], axis=1)
+    by_noise = np.asarray((basis.loads(lost) >= LOADS).any(axis=1))
+    without_end = found.vectors[:, np.abs(found.values) < LARGEST_ERROR**-2]
+    unbounded = np.asarray((basis.loads(without_end) >= LOADS).any(axis=1))
+    answer = Told(by_noise & ~unbounded, unbounded)
     if answer.lost.all():
         why = " ".join(notes_of(answer, problem.parameters.names))
         raise NotIdentifiable(
