@@ -89,8 +89,10 @@ def told(problem: Problem, point: Point) -> Told:
     found = directions_of(problem, point)
     lost = np.concatenate([found.vectors[:, found.are_noise], held], axis=1)
     by_noise = np.asarray((basis.loads(lost) >= LOADS).any(axis=1))
-    without_end = found.vectors[:, np.abs(found.values) < LARGEST_ERROR**-2]
-    unbounded = np.asarray((basis.loads(without_end) >= LOADS).any(axis=1))
+    endless = np.abs(found.values) < LARGEST_ERROR**-2
+    roots = np.sqrt(np.maximum(np.abs(found.values[endless]), 1e-300))
+    errors = np.abs(basis.directions(found.vectors[:, endless])) / roots * basis.size[:, None]
+    unbounded = np.asarray((errors > 1.0).any(axis=1))
     answer = Told(by_noise & ~unbounded, unbounded)
     if answer.lost.all():
         why = " ".join(notes_of(answer, problem.parameters.names))
