@@ -30,7 +30,8 @@ from pramble.errors import (
 from pramble.estimation.draws.synthesize import synthesize
 from pramble.estimation.estimate import estimate
 from pramble.estimation.independence import Independence, independence_test
-from pramble.estimation.regression.regression import Regression, estimate_regression
+from pramble.estimation.regression.regression import estimate_regression
+from pramble.estimation.regression.result import Regression
 from pramble.estimation.result import Estimate
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information

@@ -236,21 +236,11 @@ def from_branches(
     partial: bool = False,
 ) -> Tabulated:
     """Return the sums of records whose branches each show something of the table."""
-    table = BranchTable(plan, [name for name in by if name in plan.columns])
-    untouched = [name for name in by if name not in plan.columns]
-    needed = table.needed
-    found = crosstab(
-        records,
-        [*untouched, *needed],
-        labels={name: table.codes.outputs[name] for name in needed},
-        weights=weights,
-        measure=measure,
-        powers=powers_for(weights, measure),
-        presence=[n for n in blanks_of(plan) if n not in needed],
+    table, found, branch_of = shown_by_branches(
+        records, plan, by=by, weights=weights, measure=measure
     )
-    refuse_empty(found, records.name)
+    untouched = [name for name in by if name not in plan.columns]
     groups, group_of = groups_of(found, len(untouched))
-    branch_of = branches_of(found, plan, needed=needed)
     gathered = gather(table, found, branch_of, group_of=group_of)
     if gathered is None:
         raise table.refusal()
@@ -276,18 +266,42 @@ def from_branches(
     )
 
 
+def shown_by_branches(
+    records: Records,
+    plan: Plan,
+    *,
+    by: Sequence[str],
+    beside: Sequence[str] = (),
+    weights: Any = None,
+    measure: str | None = None,
+) -> tuple[BranchTable, Crosstab, Integers]:
+    """Return a table, the released cells that bear on it, and the branch of each of them.
+
+    The cells are by the untouched columns, those ``beside`` the table, and what is released.
+    """
+    table = BranchTable(plan, [name for name in by if name in plan.columns])
+    untouched = [name for name in by if name not in plan.columns]
+    needed = table.needed
+    found = crosstab(
+        records,
+        [*untouched, *beside, *needed],
+        labels={name: table.codes.outputs[name] for name in needed},
+        weights=weights,
+        measure=measure,
+        powers=powers_for(weights, measure),
+        presence=[n for n in blanks_of(plan) if n not in needed],
+    )
+    refuse_empty(found, records.name)
+    return table, found, branches_of(found, plan, needed=needed)
+
+
 def gather(
     table: BranchTable, found: Crosstab, branch_of: Integers, *, group_of: Integers
 ) -> tuple[StackedOperator, dict[Powers, Floats]] | None:
     """Return all branches as one operator, and the sums over its outputs; None if none tells."""
-    told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
+    told, sizes, place = stacked_places(table, found, branch_of)
     if not told:
         return None
-    sizes = [outputs_of(table.parts[b]) for b in told]
-    place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
-    for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=True):
-        rows = np.flatnonzero(branch_of == b)
-        place[rows] = start + released_places(table, b, found, rows)
     outer = (int(group_of.max()) + 1, sum(sizes) + 1)
     flat = np.ravel_multi_index((group_of, place), outer)
     sums = sums_over(found, flat, outer)
@@ -295,6 +309,19 @@ def gather(
     pooled = sums[1, 0].sum(axis=0)
     aspects = table.aspects(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
     return stack(aspects, sums[1, 0], numbers.reshape(outer)), sums
+
+
+def stacked_places(
+    table: BranchTable, found: Crosstab, branch_of: Integers
+) -> tuple[list[int], list[int], Integers]:
+    """Return the branches that tell, how many outputs they have, and where each cell stands."""
+    told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
+    sizes = [outputs_of(table.parts[b]) for b in told]
+    place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
+    for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=False):
+        rows = np.flatnonzero(branch_of == b)
+        place[rows] = start + released_places(table, b, found, rows)
+    return told, sizes, place
 
 
 def blanks_of(plan: Plan) -> list[str]:

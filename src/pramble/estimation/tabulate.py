@@ -11,8 +11,8 @@ from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.table import refuse_empty
-from pramble.errors import InvalidData, InvalidInput, InvalidPlan
+from pramble.data.table import Crosstab, refuse_empty
+from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.cell_codes import Codes
 from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
 from pramble.estimation.records import direct_blocks, from_branches
@@ -22,7 +22,7 @@ from pramble.mechanisms.operators.axes import output_shape
 from pramble.mechanisms.operators.product import axes_of
 from pramble.mechanisms.plan import Block, Plan, as_plan
 from pramble.mechanisms.separate import separate_blocks
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 ONE_COLUMN = "category"
 
@@ -108,16 +108,21 @@ def layout_of(
     groups: Any,
 ) -> Layout:
     """Return the layout of a table of blocks: the cells of each, the last running fastest."""
-    sizes = [mechanism.shape[0] for mechanism in blocks.values()]
     refuse_many([len(groups), *(m.shape[1] for m in blocks.values())], by)
+    cells = cells_of(blocks, codes)
+    categories = {name: codes.categories[name].values for name in cells}
+    return Layout(tuple(by), cells, categories, dict(levels), groups)
+
+
+def cells_of(blocks: Mapping[Block, Mechanism], codes: Codes) -> dict[str, Integers]:
+    """Return the code of each column in every combination of the cells of blocks."""
+    sizes = [mechanism.shape[0] for mechanism in blocks.values()]
     grid = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes) if sizes else ()
-    cells = {
+    return {
         name: own[place]
         for (block, mechanism), place in zip(blocks.items(), grid, strict=True)
         for name, own in codes.cells(block, mechanism.labels, side=0).items()
     }
-    categories = {name: codes.categories[name].values for name in cells}
-    return Layout(tuple(by), cells, categories, dict(levels), groups)
 
 
 def from_records(
@@ -130,23 +135,11 @@ def from_records(
     backend: str | None = None,
 ) -> Tabulated:
     """Return the sums of records, cross-classified in one pass, with one axis for each block."""
-    columns = [name for block in blocks for name in block]
-    untouched = [name for name in by if name not in columns]
-    codes = Codes.of(blocks)
-    table = crosstab(
-        records,
-        [*untouched, *columns],
-        labels=codes.outputs,
-        weights=weights,
-        measure=measure,
-        powers=powers_for(weights, measure),
-    )
-    refuse_empty(table, records.name)
+    codes, table, places = shown_by_blocks(records, blocks, by=by, weights=weights, measure=measure)
+    untouched = table.columns[: len(table.columns) - sum(map(len, blocks))]
     groups, group_of = groups_of(table, len(untouched))
     levels = dict(zip(untouched, table.levels, strict=False))
     layout = layout_of(blocks, codes, by=by, levels=levels, groups=groups)
-    released = {name: table.cells[:, table.columns.index(name)] for name in columns}
-    places = [codes.places(block, m.output_labels, released) for block, m in blocks.items()]
     outer = (len(groups), *(m.shape[1] for m in blocks.values()))
     axes = tuple(axis for m in blocks.values() for axis in axes_of(m))
     place = np.ravel_multi_index((group_of, *places), outer)
@@ -154,6 +147,34 @@ def from_records(
     return Tabulated(
         layout, axes, sums, float(table.n), blocks, weights is not None, backend or records.backend
     )
+
+
+def shown_by_blocks(
+    records: Records,
+    blocks: Mapping[Block, Mechanism],
+    *,
+    by: Sequence[str],
+    beside: Sequence[str] = (),
+    weights: Any = None,
+    measure: str | None = None,
+) -> tuple[Codes, Crosstab, list[Integers]]:
+    """Return the released cells of a table, and which output of each block they are.
+
+    The cells are by the untouched columns, those ``beside`` the table, and what is released.
+    """
+    columns = [name for block in blocks for name in block]
+    codes = Codes.of(blocks)
+    table = crosstab(
+        records,
+        [*(name for name in by if name not in columns), *beside, *columns],
+        labels=codes.outputs,
+        weights=weights,
+        measure=measure,
+        powers=powers_for(weights, measure),
+    )
+    refuse_empty(table, records.name)
+    released = {name: table.cells[:, table.columns.index(name)] for name in columns}
+    return codes, table, [codes.places(b, m.output_labels, released) for b, m in blocks.items()]
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
@@ -169,19 +190,6 @@ def plan_of(plan: Any, by: Sequence[str]) -> Plan:
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}
     return separate_blocks(as_plan(plan))
-
-
-def mechanisms_of(plan: Any) -> dict[str, Mechanism]:
-    """Return the mechanism of each randomised column; refuse blocks and branches."""
-    separate = separate_blocks(as_plan(plan))
-    if not separate.is_simple:
-        raise InvalidPlan(
-            "A regression takes a plan of one branch with single columns; this one has branches, "
-            "or blocks of several columns. Means and totals of an untouched column within cells "
-            "(estimate with mean= or total=), shares (query=) and the independence test work with "
-            "every plan."
-        )
-    return separate.single_columns(what="A regression")
 
 
 def names_of(columns: Sequence[str] | str) -> list[str]:

@@ -1,153 +1,102 @@
-"""Regressions with randomised covariates or a randomised response."""
+"""The verb of regressions: what the original values would have given."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pramble.data.frames import frame_of
 from pramble.data.reading import Reading
-from pramble.errors import InvalidInput
 from pramble.estimation.intervals import check_level
-from pramble.estimation.regression.linear import fit_linear
-from pramble.estimation.regression.logistic import fit_logistic
-from pramble.estimation.regression.patterns import patterns_of
+from pramble.estimation.regression.factors import Response
+from pramble.estimation.regression.fitted import Fitted
+from pramble.estimation.regression.formula import formula_model
+from pramble.estimation.regression.kinds import family_of
+from pramble.estimation.regression.material import (
+    Asked,
+    Material,
+    asked_for,
+    material_of_records,
+    material_of_views,
+)
+from pramble.estimation.regression.model import (
+    Model,
+    plain_model,
+    plain_response,
+    refuse_collinear,
+)
+from pramble.estimation.regression.result import Regression
+from pramble.estimation.regression.signed import Problem
+from pramble.estimation.regression.solve import solve
+from pramble.estimation.regression.told import notes_of, told
+from pramble.estimation.result import Settings, as_cover
+from pramble.estimation.tabulate import data_and_plan
+from pramble.estimation.views import refuse_numbers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.values import Floats, read_only, value
-
-FAMILIES = {"logistic": fit_logistic, "linear": fit_linear}
-
-
-@value(eq=False, repr=False)
-class Regression:
-    """Coefficients of a regression on the original values.
-
-    Attributes
-    ----------
-    names : tuple of str
-        ``"intercept"``, columns, and ``"column[label]"`` against the first label of a column.
-    coefficients, standard_errors, lower, upper : (q,) arrays
-    covariance : (q, q) array
-    family : {"logistic", "linear"}
-    n : float
-        Number of records.
-    level : float
-    log_likelihood : float
-        Of the released data, for the logistic family; NaN for the linear one.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> m = pramble.randomized_response(["no", "yes"], 2.0)
-    >>> frame = {"smokes": ["no", "yes"] * 50, "age": list(range(100)), "ill": [0, 1, 1, 0] * 25}
-    >>> r = pramble.estimate_regression(
-    ...     frame, {"smokes": m}, response="ill", covariates=["smokes"])
-    >>> r.names
-    ('intercept', 'smokes[yes]')
-    """
-
-    names: tuple[str, ...]
-    coefficients: Floats
-    covariance: Floats
-    n: float
-    family: str
-    level: float = 0.95
-    log_likelihood: float = float("nan")
-    backend: str = "pyarrow"
-
-    def __post_init__(self) -> None:
-        size = len(self.names)
-        for name, shape in (("coefficients", (size,)), ("covariance", (size, size))):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            if array.shape != shape:
-                raise InvalidInput(f"{name} must have shape {shape}; found {array.shape}.")
-            object.__setattr__(self, name, array)
-
-    def __repr__(self) -> str:
-        return f"<Regression: {self.family}, {len(self.names)} coefficients, {self.n:g} records>"
-
-    @cached_property
-    def standard_errors(self) -> Floats:
-        """Standard errors of the coefficients."""
-        return read_only(np.sqrt(np.diag(self.covariance)))
-
-    @cached_property
-    def lower(self) -> Floats:
-        """Lower ends of the intervals."""
-        return read_only(self.coefficients - self.reach)
-
-    @cached_property
-    def upper(self) -> Floats:
-        """Upper ends of the intervals."""
-        return read_only(self.coefficients + self.reach)
-
-    @property
-    def reach(self) -> Floats:
-        """Half the width of the intervals."""
-        from scipy.special import ndtri
-
-        return np.asarray(ndtri((1 + self.level) / 2) * self.standard_errors)
-
-    @cached_property
-    def table(self) -> Any:
-        """The coefficients as a tidy frame."""
-        columns = {
-            "term": list(self.names),
-            "coefficient": self.coefficients.tolist(),
-            "standard_error": self.standard_errors.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-        }
-        return frame_of(columns, backend=self.backend)
+from pramble.mechanisms.views import Views
+from pramble.one_thread import one_thread
+from pramble.values import value
 
 
 def estimate_regression(
     data: Any,
-    plan: Plan | Mapping[Any, Mechanism] | None = None,
+    plan: Plan | Mapping[Any, Mechanism] | Views | None = None,
+    formula: str | None = None,
     *,
-    response: str,
-    covariates: Sequence[str] | str,
+    response: str | None = None,
+    covariates: Sequence[str] | str | None = None,
     family: str = "logistic",
     success: Any = None,
     weights: Any = None,
+    strata: str | None = None,
+    clusters: str | None = None,
+    covers: str = "both",
+    population_size: float | None = None,
     level: float = 0.95,
     reading: Reading | Mapping[str, Any] | None = None,
 ) -> Regression:
     r"""Estimate the regression that the original values would have given.
 
-    **Logistic.** The likelihood of what was released, summed over the unseen originals x,
+    The score of the original records is a sum over them, so it has an unbiased estimate from the
+    release: with untouched values :math:`w_i`, released ones :math:`z_i` and a right inverse G of
+    the randomisation, :math:`MG = I`,
 
-    .. math:: L(\beta, \gamma) = \prod_i \sum_x \pi_\gamma(x \mid w_i)\, M_{x z_i}\,
-              P_\beta(y_i \mid x, w_i) ,
+    .. math:: \sum_i \sum_x G_{z_i x}\, \psi(w_i, x; \theta) = 0
 
-    is maximised over :math:`\beta` and the law :math:`\pi_\gamma` of the randomised covariates
-    given the untouched ones w (free in every combination of w where these are few
-    categories, else a multinomial logit). Steps and standard errors use the exact observed
-    information by Louis' formula. A randomised response enters through its own mechanism.
-
-    **Linear.** The normal equations with every product of unseen values replaced by its unbiased
-    estimate from the release: with :math:`MG = I`,
-
-    .. math:: \sum_i \sum_x G_{z_i x}\, d_{ix} (y_i - d_{ix}^\top \beta) = 0 ,
-
-    and sandwich standard errors; neither normal errors nor a law of x are assumed.
+    is solved: a fit with signed weights :math:`\omega(w,x) = \sum_{i: w_i = w} G_{z_i x}`. Its
+    expectation over the randomisation is the score of the original file, whatever the family is
+    and whether the model fits. Standard errors are sandwiches. Every plan will do, with blocks
+    of several columns and records that show only some of them, if it can give the table of the
+    randomised columns of the model.
 
     Parameters
     ----------
     data, plan
-        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
-    response : str
-        Logistic: a column with two values; linear: a numeric column. It may be randomised.
-    covariates : str or sequence of str
-        Randomised columns and untouched columns of labels enter by indicators against the first
-        label; untouched numbers as they are.
-    family : {"logistic", "linear"}
+        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them. Views
+        take models of columns that they show together.
+    formula : str, optional
+        As in R: ``"ill ~ SEX + C(MARST) * age"``, read by formulaic (``pramble[regression]``).
+        A column of labels has indicators against its first label, in the order of its
+        mechanism or type; ``C(x, contr.treatment("b"))`` takes another. A randomised column
+        inside an expression counts as what its labels are: ``C(MARST == "married")``,
+        ``I(EDUC)``, ``I(x.map({"low": 1, "high": 4}))``. Formulas hold expressions of Python:
+        take none from people you do not trust.
+    response, covariates : str, and str or sequence of str, optional
+        In place of a formula: an intercept and each covariate by itself.
+    family : {"logistic", "linear", "multinomial", "ordinal", "poisson"}
+        Ordinal is proportional odds, :math:`P(Y \le l) = F(\theta_l - \beta \cdot D)`. The response
+        may be randomised.
     success : label, optional
-        The value of the response that counts as 1; the last one unless given.
+        The value of a logistic response that counts as 1; the last one unless given.
     weights : str or array, optional
-        Survey weights; standard errors are then sandwiches.
+        Survey weights.
+    strata, clusters : str, optional
+        Untouched columns that say how records were sampled.
+    covers : {"both", "randomisation"}
+        What errors account for: sampling and randomisation, for the population behind the file; or
+        randomisation alone, for what the original file would have given.
+    population_size : float, optional
+        Size of the finite population that the records are a simple random sample of.
     level : float
         Confidence level of the intervals.
     reading : Reading or mapping, optional
@@ -157,6 +106,14 @@ def estimate_regression(
     -------
     Regression
 
+    Raises
+    ------
+    NotIdentifiable
+        When the plan does not tell the randomised columns with so many records, or covariates
+        determine one another.
+    NotConverged
+        When the corrected score has no solution.
+
     Examples
     --------
     >>> import numpy as np, pramble
@@ -165,33 +122,96 @@ def estimate_regression(
     >>> x = rng.integers(0, 2, 20_000)
     >>> y = rng.random(20_000) < np.where(x == 1, 0.7, 0.3)
     >>> z = np.where(rng.random(20_000) < m.matrix[0, 0], x, 1 - x)
-    >>> right = pramble.estimate_regression(
-    ...     {"x": z, "y": y}, {"x": m}, response="y", covariates=["x"])
-    >>> naive = pramble.estimate_regression({"x": z, "y": y}, {}, response="y", covariates=["x"])
+    >>> right = pramble.estimate_regression({"x": z, "y": y}, {"x": m}, "y ~ x")
+    >>> naive = pramble.estimate_regression({"x": z, "y": y}, {}, response="y", covariates="x")
     >>> truth = np.log(0.7 / 0.3) * 2
     >>> bool(right.lower[1] < truth < right.upper[1]), bool(naive.upper[1] < truth)
     (True, True)
     """
-    if family not in FAMILIES:
-        raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}; found {family!r}.")
-    patterns = patterns_of(
-        data,
-        plan,
-        response=response,
-        covariates=covariates,
-        binary=family == "logistic",
-        success=success,
-        weights=weights,
-        reading=reading,
+    asked = asked_for(formula, response=response, covariates=covariates)
+    settings = Settings(check_level(level), as_cover(covers), population_size, "inverse")
+    data, plan = data_and_plan(data, plan)
+    with one_thread():
+        if isinstance(plan, Views):
+            refuse_numbers(weights=weights, strata=strata, clusters=clusters)
+            material = material_of_views(data, plan, asked, reading=reading)
+        else:
+            material = material_of_records(
+                data,
+                {} if plan is None else plan,
+                asked,
+                weights=weights,
+                strata=strata,
+                clusters=clusters,
+                reading=reading,
+            )
+        return fit(material, asked, settings, family=family, success=success)
+
+
+def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
+    """Return the terms and the response."""
+    groups, cells = material.groups, material.cells
+    if asked.formula is not None:
+        counts = np.maximum(np.rint(material.source.counts), 1).astype(np.int64)
+        return formula_model(asked.formula, groups, cells, counts=counts)
+    columns = {**groups.columns, **cells.columns}
+    (name,) = asked.response
+    codes = (cells if columns[name].is_randomised else groups).codes[name]
+    return plain_model(columns, asked.covariates), plain_response(columns[name], codes)
+
+
+@value(eq=False)
+class Posed:
+    """A regression before it is solved."""
+
+    problem: Problem
+    model: Model
+    response: Response
+    classes: int
+
+
+def pose(material: Material, asked: Asked, *, family: str, success: Any = None) -> Posed:
+    """Return the problem that a regression is; refuse what makes no sense."""
+    model, response = model_of(material, asked)
+    kind, y, classes = family_of(family, response, success=success)
+    source, design = material.source, model.design(material.groups, material.cells)
+    refuse_collinear(design, source.counts, model.names)
+    parameters = kind.parameters(model.names)
+    problem = Problem(source, design, kind, parameters, y, response.is_randomised)
+    return Posed(problem, model, response, classes)
+
+
+def fit(
+    material: Material, asked: Asked, settings: Settings, *, family: str, success: Any
+) -> Regression:
+    """Return the regression on signed weights."""
+    posed = pose(material, asked, family=family, success=success)
+    problem, point, notes = solve(posed.problem, classes=posed.classes)
+    answer = told(problem, point)
+    fitted = Fitted(
+        problem=problem,
+        point=point,
+        model=posed.model,
+        groups=material.groups,
+        cells=material.cells,
+        told=answer,
+        sampling=settings.sampling_share(problem.source.n),
     )
-    coefficients, covariance, log_likelihood = FAMILIES[family](patterns)
+    names = problem.parameters.names
+    covariance = np.array(fitted.covariance)
+    covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
+    covariance[answer.lost, answer.lost] = np.inf
     return Regression(
-        names=patterns.names,
-        coefficients=coefficients,
+        names=names,
+        coefficients=np.where(answer.unbounded, np.nan, point.theta),
         covariance=covariance,
-        n=patterns.n,
+        n=problem.source.n,
         family=family,
-        level=check_level(level),
-        log_likelihood=log_likelihood,
-        backend=patterns.backend,
+        inflation=np.where(answer.lost, np.nan, fitted.inflation),
+        response=posed.response.name,
+        level=settings.level,
+        covers=settings.covers,
+        notes=(*material.notes, *notes, *notes_of(answer, names)),
+        backend=material.backend,
+        fitted=fitted,
     )

@@ -1,0 +1,119 @@
+"""What a regression is made of: what was asked for, and the signed weights of its columns."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pramble.data.open import open_records
+from pramble.errors import InvalidInput
+from pramble.estimation.patterns import Patterns, patterns_of
+from pramble.estimation.regression.columns import Column, Rows, untouched_column
+from pramble.estimation.regression.formula import Formula, read_formula
+from pramble.estimation.regression.sources import RecordSource, Source, ViewSource
+from pramble.estimation.regression.survey import Survey
+from pramble.estimation.tabulate import names_of, plan_of
+from pramble.estimation.views import combine
+from pramble.mechanisms.views import Views
+from pramble.values import value
+
+
+@value(eq=False)
+class Asked:
+    """What a regression was asked for: a formula, or names."""
+
+    formula: Formula | None
+    response: tuple[str, ...]
+    covariates: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the data that are needed."""
+        return list(dict.fromkeys([*self.response, *self.covariates]))
+
+
+def asked_for(
+    formula: str | None, *, response: str | None, covariates: Sequence[str] | str | None
+) -> Asked:
+    """Return what was asked for; refuse two doors at once, and none."""
+    if formula is not None:
+        if response is not None or covariates is not None:
+            raise InvalidInput("Give a formula, or response= and covariates=, not both.")
+        found = read_formula(formula)
+        return Asked(found, found.response, found.covariates)
+    if response is None or covariates is None:
+        raise InvalidInput("A regression needs a formula, or response= and covariates=.")
+    names = names_of(covariates)
+    if response in names or len(set(names)) != len(names):
+        raise InvalidInput(
+            f"covariates must be different columns, without the response {response!r}."
+        )
+    return Asked(None, (response,), tuple(names))
+
+
+@value(eq=False)
+class Material:
+    """Signed weights, and what stands in groups and cells."""
+
+    source: Source
+    groups: Rows
+    cells: Rows
+    notes: tuple[str, ...]
+    backend: str
+
+
+def material_of_records(
+    data: Any,
+    plan: Any,
+    asked: Asked,
+    *,
+    weights: Any,
+    strata: str | None,
+    clusters: str | None,
+    reading: Any,
+) -> Material:
+    """Return the signed weights of records."""
+    records = open_records(data, reading)
+    patterns = patterns_of(
+        records,
+        plan_of(plan, asked.columns),
+        by=asked.columns,
+        beside=[name for name in (strata, clusters) if name is not None],
+        weights=weights,
+    )
+    columns, codes = {}, {}
+    for axis, name in enumerate(patterns.untouched):
+        columns[name], place = untouched_column(records, name, patterns.labels[name])
+        codes[name] = place[patterns.groups[:, axis]]
+    survey = Survey(
+        patterns,
+        None if strata is None else patterns.beside[strata],
+        None if clusters is None else patterns.beside[clusters],
+    )
+    return Material(
+        RecordSource(patterns, survey),
+        Rows(len(patterns.groups), columns, codes),
+        rows_of_cells(patterns.cells, patterns.labels, patterns.size),
+        dropping(patterns),
+        patterns.backend,
+    )
+
+
+def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
+    """Return what stands in the cells of randomised columns."""
+    columns = {name: Column(name, tuple(labels[name]), is_randomised=True) for name in cells}
+    return Rows(K, columns, dict(cells))
+
+
+def dropping(patterns: Patterns) -> tuple[str, ...]:
+    """Say how many records were left out."""
+    if not patterns.dropped:
+        return ()
+    listed = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
+    return (f"Records without a value are left out: {listed}.",)
+
+
+def material_of_views(data: Any, views: Views, asked: Asked, *, reading: Any) -> Material:
+    """Return the signed weights of a table that views tell."""
+    combined = combine(data, views, by=asked.columns, reading=reading)
+    layout = combined.layout
+    cells = rows_of_cells(layout.cells, layout.categories, layout.size)
+    return Material(ViewSource(combined), Rows(1, {}, {}), cells, (), combined.backend)
