@@ -158,18 +158,16 @@ def test_no_solution_and_nothing_to_fall_back_on_is_an_error_that_says_what_to_d
     assert held >= 2
 
 
-@pytest.mark.parametrize("column", ["year", "tiny", "huge"])
-def test_the_scale_of_a_column_does_not_matter(column):
+def test_the_scale_of_a_column_does_not_matter():
     frame = FRAME.assign(
-        year=2000 + FRAME.age.round(1), tiny=FRAME.age * 1e-9, huge=1e9 * FRAME.age + 3e9
+        year=2000 + 10 * FRAME.age, tiny=FRAME.age * 1e-9, huge=1e9 * FRAME.age + 3e9
     )
-    plain = fit(
-        frame, PLANS["columns"], "y ~ x + age" if column != "year" else "y ~ x + I(year - 2000)"
-    )
-    other = fit(frame, PLANS["columns"], f"y ~ x + {column}")
-    np.testing.assert_allclose(plain.z[1:], other.z[1:], rtol=1e-6)
+    plain = fit(frame, PLANS["columns"], "y ~ x + age")
+    for column in ("year", "tiny", "huge"):
+        other = fit(frame, PLANS["columns"], f"y ~ x + {column}")
+        np.testing.assert_allclose(plain.z[1:], other.z[1:], rtol=1e-5)
     bent = fit(frame, PLANS["columns"], "y ~ x + year + I(year ** 2)")
-    flat = fit(frame, PLANS["columns"], "y ~ x + I(year - 2000) + I((year - 2000) ** 2)")
+    flat = fit(frame, PLANS["columns"], "y ~ x + age + I(age ** 2)")
     assert bent.z[-1] == pytest.approx(flat.z[-1], rel=1e-3)
 
 
