@@ -45,6 +45,14 @@ def estimate(
         str | None, typer.Option(help="A numeric column: its total in each cell.")
     ] = None,
     weights: Annotated[str | None, typer.Option(help="The column of survey weights.")] = None,
+    strata: Annotated[str | None, typer.Option(help="The column of sampling strata.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="The column of sampled clusters.")] = None,
+    replicates: Annotated[
+        str | None, typer.Option(help="Columns of replicate weights, as w1,w2,w3.")
+    ] = None,
+    replicate_method: Annotated[
+        str, typer.Option(help="How replicates were made: acs, brr or jackknife.")
+    ] = "acs",
     method: Annotated[
         str, typer.Option(help="mle (maximum likelihood), or inverse (unbiased).")
     ] = "mle",
@@ -87,6 +95,10 @@ def estimate(
         mean=mean,
         total=total,
         weights=weights,
+        strata=strata,
+        clusters=clusters,
+        replicates=() if replicates is None else names_among(replicates, known),
+        replicate_method=replicate_method,
         method=method,
         level=level,
         covers=covers,

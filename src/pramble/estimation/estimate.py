@@ -11,6 +11,8 @@ from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
 from pramble.estimation.result import Estimate, Settings, as_cover
+from pramble.estimation.survey import Sampled
+from pramble.estimation.survey_table import surveyed
 from pramble.estimation.tabulate import data_and_plan, names_of, tabulate
 from pramble.estimation.views import refuse_numbers, views_estimate
 from pramble.mechanisms.base import Mechanism
@@ -31,6 +33,10 @@ def estimate(
     covers: str = "both",
     population_size: float | None = None,
     weights: Any = None,
+    strata: str | None = None,
+    clusters: str | None = None,
+    replicates: Sequence[str] = (),
+    replicate_method: str | float = "acs",
     query: Any = None,
     mean: str | None = None,
     total: str | None = None,
@@ -81,6 +87,15 @@ def estimate(
     weights : str or array, optional
         Survey weights: a column of the frame, or one number per record. The likelihood becomes
         the weighted pseudo-likelihood, and the variance that of a weighted share.
+    strata, clusters : str, optional
+        Columns of the sampling design, not randomised: errors are then those between clusters
+        within strata.
+    replicates : sequence of str, optional
+        Columns of replicate weights instead, with ``weights``.
+    replicate_method : {"acs", "brr", "jackknife"} or float
+        How they were made: successive differences as those of the American Community Survey, which
+        has 80; balanced halves; one cluster left out at a time; or the factor of the sum of squared
+        differences itself.
     query : mapping, array, str, or several of them, optional
         Weights of the cells, as a mapping from label (a tuple for several columns) to weight or as
         an array; or the cells to sum, as ``"sex=f,town=x|y"``. A list or a mapping from names asks
@@ -144,16 +159,35 @@ def estimate(
             covers=covers,
             population_size=population_size,
             weights=weights,
+            strata=strata,
+            clusters=clusters,
+            replicates=replicates,
+            replicate_method=replicate_method,
             reading=reading,
         )
         with one_thread():
             return conditional(table, names_of(given))
     settings = Settings(check_level(level), as_cover(covers), population_size, method)
+    sampled = Sampled(strata, clusters, tuple(replicates), replicate_method)
+    sampled.refuse(settings.covers, weights)
     measure = mean if mean is not None else total
+    if not sampled.is_simple and not (query is None and measure is None):
+        raise InvalidInput(
+            "strata=, clusters= and replicates= go with tables, given= and what follows from them; "
+            "for means and other functions take estimate_regression, or e.function."
+        )
     data, plan = data_and_plan(data, plan)
     with one_thread():
         if isinstance(plan, Views):
-            refuse_numbers(counts=counts, weights=weights, mean=mean, total=total)
+            refuse_numbers(
+                counts=counts,
+                weights=weights,
+                mean=mean,
+                total=total,
+                strata=strata,
+                clusters=clusters,
+                replicates=replicates or None,
+            )
             return views_estimate(data, plan, settings, by=by, query=query, reading=reading)
         tabulated = tabulate(
             data,
@@ -169,4 +203,7 @@ def estimate(
             return query_estimate(tabulated, settings, query=query)
         if measure is not None:
             return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
-        return cell_estimate(tabulated, settings)
+        found = cell_estimate(tabulated, settings)
+        if sampled.is_simple:
+            return found
+        return surveyed(found, data, plan, sampled=sampled, weights=weights, reading=reading)

@@ -114,12 +114,15 @@ class SecondMoments:
             G = np.asarray(np.kron(G, one.adjoint(np.eye(S)).T), dtype=np.float64)
         return G
 
-    def intervals(self, centre: Floats, *, level: float) -> tuple[Floats, Floats]:
+    def intervals(
+        self, centre: Floats, *, level: float, variances: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         r"""Return unified intervals around unbiased estimates.
 
         For a candidate :math:`\mu` of cell x the other cells keep their proportions, so the second
         moment is :math:`\mu A_x + (1-\mu) B_x`, with :math:`A_x` the moment
-        when the truth is x and :math:`B_x` the moment under the others.
+        when the truth is x and :math:`B_x` the moment under the others. Variances of another
+        design, where given, scale it.
         """
         own = reduce(np.multiply.outer, [inverse.own() for inverse in self.inverses], np.ones(()))
         p = inner_point(self.p, n=1 / float(self.squared_weights.sum()))
@@ -129,14 +132,15 @@ class SecondMoments:
         def moment(mu: Floats) -> Floats:
             return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))
 
-        scale = self.per_record()
+        scale = self.per_record(variances)
         return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
 
-    def per_record(self) -> Floats:
+    def per_record(self, variances: Floats | None = None) -> Floats:
         """Return the variances relative to those of one record: 1/n without weights."""
+        own = self.variances() if variances is None else variances.reshape(self.p.shape)
         unit = self.variances_at(self.law, self.invert(self.law))
         flat = np.full_like(unit, self.squared_weights.sum())
-        return np.divide(self.variances(), unit, out=flat, where=unit > 1e-14)
+        return np.divide(own, unit, out=flat, where=unit > 1e-14)
 
 
 def inner_point(p: Floats, *, n: float) -> Floats:

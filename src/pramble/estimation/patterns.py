@@ -120,8 +120,13 @@ def patterns_of(
     by: Sequence[str],
     beside: Sequence[str] = (),
     weights: Any = None,
+    missing: bool = False,
 ) -> Patterns:
-    """Return the patterns of some columns; the plan is without products."""
+    """Return the patterns of some columns; the plan is without products.
+
+    With ``missing``, an empty value of an untouched column is a label, and nothing is refused for
+    telling too little.
+    """
     refuse_randomised([weights, *beside], plan.columns)
     extra = [name for name in dict.fromkeys(beside) if name not in by]
     direct = direct_blocks(plan, by)
@@ -148,9 +153,10 @@ def patterns_of(
         whole = gathered[0].of_group(0)
         axes = [(whole.right_inverse(), whole, stacked_places(table, found, branch_of)[2])]
     untouched = tuple(name for name in by if name not in plan.columns)
-    kept, dropped = complete(found, untouched)
+    kept, dropped = (np.arange(len(found.cells)), {}) if missing else complete(found, untouched)
     arrays = [(inverse.adjoint(np.eye(o.shape[0])).T, o.dense(), z) for inverse, o, z in axes]
-    refuse_untold(arrays, cells, n=float(found.counts[kept].sum()))
+    if not missing:
+        refuse_untold(arrays, cells, n=float(found.counts[kept].sum()))
     return pruned(
         found,
         kept,

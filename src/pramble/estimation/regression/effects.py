@@ -18,13 +18,14 @@ import numpy as np
 from pramble.data.frames import frame_of
 from pramble.estimation.regression.fitted import Fitted, positive
 from pramble.estimation.regression.model import Design
+from pramble.shown import html_table, number, shortened, text_table
 from pramble.values import Floats, value
 
 STEP = 1e-4
 """Of a column of numbers, relative to its spread, over which a slope is taken."""
 
 
-@value(eq=False)
+@value(eq=False, repr=False)
 class Effects:
     """Average effects with their errors."""
 
@@ -55,6 +56,19 @@ class Effects:
     def upper(self) -> Floats:
         """Upper ends of the intervals."""
         return np.asarray(self.values + self.reach)
+
+    def __repr__(self) -> str:
+        return text_table(*self.shown())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.shown())
+
+    def shown(self) -> tuple[str, list[str], list[list[str]]]:
+        """Return a title, headings and rows, as text."""
+        head = ["", "effect", "std err", "from", "to"]
+        numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
+        rows = [[name, *map(number, own)] for name, own in zip(self.names, numbers, strict=True)]
+        return f"Average effects ({100 * self.level:g} % intervals)", head, shortened(rows)
 
     @cached_property
     def table(self) -> Any:

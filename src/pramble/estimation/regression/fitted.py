@@ -11,8 +11,8 @@ import numpy as np
 from pramble.estimation.regression.columns import Column, Rows
 from pramble.estimation.regression.model import Model
 from pramble.estimation.regression.signed import Point, Problem
-from pramble.estimation.regression.sources import Moments
 from pramble.estimation.regression.told import Told
+from pramble.estimation.sources import Moments
 from pramble.values import Floats, value
 
 

@@ -8,8 +8,8 @@ from pramble.errors import InvalidInput
 from pramble.estimation.patterns import Patterns, patterns_of
 from pramble.estimation.regression.columns import Column, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
-from pramble.estimation.regression.sources import RecordSource, Source, ViewSource
-from pramble.estimation.regression.survey import Survey
+from pramble.estimation.sources import RecordSource, Source, ViewSource
+from pramble.estimation.survey import Sampled, Survey
 from pramble.estimation.tabulate import names_of, plan_of
 from pramble.estimation.views import combine
 from pramble.mechanisms.views import Views
@@ -66,8 +66,7 @@ def material_of_records(
     asked: Asked,
     *,
     weights: Any,
-    strata: str | None,
-    clusters: str | None,
+    sampled: Sampled,
     reading: Any,
 ) -> Material:
     """Return the signed weights of records."""
@@ -76,20 +75,15 @@ def material_of_records(
         records,
         plan_of(plan, asked.columns),
         by=asked.columns,
-        beside=[name for name in (strata, clusters) if name is not None],
+        beside=sampled.columns,
         weights=weights,
     )
     columns, codes = {}, {}
     for axis, name in enumerate(patterns.untouched):
         columns[name], place = untouched_column(records, name, patterns.labels[name])
         codes[name] = place[patterns.groups[:, axis]]
-    survey = Survey(
-        patterns,
-        None if strata is None else patterns.beside[strata],
-        None if clusters is None else patterns.beside[clusters],
-    )
     return Material(
-        RecordSource(patterns, survey),
+        RecordSource(patterns, Survey.of(patterns, sampled)),
         Rows(len(patterns.groups), columns, codes),
         rows_of_cells(patterns.cells, patterns.labels, patterns.size),
         dropping(patterns),

@@ -1,6 +1,7 @@
 """The verb of regressions: what the original values would have given."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from pramble.estimation.regression.signed import Problem
 from pramble.estimation.regression.solve import solve
 from pramble.estimation.regression.told import notes_of, told
 from pramble.estimation.result import Settings, as_cover
+from pramble.estimation.survey import Sampled
 from pramble.estimation.tabulate import data_and_plan
 from pramble.estimation.views import refuse_numbers
 from pramble.mechanisms.base import Mechanism
@@ -50,6 +52,8 @@ def estimate_regression(
     weights: Any = None,
     strata: str | None = None,
     clusters: str | None = None,
+    replicates: Sequence[str] = (),
+    replicate_method: str | float = "acs",
     covers: str = "both",
     population_size: float | None = None,
     level: float = 0.95,
@@ -92,6 +96,9 @@ def estimate_regression(
         Survey weights.
     strata, clusters : str, optional
         Untouched columns that say how records were sampled.
+    replicates, replicate_method : sequence of str, str or float
+        Columns of replicate weights instead, as in :func:`pramble.estimate`. Predictions and
+        effects then have no errors of their own and are refused.
     covers : {"both", "randomisation"}
         What errors account for: sampling and randomisation, for the population behind the file; or
         randomisation alone, for what the original file would have given.
@@ -130,22 +137,40 @@ def estimate_regression(
     """
     asked = asked_for(formula, response=response, covariates=covariates)
     settings = Settings(check_level(level), as_cover(covers), population_size, "inverse")
+    sampled = Sampled(strata, clusters, tuple(replicates), replicate_method)
+    sampled.refuse(settings.covers, weights)
     data, plan = data_and_plan(data, plan)
+    plan = {} if plan is None else plan
+
+    def weighted(column: Any) -> Regression:
+        material = material_of_records(
+            data, plan, asked, weights=column, sampled=sampled, reading=reading
+        )
+        return fit(material, asked, settings, family=family, success=success)
+
     with one_thread():
         if isinstance(plan, Views):
-            refuse_numbers(weights=weights, strata=strata, clusters=clusters)
-            material = material_of_views(data, plan, asked, reading=reading)
-        else:
-            material = material_of_records(
-                data,
-                {} if plan is None else plan,
-                asked,
+            refuse_numbers(
                 weights=weights,
                 strata=strata,
                 clusters=clusters,
-                reading=reading,
+                replicates=replicates or None,
             )
-        return fit(material, asked, settings, family=family, success=success)
+            material = material_of_views(data, plan, asked, reading=reading)
+            return fit(material, asked, settings, family=family, success=success)
+        found = weighted(weights)
+        return replicated(found, weighted, sampled) if sampled.replicates else found
+
+
+def replicated(
+    found: Regression, weighted: Callable[[str], Regression], sampled: Sampled
+) -> Regression:
+    """Return a regression with the covariance of its replicates."""
+    moved = np.array(
+        [weighted(column).coefficients - found.coefficients for column in sampled.replicates]
+    )
+    covariance = sampled.scale * moved.T @ moved
+    return replace(found, covariance=covariance, fitted=None)
 
 
 def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:

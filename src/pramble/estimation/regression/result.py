@@ -187,7 +187,10 @@ class Regression:
     def known(self) -> Fitted:
         """The fit; refuse where there is none."""
         if self.fitted is None:
-            raise InvalidInput("This regression was built from figures alone, without its fit.")
+            raise InvalidInput(
+                "This regression has the errors of replicate weights, or was built from figures "
+                "alone: predictions and effects need strata and clusters, or none."
+            )
         return self.fitted
 
     def plot(self) -> "Figure":

@@ -15,7 +15,7 @@ import numpy as np
 from pramble.estimation.regression.basis import Basis, basis_of
 from pramble.estimation.regression.families import Family, Parameters, Pieces
 from pramble.estimation.regression.model import Design
-from pramble.estimation.regression.sources import Function, Source
+from pramble.estimation.sources import Function, Source
 from pramble.values import Floats, value
 
 

@@ -8,8 +8,8 @@ from pramble.errors import NotConverged
 from pramble.estimation.regression.basis import FLAT, Basis
 from pramble.estimation.regression.families import Linear
 from pramble.estimation.regression.signed import Point, Problem
-from pramble.estimation.regression.sources import InsideSource
 from pramble.estimation.regression.told import holding
+from pramble.estimation.sources import InsideSource
 from pramble.values import Floats
 
 MOST_STEPS = 60

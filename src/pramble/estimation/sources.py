@@ -17,7 +17,7 @@ from pramble.data.table import totals
 from pramble.estimation.combined import Combined
 from pramble.estimation.fit.inside import nearest_inside
 from pramble.estimation.patterns import Patterns
-from pramble.estimation.regression.survey import Survey
+from pramble.estimation.survey import Survey
 from pramble.values import Floats, value
 
 AT_ONCE = 4_000_000

@@ -7,11 +7,81 @@ With clusters c in strata h and :math:`U_{hc}` the sum of their records,
 where without clusters every record is one. A stratum with one cluster counts about zero.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pramble.data.table import totals
+from pramble.errors import InvalidInput
 from pramble.estimation.patterns import Patterns
 from pramble.values import Floats, Integers, value
+
+SCALES = {
+    "acs": lambda many: 4 / many,
+    "brr": lambda many: 1 / many,
+    "jackknife": lambda many: (many - 1) / many,
+}
+"""What squared differences of replicates are multiplied by: successive differences as those of the
+American Community Survey, balanced halves, and one cluster left out at a time."""
+
+
+@value
+class Sampled:
+    """How the records were sampled, as columns of the data.
+
+    Attributes
+    ----------
+    strata, clusters : str or None
+    replicates : tuple of str
+        Columns of replicate weights.
+    method : str or float
+        How they were made: "acs", "brr", "jackknife", or the factor c itself, as
+        :math:`1/(R(1-k)^2)` for Fay's.
+    """
+
+    strata: str | None = None
+    clusters: str | None = None
+    replicates: tuple[str, ...] = ()
+    method: str | float = "acs"
+
+    def __post_init__(self) -> None:
+        if self.replicates and self.columns:
+            raise InvalidInput("Give strata= and clusters=, or replicates=: they hold both.")
+        if isinstance(self.method, str) and self.method not in SCALES:
+            raise InvalidInput(
+                f"replicate_method is one of {', '.join(SCALES)}, or a factor; found "
+                f"{self.method!r}."
+            )
+        if self.replicates and len(self.replicates) < 2:
+            raise InvalidInput("replicates= names two or more columns of weights.")
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that say strata and clusters."""
+        return [name for name in (self.strata, self.clusters) if name is not None]
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether records were drawn on their own."""
+        return not self.columns and not self.replicates
+
+    @property
+    def scale(self) -> float:
+        """The factor c of replicates."""
+        if isinstance(self.method, str):
+            return float(SCALES[self.method](len(self.replicates)))
+        return float(self.method)
+
+    def refuse(self, covers: str, weights: Any) -> None:
+        """Refuse what does not go with a sampling design."""
+        if self.is_simple:
+            return
+        if covers != "both":
+            raise InvalidInput(
+                "strata=, clusters= and replicates= are of sampling; covers must be 'both'."
+            )
+        if self.replicates and weights is None:
+            raise InvalidInput("replicates= goes with weights=, the weight that they replace.")
 
 
 @value(eq=False)
@@ -21,6 +91,16 @@ class Survey:
     patterns: Patterns
     stratum: Integers | None = None
     cluster: Integers | None = None
+
+    @classmethod
+    def of(cls, patterns: Patterns, sampled: Sampled) -> "Survey":
+        """Return the design that columns beside the patterns say."""
+        known = patterns.beside
+        return cls(
+            patterns,
+            None if sampled.strata is None else known[sampled.strata],
+            None if sampled.clusters is None else known[sampled.clusters],
+        )
 
     def tally(self, width: int) -> "Tally | ClusterTally | StratumTally":
         """Return what adds up records of some functions."""
