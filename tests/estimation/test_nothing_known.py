@@ -79,3 +79,16 @@ def test_a_good_release_has_no_such_note():
     data = {"x": list("abcab") * 400, "y": [1.0, 2.0] * 1000}
     for asked in ({}, {"query": "x=a"}, {"total": "y"}, {"mean": "y"}):
         assert pramble.estimate(data, {"x": m}, by="x", **asked).notes == ()
+
+
+def test_rows_that_were_selected_by_a_randomised_column_are_noticed(tmp_path):
+    rng = np.random.default_rng(2)
+    people = {"x": rng.choice(list("abc"), 900).tolist(), "s": rng.choice(["u", "v"], 900).tolist()}
+    release = pramble.release(people, tmp_path / "out", columns=["x"], alpha=1.0, ledger=False)
+    frame = release.data.to_pandas()
+    with pytest.warns(pramble.PrambleWarning, match="rows of the 900 that were released"):
+        e = pramble.estimate(frame[frame.x == "a"], release, by="x")
+    assert "fits its plan badly" in e.notes[-1]
+    whole = pramble.estimate(frame, release, by="x")
+    assert whole.notes == ()
+    assert whole.values == pytest.approx(pramble.estimate(release, by="x").values)

@@ -17,9 +17,6 @@ from pramble.estimation.result import Estimate
 MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
 
-SMALLEST_MISFIT = 1e-6
-"""A p-value below which data and plan are said not to fit."""
-
 Folder = Annotated[Path, typer.Argument(help="A release folder.", show_default=False)]
 By = Annotated[str, typer.Option(help="Columns of the table, randomised or not: a,b,c.")]
 Queries = Annotated[
@@ -104,10 +101,6 @@ def estimate(
         covers=covers,
         population_size=population,
     )
-    if answer.misfit < SMALLEST_MISFIT:
-        messages().print(
-            f"The data fits its plan badly (p < {SMALLEST_MISFIT:g}): is it what was released?"
-        )
     for note in answer.notes:
         messages().print(note)
     if as_json:

@@ -9,6 +9,14 @@ from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulated import Tabulated
 
+UNLIKELY = 1e-6
+"""A p-value below which data and plan are said not to fit."""
+
+MISFIT = (
+    f"The data fits its plan badly (p < {UNLIKELY:g}): is it what was released, and whole? Rows "
+    "that were selected by a randomised column are not a release of their originals."
+)
+
 
 def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     """Return the estimate of every cell of a table."""
@@ -17,6 +25,7 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     moments = moments_of(tabulated, fitted, settings=settings)
     centre = moments.invert(counts / counts.sum())
     lower, upper = moments.intervals(centre, level=settings.level)
+    misfit = misfit_of(tabulated, fitted)
     return Estimate(
         cells=layout.labels(),
         probabilities=layout.flatten(fitted.p),
@@ -30,9 +39,9 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
         covers=settings.covers,
         log_likelihood=fitted.log_likelihood,
         gap=fitted.gap,
-        misfit=misfit_of(tabulated, fitted),
+        misfit=misfit,
         backend=tabulated.backend,
-        notes=nothing_known(lower, upper, "cells"),
+        notes=(*nothing_known(lower, upper, "cells"), *([MISFIT] if misfit < UNLIKELY else [])),
     )
 
 

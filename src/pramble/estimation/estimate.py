@@ -65,7 +65,8 @@ def estimate(
         a mapping from their names to such data.
     plan : Plan, Mechanism, mapping from column to mechanism, or Views
         What the data was randomised with. Columns that are not in the plan are taken as they are.
-        An opened release brings its own. From views a table is estimated by all that bear on it
+        An opened release brings its own, and goes in place of a plan for rows selected from it.
+        From views a table is estimated by all that bear on it
         (:mod:`pramble.estimation.combined`); by the inverse all tables agree about what they share.
     by : str or sequence of str, optional
         Columns to cross-classify, randomised or not.

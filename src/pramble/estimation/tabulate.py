@@ -1,5 +1,6 @@
 """Whatever may be handed to an estimation, brought to one form: sums over released cells."""
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty
-from pramble.errors import InvalidData, InvalidInput
+from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.cell_codes import Codes
 from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
 from pramble.estimation.records import direct_blocks, from_branches
@@ -178,11 +179,39 @@ def shown_by_blocks(
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
-    """Return data and plan; an opened release brings both, and a plan that is given goes first."""
+    """Return data and plan; an opened release brings both, and a plan that is given goes first.
+
+    A release in place of a plan brings its plan, and knows how many rows there should be.
+    """
+    stated = getattr(plan, "plan", None)
+    if isinstance(stated, Mapping):
+        warn_of_missing_rows(data, plan)
+        plan = stated
     own = getattr(data, "plan", None)
     if not isinstance(own, Mapping):
         return data, plan
     return data.data, own if plan is None else plan
+
+
+def warn_of_missing_rows(data: Any, release: Any) -> None:
+    """Warn of rows that were selected: a randomised column tells who has a label only roughly."""
+    rows = getattr(data, "num_rows", None)
+    rows = (
+        len(data)
+        if rows is None and hasattr(data, "columns") and hasattr(data, "__len__")
+        else rows
+    )
+    released = release.manifest["rows"]
+    if rows is None or rows == released:
+        return
+    randomised = ", ".join(release.plan.columns)
+    warnings.warn(
+        f"The data has {rows:,} rows of the {released:,} that were released. Rows may be selected "
+        f"by an untouched column, but not by a randomised one ({randomised}): those that show a "
+        "label are not those that have it. Ask for the table by it, or given= it.",
+        PrambleWarning,
+        stacklevel=3,
+    )
 
 
 def plan_of(plan: Any, by: Sequence[str]) -> Plan:
