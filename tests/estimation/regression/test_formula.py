@@ -72,6 +72,10 @@ def test_what_an_expression_learns_it_learns_of_all_records():
     centred, plain = fit("y ~ center(years)", data=frame), fit("y ~ years", data=frame)
     shift = plain.coefficients[1] * frame.years.mean()
     assert centred.coefficients[0] == pytest.approx(plain.coefficients[0] + shift, abs=1e-9)
+    weighted = fit("y ~ center(years)", data=frame, weights="w")
+    plain = fit("y ~ years", data=frame, weights="w")
+    shift = plain.coefficients[1] * frame.years.mean()
+    assert weighted.coefficients[0] == pytest.approx(plain.coefficients[0] + shift, abs=1e-9)
     spline = fit("y ~ bs(years, df=4)", data=frame)
     assert len(spline.names) == 5
     with pytest.raises(pramble.InvalidInput, match="law of a randomised column"):

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pramble.data.open import open_records
+from pramble.data.table import totals
 from pramble.errors import InvalidInput
 from pramble.estimation.patterns import Patterns, patterns_of
 from pramble.estimation.regression.columns import Column, Rows, untouched_column
@@ -13,7 +16,7 @@ from pramble.estimation.survey import Sampled, Survey
 from pramble.estimation.tabulate import names_of, plan_of
 from pramble.estimation.views import combine
 from pramble.mechanisms.views import Views
-from pramble.values import value
+from pramble.values import Integers, value
 
 
 @value(eq=False)
@@ -51,11 +54,12 @@ def asked_for(
 
 @value(eq=False)
 class Material:
-    """Signed weights, and what stands in groups and cells."""
+    """Signed weights, what stands in groups and cells, and the number of records of groups."""
 
     source: Source
     groups: Rows
     cells: Rows
+    numbers: Integers
     notes: tuple[str, ...]
     backend: str
 
@@ -86,6 +90,7 @@ def material_of_records(
         RecordSource(patterns, Survey.of(patterns, sampled)),
         Rows(len(patterns.groups), columns, codes),
         rows_of_cells(patterns.cells, patterns.labels, patterns.size),
+        totals(patterns.group, patterns.numbers, len(patterns.groups)).astype(np.int64),
         dropping(patterns),
         patterns.backend,
     )
@@ -110,4 +115,6 @@ def material_of_views(data: Any, views: Views, asked: Asked, *, reading: Any) ->
     combined = combine(data, views, by=asked.columns, reading=reading)
     layout = combined.layout
     cells = rows_of_cells(layout.cells, layout.categories, layout.size)
-    return Material(ViewSource(combined), Rows(1, {}, {}), cells, (), combined.backend)
+    return Material(
+        ViewSource(combined), Rows(1, {}, {}), cells, np.ones(1, np.int64), (), combined.backend
+    )

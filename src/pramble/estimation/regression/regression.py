@@ -177,8 +177,7 @@ def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
     """Return the terms and the response."""
     groups, cells = material.groups, material.cells
     if asked.formula is not None:
-        counts = np.maximum(np.rint(material.source.counts), 1).astype(np.int64)
-        return formula_model(asked.formula, groups, cells, counts=counts)
+        return formula_model(asked.formula, groups, cells, counts=material.numbers)
     columns = {**groups.columns, **cells.columns}
     (name,) = asked.response
     codes = (cells if columns[name].is_randomised else groups).codes[name]
