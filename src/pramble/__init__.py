@@ -26,6 +26,8 @@ from pramble.errors import (
     PrivacyError,
     WriteFailed,
 )
+from pramble.estimation.draws.combine import Combined, combine
+from pramble.estimation.draws.impute import impute
 from pramble.estimation.draws.synthesize import synthesize
 from pramble.estimation.estimate import estimate
 from pramble.estimation.independence import Independence, independence_test
@@ -69,6 +71,7 @@ __all__ = [
     "Calibration",
     "CentralGuarantee",
     "Certificate",
+    "Combined",
     "Comparison",
     "Design",
     "Estimate",
@@ -98,6 +101,7 @@ __all__ = [
     "calibrate",
     "central_guarantee",
     "certify",
+    "combine",
     "compare_designs",
     "compose",
     "conditional_entropy",
@@ -109,6 +113,7 @@ __all__ = [
     "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "impute",
     "independence_test",
     "information_bound",
     "keep_probabilities",
