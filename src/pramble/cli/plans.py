@@ -5,11 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pramble.errors import InvalidPlan, PrambleError
+import pramble
+from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import SCHEMA, Plan
+from pramble.mechanisms.views import SCHEMA as VIEWS
+from pramble.mechanisms.views import Views
 from pramble.releasing.folder.manifest import MANIFEST
 from pramble.releasing.folder.signing import check_signature
 
@@ -22,8 +25,29 @@ def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
     return found
 
 
-def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Mechanism:
-    """Return what a file or a release folder holds: one mechanism, or a plan."""
+def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
+    """Return an opened release folder; or data, and the plan or views that it was released with."""
+    if plan is not None:
+        found = plan_of(read_document(plan, verify=verify), str(plan))
+        return (view_files(release, found) if isinstance(found, Views) else release), found
+    if release.is_dir() and (release / MANIFEST).exists():
+        return pramble.open_release(release, verify=verify), None
+    raise InvalidInput(
+        f"{str(release)!r} is no release folder; say with --plan how the data was released."
+    )
+
+
+def view_files(folder: Path, views: Views) -> dict[str, Path]:
+    """Return the file of each view in a folder, by its name without the ending."""
+    files = {file.stem: file for file in sorted(folder.iterdir())} if folder.is_dir() else {}
+    for name in views:
+        if name not in files:
+            raise InvalidInput(f"{str(folder)!r} must hold a file of the view {name!r}.")
+    return {name: files[name] for name in views}
+
+
+def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Mechanism | Views:
+    """Return what a file or a release folder holds: one mechanism, a plan, or views."""
     if verify is None and path.suffix.lower() == ".csv":
         with readable(path):
             return read_csv(path)
@@ -51,14 +75,14 @@ def readable(path: Path) -> Iterator[None]:
         raise InvalidPlan(f"Cannot read a mechanism or plan from {str(path)!r}: {error}.") from None
 
 
-def plan_of(document: Any, name: str) -> Plan | Mechanism:
-    """Return the mechanism or plan of a document: a manifest's, one of its own, or by column."""
+def plan_of(document: Any, name: str) -> Plan | Mechanism | Views:
+    """Return what a document holds: a manifest's plan, a mechanism, a plan, views, or by column."""
     if not isinstance(document, Mapping) or not document:
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
-    if "plan" in document:
-        return Plan.from_json(document["plan"])
-    if document.get("schema") == SCHEMA:
-        return Plan.from_json(document)
+    if "plan" in document or document.get("schema") in (SCHEMA, VIEWS):
+        own = document.get("plan", document)
+        views = isinstance(own, Mapping) and own.get("schema") == VIEWS
+        return Views.from_json(own) if views else Plan.from_json(own)
     if "kind" in document:
         return Mechanism.from_json(document)
     return Plan({column: Mechanism.from_json(part) for column, part in document.items()})

@@ -33,7 +33,7 @@ from pramble.mechanisms.separate import separate_blocks
 from pramble.mechanisms.views import Views
 from pramble.values import Clock, Integers, Watcher, value
 
-FEWEST_SWEEPS, MOST_SWEEPS, LONG = 20, 400, 3.0
+FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
 """Sweeps of a chain: at least, at most, and for each record that a complete one is worth."""
 
 WORK = 2e10

@@ -21,8 +21,12 @@ from pramble.information.proportional import summed
 from pramble.information.records import Table
 from pramble.values import Floats, Integers, value
 
-PRIOR = 1.0
-"""The a above; with one table of all columns the prior is flat over all laws."""
+FLAT = 1.0
+"""The a of one table of all columns: a flat prior over all laws."""
+
+PRIOR = 2.0
+"""The a of several tables, by measured coverage. A rare category has a factor in each of them,
+and the more of them a small one may leave, the more laws there are with less of it."""
 
 
 @value(eq=False)
@@ -69,6 +73,7 @@ def whole_term(release: Released) -> Term:
         combinations * np.arange(groups),
         np.arange(combinations),
         groups * combinations,
+        prior=FLAT,
         whole=True,
     )
 
