@@ -14,6 +14,7 @@ from pramble.data.formats.registry import target_format
 from pramble.data.save import save_table
 from pramble.engine.files import check_places
 from pramble.errors import InvalidInput
+from pramble.estimation.draws.given import CLASSES
 from pramble.estimation.draws.imputation import Imputation, imputation
 
 MOST_TABLES = 20
@@ -58,8 +59,8 @@ def impute(
 
       pramble impute out --out copies --using age,region --format csv --json
     """
-    first = out / f"1.{ending.lstrip('.')}"
-    target_format(first)
+    ending = f".{ending.lstrip('.')}"
+    target_format(out / f"1{ending}")
     check_places(release, out, overwrite=False)
     data, own = released_data(release, plan, verify=verify)
     with shown_progress() as progress:
@@ -72,7 +73,7 @@ def impute(
             tables=None if tables is None else tables_in(tables),
             progress=progress,
         )
-    files = write(made, out, ending=first.suffix)
+    files = write(made, out, ending=ending)
     for note in made.notes:
         messages().print(note, soft_wrap=True)
     if as_json:
@@ -102,6 +103,7 @@ def document_of(made: Imputation, files: list[Path]) -> dict[str, Any]:
         "rows": made.rows,
         "columns": list(made.columns),
         "given": list(made.given),
+        "classes": list(made.classes),
         "tables": [list(table) for table in made.tables],
         "sweeps": made.sweeps,
         "notes": list(made.notes),
@@ -113,6 +115,8 @@ def terminal_table(made: Imputation) -> Table:
     table = facts_table("Imputation")
     table.add_row("columns drawn", ", ".join(made.columns))
     table.add_row("given", ", ".join(made.given) or "nothing")
+    if made.classes:
+        table.add_row(f"in {CLASSES} classes", ", ".join(made.classes))
     shown = [" × ".join(own) for own in made.tables[:MOST_TABLES]]
     more = [f"… {len(made.tables) - MOST_TABLES} more: --json"] * (len(made.tables) > MOST_TABLES)
     table.add_row("tables of the law", "\n".join([*shown, *more]))

@@ -48,10 +48,11 @@ class Chain:
 
         own, factors, units = self.release, self.release.factors, self.units
         for _ in range(PASSES if len(units) > 1 else 1):
+            levels = self.rng.random((own.rows, len(units)))
             draw_originals(
                 law, own.group_of, own.counts, self.entries, factors.starts, factors.sizes,
                 factors.onto, factors.shown, factors.outputs, units.moves, units.ends,
-                units.strides, units.widths, places, self.rng,
+                units.strides, units.widths, levels, places,
             )  # fmt: skip
 
     def renew(self, law: Floats, places: Integers) -> None:

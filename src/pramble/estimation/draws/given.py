@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.arrays import numbers, plain
+from pramble.data.arrays import is_text, numbers, plain
 from pramble.data.frame_records import MixedRecords, TableRecords
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
@@ -33,12 +33,15 @@ class Given:
     Attributes
     ----------
     columns : tuple of str
+    classes : tuple of str
+        Those of numbers, which enter through classes.
     records : Records
         With classes in place of numbers.
     notes : tuple of str
     """
 
     columns: tuple[str, ...]
+    classes: tuple[str, ...]
     records: Records
     notes: tuple[str, ...]
 
@@ -73,12 +76,8 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
             raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
         if found is not None or len(values or ()) > 1:
             taken.append(name)
-    if classes:
-        shown = ", ".join(map(repr, classes))
-        notes.append(
-            f"Numbers enter the law through {CLASSES} classes of equally many records: {shown}."
-        )
-    return Given(tuple(taken), replaced(records, [*taken, *plan.columns], classes), tuple(notes))
+    counted = replaced(records, [*taken, *plan.columns], classes)
+    return Given(tuple(taken), tuple(classes), counted, tuple(notes))
 
 
 def left_out(name: str, most: int) -> str:
@@ -103,7 +102,7 @@ def classes_of(records: Records, name: str) -> Any:
     if isinstance(records, MixedRecords):
         return None
     column = records.table[name].combine_chunks()  # type: ignore[attr-defined]
-    if pa.types.is_boolean(column.type):
+    if pa.types.is_boolean(column.type) or (records.typed and is_text(column)):
         return None
     try:
         found = numbers(plain(column), column=name).cast(pa.float64())

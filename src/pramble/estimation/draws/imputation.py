@@ -52,6 +52,8 @@ class Imputation:
         The columns that were drawn.
     given : tuple of str
         The untouched columns that they were drawn given.
+    classes : tuple of str
+        Those of them that are numbers, and enter through classes.
     tables : tuple of tuples of str
         The tables of the law.
     sweeps : int
@@ -64,6 +66,7 @@ class Imputation:
     rows: int
     columns: tuple[str, ...]
     given: tuple[str, ...]
+    classes: tuple[str, ...]
     tables: tuple[tuple[str, ...], ...]
     sweeps: int
     notes: tuple[str, ...] = ()
@@ -108,6 +111,7 @@ def imputation(
         release.rows,
         tuple(release.labels),
         tuple(names),
+        tuple(name for name in given.classes if name in names),
         tuple(term.table for term in model.terms if term.low.any()),
         sweeps,
         (*given.notes, *left_for_cells(left), *model.notes),

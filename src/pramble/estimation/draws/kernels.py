@@ -101,15 +101,16 @@ def draw_originals(
     ends: Any,
     strides: Any,
     widths: Any,
+    levels: Any,
     places: Any,
-    rng: Any,
 ) -> None:
     """Draw the original of every record, unit of columns after unit, given all that it shows.
 
     Records stand by pattern, ``counts`` of each. Unit u has the places ``moves[ends[u]:ends[u+1]]``
     relative to those of its first cell, and ``strides`` and ``widths`` of its columns, zero beyond
-    them. ``places`` holds the cells of the law that records are in, and is overwritten. Where one
-    unit holds all columns, all records of a pattern have one law.
+    them. ``levels`` are uniform on [0, 1), one for each record and unit. ``places`` holds the cells
+    of the law that records are in, and is overwritten. Where one unit holds all columns, all records
+    of a pattern have one law.
     """
     units = len(ends) - 1
     steps = np.zeros(np.max(ends[1:] - ends[:-1]))
@@ -141,7 +142,7 @@ def draw_originals(
                         steps[c] = total
                     fresh = False
                 if steps[size - 1] > 0.0:
-                    level = rng.random() * steps[size - 1]
+                    level = levels[record, u] * steps[size - 1]
                     low, high = 0, size - 1
                     while low < high:
                         middle = (low + high) // 2

@@ -10,8 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.draws.released import Released
@@ -19,6 +17,7 @@ from pramble.estimation.draws.tables import wanted_tables
 from pramble.estimation.draws.terms import Term, sizes_of, terms_of, whole_term
 from pramble.estimation.estimate import estimate
 from pramble.information.records import Table
+from pramble.information.simplex import nearest_on_simplex
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.values import Clock, value
@@ -31,6 +30,9 @@ PER_CELL = 10
 
 HARDLY = 1.0
 """Complete records for each cell of a table below which a note says that it is hardly told."""
+
+LEAST = 1e-6
+"""Of a table with one cell alone, so that it counts as told."""
 
 MOST_LISTED = 12
 
@@ -119,6 +121,6 @@ def worth(records: Records, plan: Plan, table: Table) -> float:
         found = estimate(records, plan, by=list(table), method="inverse")
     except (NotIdentifiable, InvalidInput):
         return 0.0
-    p = np.clip(found.probabilities, 0.0, 1.0)
+    p = nearest_on_simplex(found.probabilities)
     spread = float((found.standard_errors**2).sum())
-    return float(max(1 - (p**2).sum(), 0.0) / spread) if spread else float(found.n)
+    return float(max(1 - (p**2).sum(), LEAST) / spread) if spread else float(found.n)

@@ -16,7 +16,7 @@ from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty, reordered
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.draws.zeros import possible_cells
 from pramble.estimation.layout import groups_of
@@ -162,7 +162,20 @@ def factors_of(found: Crosstab, plan: Plan, codes: Codes) -> Factors:
                 blocks.append((block, mechanism))
             shown[rows, place] = factor
             outputs[rows, place] = output_places(block, mechanism, own, codes)
-    return replace(matrices_of(blocks, codes), shown=shown, outputs=outputs)
+    factors = replace(matrices_of(blocks, codes), shown=shown, outputs=outputs)
+    refuse_never_released(factors)
+    return factors
+
+
+def refuse_never_released(factors: Factors) -> None:
+    """Raise when a record shows an output that no category leads to."""
+    for place in range(factors.shown.shape[1]):
+        rows = np.flatnonzero(factors.shown[:, place] >= 0)
+        factor, output = factors.shown[rows, place], factors.outputs[rows, place]
+        for f, z in np.unique(np.stack([factor, output], axis=1), axis=0).tolist():
+            start = factors.starts[f] + z * factors.sizes[f]
+            if not factors.entries[start : start + factors.sizes[f]].any():
+                raise InvalidData("The data holds released values that the plan never releases.")
 
 
 def output_places(
