@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -32,25 +34,15 @@ def test_it_agrees_with_statsmodels():
     root = rng.normal(size=(8, 3, 3))
     u = root @ root.transpose(0, 2, 1)
 
-    class Fit:
-        def __init__(self, params, covariance):
-            self.params, self.scale, self.covariance = params, 1.0, covariance
-            self.model = self
-
-        def cov_params(self):
-            return self.covariance
-
-    import pandas as pd
+    def fit(params, covariance):
+        one = SimpleNamespace(params=params, cov_params=lambda: covariance.copy())
+        return SimpleNamespace(_results=one, scale=1.0)
 
     mice = MICE.__new__(MICE)
-    names = ["a", "b", "c"]
-    mice.results_list = [
-        Fit(pd.Series(own, names), pd.DataFrame(cov, names, names))
-        for own, cov in zip(q, u, strict=True)
-    ]
-    mice.exog_names = mice.endog_names = None
+    mice.results_list = [fit(*pair) for pair in zip(q, u, strict=True)]
+    mice.exog_names = mice.endog_names = mice.model_class = None
     theirs = mice.combine()
-    c = pramble.combine(q, u, names=names)
+    c = pramble.combine(q, u)
     assert c.estimate == pytest.approx(np.asarray(theirs.params))
     assert c.covariance == pytest.approx(np.asarray(theirs.normalized_cov_params))
     assert c.standard_errors == pytest.approx(np.sqrt(np.diag(c.covariance)))
