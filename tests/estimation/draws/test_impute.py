@@ -140,7 +140,7 @@ class TestExactPosteriorOfTables:
         _, release, _ = opened(self.data, self.plan)
         terms = terms_of(release, [("a",), ("b",)])
         own = laid_out(units, release.shape)
-        draws = 2000
+        draws = 3000
         found = originals(release, terms, own, np.ones((1, 6)), draws=draws, seed=2)
         counts = np.bincount(found @ 6 ** np.arange(2, -1, -1), minlength=6**3)
         assert p_value(counts, draws * self.law_of()) > TRUE

@@ -15,9 +15,6 @@ from pramble.estimation.draws.terms import Term
 from pramble.estimation.draws.units import Units
 from pramble.values import Floats, Integers
 
-PASSES = 2
-"""Passes over all units of columns between two laws, where there are several."""
-
 UNSEEN = 1e-12
 """The chance that stands for none where several units must find a way to what is possible."""
 
@@ -30,6 +27,7 @@ class Chain:
     ) -> None:
         self.release, self.terms, self.units, self.rng = release, terms, units, rng
         self.groups = np.repeat(release.group_of, release.counts)
+        self.touched = units.touched(release.factors)
         entries = release.factors.entries
         self.entries = np.maximum(entries, UNSEEN) if len(units) > 1 else entries
 
@@ -47,13 +45,12 @@ class Chain:
         from pramble.estimation.draws.kernels import draw_originals
 
         own, factors, units = self.release, self.release.factors, self.units
-        for _ in range(PASSES if len(units) > 1 else 1):
-            levels = self.rng.random((own.rows, len(units)))
-            draw_originals(
-                law, own.group_of, own.counts, self.entries, factors.starts, factors.sizes,
-                factors.onto, factors.shown, factors.outputs, units.moves, units.ends,
-                units.strides, units.widths, levels, places,
-            )  # fmt: skip
+        levels = self.rng.random((own.rows, len(units)))
+        draw_originals(
+            law, own.group_of, own.counts, self.entries, factors.starts, factors.sizes,
+            factors.onto, factors.shown, factors.outputs, units.moves, units.ends,
+            units.strides, units.widths, self.touched, levels, places,
+        )  # fmt: skip
 
     def renew(self, law: Floats, places: Integers) -> None:
         """Draw the law given the originals, in place."""

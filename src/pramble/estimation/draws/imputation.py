@@ -154,7 +154,7 @@ def sweeps_of(release: Released, model: Model, units: Units, *, copies: int) -> 
     wanted = LONG * release.rows / max(model.worth, 1.0)
     together = len(units) == 1
     draws = len(release.counts) * math.prod(release.shape) if together else 0
-    draws += release.rows * (1 if together else 2 * len(units.moves))
+    draws += release.rows * (1 if together else len(units.moves))
     each = draws + len(model.terms) * (2 * release.cells + release.rows)
     bound = max(WORK / (each * copies), FEWEST_SWEEPS)
     return round(min(max(wanted, FEWEST_SWEEPS), MOST_SWEEPS, bound))

@@ -101,6 +101,7 @@ def draw_originals(
     ends: Any,
     strides: Any,
     widths: Any,
+    touched: Any,
     levels: Any,
     places: Any,
 ) -> None:
@@ -108,9 +109,9 @@ def draw_originals(
 
     Records stand by pattern, ``counts`` of each. Unit u has the places ``moves[ends[u]:ends[u+1]]``
     relative to those of its first cell, and ``strides`` and ``widths`` of its columns, zero beyond
-    them. ``levels`` are uniform on [0, 1), one for each record and unit. ``places`` holds the cells
-    of the law that records are in, and is overwritten. Where one unit holds all columns, all records
-    of a pattern have one law.
+    them; a factor that it has not ``touched`` is the same in all its cells. ``levels`` are uniform
+    on [0, 1), one for each record and unit. ``places`` holds the cells of the law that records are
+    in, and is overwritten. Where one unit holds all columns, all records of a pattern have one law.
     """
     units = len(ends) - 1
     steps = np.zeros(np.max(ends[1:] - ends[:-1]))
@@ -134,6 +135,8 @@ def draw_originals(
                             f = shown[p, j]
                             if f < 0 or chance == 0.0:
                                 break
+                            if not touched[u, f]:
+                                continue
                             if onto[f, k] < 0:
                                 chance = 0.0
                             else:

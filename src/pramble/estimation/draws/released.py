@@ -40,6 +40,8 @@ class Factors:
         Where the matrix of a factor starts, and its number of categories.
     onto : (F, K) array
         The category of a factor in each combination of the columns; −1 where it has none.
+    columns : tuple of tuples
+        The columns of each factor, by their place.
     shown, outputs : (P, J) arrays
         The factors that each pattern shows, −1 beyond them, and their outputs.
     """
@@ -48,6 +50,7 @@ class Factors:
     starts: Integers
     sizes: Integers
     onto: NDArray[np.int32]
+    columns: tuple[tuple[int, ...], ...]
     shown: Integers
     outputs: Integers
 
@@ -195,12 +198,14 @@ def matrices_of(blocks: Sequence[tuple[Block, Mechanism]], codes: Codes) -> Fact
             f"imputation; these have {entries:,}."
         )
     sizes = np.array([mechanism.shape[0] for _, mechanism in blocks], dtype=np.int64)
+    order = list(codes.categories)
     areas = [math.prod(mechanism.shape) for _, mechanism in blocks]
     return Factors(
         np.concatenate([mechanism.operator.dense().T.ravel() for _, mechanism in blocks]),
         np.cumsum([0, *areas[:-1]]).astype(np.int64),
         sizes,
         np.stack([onto_block(block, mechanism, codes) for block, mechanism in blocks]),
+        tuple(tuple(map(order.index, block)) for block, _ in blocks),
         np.zeros((0, 0), dtype=np.int64),
         np.zeros((0, 0), dtype=np.int64),
     )

@@ -4,28 +4,37 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pramble.estimation.draws.released import Released
+from pramble.estimation.draws.released import Factors, Released
 from pramble.values import Integers, value
 
-MOST_TOGETHER = 40_000_000
+MOST_TOGETHER = 2_000_000
 """Patterns times combinations up to which all columns are drawn together."""
 
-MOST_UNIT = 64
+MOST_UNIT = 32
 """Combinations of the columns of a unit otherwise."""
 
 
 @value(eq=False)
 class Units:
-    """Sets of columns whose values are drawn together; see the kernel for its arrays."""
+    """Sets of columns, by place, that are drawn together; see the kernel for the arrays."""
 
     moves: Integers
     ends: Integers
     strides: Integers
     widths: Integers
+    columns: tuple[tuple[int, ...], ...]
 
     def __len__(self) -> int:
         return len(self.ends) - 1
+
+    def touched(self, factors: Factors) -> NDArray[np.bool_]:
+        """Return which factors each unit has a column of."""
+        found = np.zeros((len(self), len(factors.columns)), dtype=np.bool_)
+        for u, own in enumerate(self.columns):
+            found[u] = [bool(set(own) & set(columns)) for columns in factors.columns]
+        return found
 
 
 def units_of(release: Released) -> Units:
@@ -44,7 +53,7 @@ def gathered_columns(shape: Sequence[int], tied: Sequence[Sequence[int]]) -> lis
     A column that only moves together with another, since other cells cannot occur, would be stuck.
 
     >>> gathered_columns((4, 4, 5, 2), [(0, 2)])
-    [[0, 2, 3], [1]]
+    [[0, 2], [1, 3]]
     """
     found: list[list[int]] = []
     for columns in [*tied, *([axis] for axis in range(len(shape)))]:
@@ -75,4 +84,6 @@ def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
         steps[u, : len(own)] = [strides[axis] for axis in own]
         widths[u, : len(own)] = [shape[axis] for axis in own]
     ends = np.cumsum([0, *(len(own) for own in moves)]).astype(np.int64)
-    return Units(np.concatenate(moves).astype(np.int64), ends, steps, widths)
+    return Units(
+        np.concatenate(moves).astype(np.int64), ends, steps, widths, tuple(map(tuple, units))
+    )
