@@ -27,6 +27,8 @@ from pramble.errors import (
     PrivacyError,
     WriteFailed,
 )
+from pramble.estimation.draws.combine import Combined, combine
+from pramble.estimation.draws.impute import impute
 from pramble.estimation.draws.synthesize import synthesize
 from pramble.estimation.estimate import estimate
 from pramble.estimation.independence import Independence, independence_test
@@ -73,6 +75,7 @@ __all__ = [
     "Calibration",
     "CentralGuarantee",
     "Certificate",
+    "Combined",
     "Comparison",
     "Design",
     "Estimate",
@@ -104,6 +107,7 @@ __all__ = [
     "calibrate",
     "central_guarantee",
     "certify",
+    "combine",
     "compare_designs",
     "compose",
     "conditional_entropy",
@@ -115,6 +119,7 @@ __all__ = [
     "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "impute",
     "independence_test",
     "information_bound",
     "keep_probabilities",

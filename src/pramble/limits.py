@@ -39,6 +39,9 @@ MOST_CELLS = 50_000_000
 MOST_LAW_CELLS = 20_000_000
 """Cells of the law of synthetic records that is held as one array; more are drawn by records."""
 
+MOST_IMPUTED_CELLS = 5_000_000
+"""Cells of the law that records are filled from, which is drawn anew many times."""
+
 MOST_SYNTHETIC_VALUES = 200
 """Values of an untouched column that synthetic records take for categories."""
 

@@ -15,6 +15,7 @@ from pramble.cli.certify import certify
 from pramble.cli.demo import demo
 from pramble.cli.design import design
 from pramble.cli.estimate import estimate
+from pramble.cli.impute import impute
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
@@ -38,6 +39,7 @@ VERBS: list[Callable[..., None]] = [
     certify,
     release,
     estimate,
+    impute,
     synthesize,
     assess,
     calibrate,

@@ -49,6 +49,17 @@ def names(given: Sequence[str]) -> list[str]:
     return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
+def tables_in(text: str) -> int | str | list[tuple[str, ...]]:
+    """Return the tables of so many columns, of all, or those in a list.
+
+    >>> tables_in("2"), tables_in("all"), tables_in("sex+age,region")
+    (2, 'all', [('sex', 'age'), ('region',)])
+    """
+    if text.isdigit() or text == "all":
+        return int(text) if text.isdigit() else text
+    return [tuple(names(part.split("+"))) for part in names([text])]
+
+
 def rules(given: Sequence[str]) -> list[dict[str, list[str]]]:
     """Read rules such as ``age=under 15,marital=married|widowed``.
 

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pramble.errors import InvalidPlan, PrambleError
+import pramble
+from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
@@ -24,6 +25,27 @@ def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
     if not isinstance(found, Plan):
         raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
     return found
+
+
+def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
+    """Return an opened release folder; or data, and the plan or views that it was released with."""
+    if plan is not None:
+        found = plan_of(read_document(plan, verify=verify), str(plan))
+        return (view_files(release, found) if isinstance(found, Views) else release), found
+    if release.is_dir() and (release / MANIFEST).exists():
+        return pramble.open_release(release, verify=verify), None
+    raise InvalidInput(
+        f"{str(release)!r} is no release folder; say with --plan how the data was released."
+    )
+
+
+def view_files(folder: Path, views: Views) -> dict[str, Path]:
+    """Return the file of each view in a folder, by its name without the ending."""
+    files = {file.stem: file for file in sorted(folder.iterdir())} if folder.is_dir() else {}
+    for name in views:
+        if name not in files:
+            raise InvalidInput(f"{str(folder)!r} must hold a file of the view {name!r}.")
+    return {name: files[name] for name in views}
 
 
 def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Views | Mechanism:

@@ -6,17 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-import pramble
 from pramble.cli.console import answers, messages, print_json, table_of
-from pramble.cli.options import AsJson, Verify, names
-from pramble.cli.plans import read_plan
+from pramble.cli.options import AsJson, Verify, names, tables_in
+from pramble.cli.plans import released_data
 from pramble.cli.progress import shown_progress
 from pramble.data.formats.registry import target_format
-from pramble.data.save import saving
+from pramble.data.save import save_table
 from pramble.engine.files import check_places
-from pramble.errors import InvalidInput
 from pramble.estimation.draws.synthesis import Synthesis, synthesis
-from pramble.releasing.folder.manifest import MANIFEST
 
 MOST_TABLES = 20
 HEADINGS = ("table", "cells", "mean distance", "largest", "± se of estimate")
@@ -64,19 +61,19 @@ def synthesize(
     """
     target_format(out)
     check_places(release, out, overwrite=False)
-    data, own = opened(release, plan, verify=verify)
+    data, own = released_data(release, plan, verify=verify)
     with shown_progress() as progress:
         made = synthesis(
             data,
             own,
             rows=rows,
             seed=seed,
-            tables=int(tables) if tables.isdigit() else listed(tables),
+            tables=tables_in(tables),
             columns=None if columns is None else names([columns]),
             method=method,
             progress=progress,
         )
-    write(made, out)
+    save_table(made.frame, out)
     for note in made.notes:
         messages().print(note, soft_wrap=True)
     if as_json:
@@ -85,33 +82,6 @@ def synthesize(
     answers().print(f"Wrote {made.rows:,} records to {out}.", soft_wrap=True)
     answers().print(terminal_table(made))
     answers().print(PRIVACY, soft_wrap=True)
-
-
-def opened(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
-    """Return an opened release folder; or data, and the plan that it was released with."""
-    if plan is not None:
-        return release, read_plan(plan, verify=verify)
-    if release.is_dir() and (release / MANIFEST).exists():
-        return pramble.open_release(release, verify=verify), None
-    raise InvalidInput(
-        f"{str(release)!r} is no release folder; say with --plan how the data was released."
-    )
-
-
-def listed(text: str) -> list[tuple[str, ...]]:
-    """Return the tables in a list such as ``sex+age,sex+region``.
-
-    >>> listed("sex+age,region")
-    [('sex', 'age'), ('region',)]
-    """
-    return [tuple(names(part.split("+"))) for part in names([text])]
-
-
-def write(made: Synthesis, target: Path) -> None:
-    """Write the records, whole or not at all."""
-    with saving(target, made.frame.schema) as writer:
-        for batch in made.frame.to_batches():
-            writer.write(batch)
 
 
 def document_of(made: Synthesis, target: Path) -> dict[str, Any]:

@@ -19,6 +19,13 @@ def saving(target: Path, schema: Any) -> Iterator[Writer]:
         yield writer
 
 
+def save_table(table: Any, target: Path) -> None:
+    """Write an Arrow table, whole or not at all."""
+    with saving(target, table.schema) as writer:
+        for batch in table.to_batches():
+            writer.write(batch)
+
+
 @contextmanager
 def writing(
     place: Path, form: Format, schema: Any, *, like: Path | None = None

@@ -6,7 +6,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from pramble.data import decode
 from pramble.data.encode import Codes
 from pramble.data.rows import Rows
 from pramble.engine.columns import Column
@@ -22,22 +21,6 @@ def codes_in(values: Any, column: Column, rows: Rows) -> Codes:
     series = as_series(values)
     plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuO"
     return column.encoder.codes(values.to_numpy() if plain else series.to_arrow(), rows)
-
-
-def values_like(codes: Codes, column: Column, like: Any) -> Any:
-    """Return drawn codes as labels in a container like the one that came in."""
-    outputs = column.outputs
-    if isinstance(like, list | tuple):
-        return type(like)([outputs[code] for code in codes.tolist()])
-    if isinstance(like, np.ndarray):
-        return decode.numpy_values(codes, outputs, like=like)
-    if isinstance(like, pa.ChunkedArray):
-        return decode.arrow_chunks(codes, outputs, like=like)
-    if isinstance(like, pa.Array):
-        return decode.arrow_values(codes, outputs, like=like.type)
-    if as_series(like).implementation.is_polars():
-        return decode.polars_values(codes, outputs, like=like)
-    return decode.pandas_values(codes, outputs, like=like)
 
 
 def as_series(values: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.open import as_arrow
+from pramble.data.replaced import with_columns
 from pramble.data.rows import Rows, number_of_rows
 from pramble.engine.keystream import checked_rows
 from pramble.engine.record import Record
@@ -21,28 +22,7 @@ def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_r
     check_names(frame.columns, record.columns, row_number)
     rows = frame_rows(frame, row_number, first_row)
     drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
-    if frame.implementation.is_pyarrow():
-        return replaced_in_table(frame.to_native(), drawn)
-    if frame.implementation.is_polars():
-        return frame.to_native().with_columns(list(drawn.values()))
-    return replaced_in_pandas(frame.to_native(), drawn)
-
-
-def replaced_in_pandas(frame: Any, drawn: Mapping[str, Any]) -> Any:
-    """Return a pandas frame with some columns replaced; the one that came in is left alone."""
-    outcome = frame.copy(deep=False)
-    for name, values in drawn.items():
-        outcome[name] = values
-    return outcome
-
-
-def replaced_in_table(table: Any, drawn: Mapping[str, Any]) -> Any:
-    """Return a pyarrow table with some columns replaced and its metadata kept."""
-    for name, values in drawn.items():
-        position = table.schema.get_field_index(name)
-        field = table.schema.field(position).with_type(values.type)
-        table = table.set_column(position, field, values)
-    return table
+    return with_columns(frame.to_native(), drawn)
 
 
 def frame_rows(frame: Any, row_number: str | None, first_row: int) -> Rows:

@@ -20,11 +20,12 @@ import numpy as np
 
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
+from pramble.data.replaced import labels_like
 from pramble.data.rows import Rows
 from pramble.engine.block import Block
 from pramble.engine.coin import Coin, Positions, rows_at
 from pramble.engine.columns import Column
-from pramble.engine.containers import codes_in, values_like
+from pramble.engine.containers import codes_in
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.engine.threads import available_threads
 from pramble.errors import InvalidInput
@@ -119,7 +120,10 @@ class Record:
                 block.cells(codes, rows)
             codes = {name: own[order] for name, own in codes.items()}
         drawn = self.draw(codes, rows)
-        return {name: values_like(drawn[name], self.columns[name], values[name]) for name in drawn}
+        return {
+            name: labels_like(drawn[name], self.columns[name].outputs, like=values[name])
+            for name in drawn
+        }
 
     def draw(
         self,

@@ -42,19 +42,28 @@ def chosen_columns(
 
 def wide_columns(records: Records, names: Sequence[str]) -> list[str]:
     """Return the columns, of those given, that have too many values to be categories."""
-    found: dict[str, set[Any]] = {name: set() for name in names}
-    wide: list[str] = []
+    found = distinct_values(records, names, most=MOST_SYNTHETIC_VALUES)
+    return [name for name, values in found.items() if values is None]
+
+
+def distinct_values(
+    records: Records, names: Sequence[str], *, most: int
+) -> dict[str, set[Any] | None]:
+    """Return the keys of the values of each column; None where there are more than ``most``."""
+    found: dict[str, set[Any] | None] = {name: set() for name in names}
     for batch in records.batches(list(names)) if names else ():
-        for name in [name for name in found if name not in wide]:
+        for name, known in found.items():
+            if known is None:
+                continue
             values = batch[name]
             if isinstance(values, pa.Array | pa.ChunkedArray):
                 values = pc.unique(values)
-                values = values.to_pylist() if len(values) <= 2 * MOST_SYNTHETIC_VALUES else None
+                values = values.to_pylist() if len(values) <= 2 * most else None
             if values is not None:
-                found[name].update(map(object_key, values))
-            if values is None or len(found[name]) > MOST_SYNTHETIC_VALUES:
-                wide.append(name)
-    return [name for name in names if name in wide]
+                known.update(map(object_key, values))
+            if values is None or len(known) > most:
+                found[name] = None
+    return found
 
 
 def in_memory(records: Records, columns: Sequence[str]) -> Records:

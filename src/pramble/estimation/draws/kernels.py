@@ -84,3 +84,74 @@ def walk(
                 codes[i, j] = new
                 moved += 1
     return moved
+
+
+@compiled
+def draw_originals(
+    law: Any,
+    group_of: Any,
+    counts: Any,
+    entries: Any,
+    starts: Any,
+    sizes: Any,
+    onto: Any,
+    shown: Any,
+    outputs: Any,
+    moves: Any,
+    ends: Any,
+    strides: Any,
+    widths: Any,
+    touched: Any,
+    levels: Any,
+    places: Any,
+) -> None:
+    """Draw the original of every record, unit of columns after unit, given all that it shows.
+
+    Records stand by pattern, ``counts`` of each. Unit u has the places ``moves[ends[u]:ends[u+1]]``
+    relative to those of its first cell, and ``strides`` and ``widths`` of its columns, zero beyond
+    them; a factor that it has not ``touched`` is the same in all its cells. ``levels`` are uniform
+    on [0, 1), one for each record and unit. ``places`` holds the cells of the law that records are
+    in, and is overwritten. Where one unit holds all columns, all records of a pattern have one law.
+    """
+    units = len(ends) - 1
+    steps = np.zeros(np.max(ends[1:] - ends[:-1]))
+    record = 0
+    for p in range(len(counts)):
+        g = group_of[p]
+        fresh = True
+        for _ in range(counts[p]):
+            for u in range(units):
+                base = places[record]
+                for j in range(strides.shape[1]):
+                    if widths[u, j] > 0:
+                        base -= places[record] // strides[u, j] % widths[u, j] * strides[u, j]
+                size = ends[u + 1] - ends[u]
+                if fresh or units > 1:
+                    total = 0.0
+                    for c in range(size):
+                        k = base + moves[ends[u] + c]
+                        chance = law[g, k]
+                        for j in range(shown.shape[1]):
+                            f = shown[p, j]
+                            if f < 0 or chance == 0.0:
+                                break
+                            if not touched[u, f]:
+                                continue
+                            if onto[f, k] < 0:
+                                chance = 0.0
+                            else:
+                                chance *= entries[starts[f] + outputs[p, j] * sizes[f] + onto[f, k]]
+                        total += chance
+                        steps[c] = total
+                    fresh = False
+                if steps[size - 1] > 0.0:
+                    level = levels[record, u] * steps[size - 1]
+                    low, high = 0, size - 1
+                    while low < high:
+                        middle = (low + high) // 2
+                        if steps[middle] > level:
+                            high = middle
+                        else:
+                            low = middle + 1
+                    places[record] = base + moves[ends[u] + low]
+            record += 1

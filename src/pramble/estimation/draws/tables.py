@@ -25,7 +25,7 @@ from pramble.information.consistent import consistent
 from pramble.information.possible import Mask
 from pramble.information.records import Table, as_tables, joined, margin_of
 from pramble.limits import MOST_WANTED_CELLS
-from pramble.values import Clock, Floats, value
+from pramble.values import Clock, Floats, Integers, value
 
 MOST_COVARIANCE = 1000
 """Cells of a table up to which the noise of an interaction is taken from the covariance."""
@@ -118,11 +118,7 @@ def estimated(
 def shares_of(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:
     """Return an estimate as arrays over all cells; cells that it does not list are empty."""
     shape = tuple(len(labels[name]) for name in table)
-    codes = []
-    for name in table:
-        place = {key: i for i, key in enumerate(label_keys(labels[name]))}
-        codes.append([place[key] for key in label_keys(estimate.cells[name])])
-    cells = np.ravel_multi_index(tuple(np.array(own) for own in codes), shape)
+    cells = cells_among(estimate.cells, table, labels)
     shares, variances = np.zeros(np.prod(shape)), np.zeros(np.prod(shape))
     variances[cells] = estimate.standard_errors**2
     variances[variances < NO_NOISE] = 0.0
@@ -134,6 +130,21 @@ def shares_of(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[La
         whole[np.ix_(cells, cells)] = estimate.covariance
         noise = interaction_noise(whole, shape)
     return Shares(shares.reshape(shape), variances.reshape(shape), noise)
+
+
+def cells_among(
+    cells: Mapping[str, Sequence[Label]], table: Table, labels: Mapping[str, Sequence[Label]]
+) -> Integers:
+    """Return where the cells of a table, listed by their labels, stand among all of them.
+
+    >>> cells_among({"a": [1, 1], "b": ["x", "y"]}, ("a", "b"), {"a": [0, 1], "b": ["x", "y"]})
+    array([2, 3])
+    """
+    codes = []
+    for name in table:
+        place = {key: i for i, key in enumerate(label_keys(labels[name]))}
+        codes.append(np.array([place[key] for key in label_keys(cells[name])]))
+    return np.asarray(np.ravel_multi_index(tuple(codes), [len(labels[name]) for name in table]))
 
 
 def interaction_noise(covariance: Floats, shape: tuple[int, ...]) -> float:

@@ -1,0 +1,234 @@
+r"""Answers from several copies put together: Rubin's rules.
+
+With estimates :math:`q_l` and variances :math:`u_l` from m copies,
+
+.. math:: \bar q = \frac1m \sum q_l, \quad T = \bar u + \left(1 + \frac1m\right) b, \quad
+          \nu = (m - 1)\left(1 + \frac{\bar u}{(1 + 1/m)\,b}\right)^2 ,
+
+b the variance of the estimates between copies: :math:`\bar q` has the variance T and a t-law with
+:math:`\nu` degrees of freedom (Rubin, 1987).
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pramble.data.frames import frame_of
+from pramble.errors import InvalidInput
+from pramble.estimation.intervals import check_level
+from pramble.values import Floats, value
+
+
+@value(eq=False, repr=False)
+class Combined:
+    """Estimates from several copies, put together by Rubin's rules.
+
+    Attributes
+    ----------
+    names : tuple of str
+    estimate, standard_errors, lower, upper : (q,) arrays
+        Estimates, their standard errors, and intervals of the confidence ``level``.
+    within, between : (q,) arrays
+        The mean variance within copies, and the variance between their estimates.
+    degrees : (q,) array
+        Degrees of freedom.
+    missing : (q,) array
+        The fraction of missing information: how much of what the original file would tell of an
+        estimate the release does not.
+    covariance : (q, q) array or None
+        Of the estimates, where covariances were given.
+    copies : int
+    level : float
+
+    Examples
+    --------
+    >>> import pramble
+    >>> c = pramble.combine([[1.0, 5.0], [1.2, 5.2], [1.1, 5.4]], [[0.04, 0.09]] * 3)
+    >>> c.estimate, c.standard_errors.round(3)
+    (array([1.1, 5.2]), array([0.231, 0.379]))
+    """
+
+    names: tuple[str, ...]
+    estimate: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    within: Floats
+    between: Floats
+    degrees: Floats
+    missing: Floats
+    covariance: Floats | None
+    copies: int
+    level: float
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{q:.4g} ± {s:.2g}, {100 * self.level:g} % from {low:.4g} to {high:.4g}"
+            for q, s, low, high in zip(
+                self.estimate, self.standard_errors, self.lower, self.upper, strict=True
+            )
+        ]
+        if len(shown) > 1:
+            shown = [f"{name} {one}" for name, one in zip(self.names, shown, strict=True)]
+        more = "; …" if len(shown) > 8 else ""
+        return f"<Combined from {self.copies} copies: {'; '.join(shown[:8])}{more}>"
+
+    @cached_property
+    def table(self) -> Any:
+        """The estimates as a tidy frame."""
+        columns = {
+            "name": list(self.names),
+            "estimate": self.estimate.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "degrees": self.degrees.tolist(),
+            "missing": self.missing.tolist(),
+        }
+        return frame_of(columns, backend="pyarrow")
+
+
+def combine(
+    estimates: ArrayLike,
+    variances: ArrayLike,
+    *,
+    level: float = 0.95,
+    records: float | None = None,
+    names: Sequence[str] | None = None,
+) -> Combined:
+    r"""Put the answers from several copies together, by Rubin's rules.
+
+    The variance of the mean estimate is that within copies plus :math:`1 + 1/m` times that between
+    them, with m copies (:mod:`pramble.estimation.draws.combine`).
+
+    Parameters
+    ----------
+    estimates : (m,) or (m, q) array
+        What each copy gives: a number, or q of them.
+    variances : (m,) or (m, q) array, or (m, q, q)
+        Their squared standard errors, or covariance matrices.
+    level : float
+        Confidence level of the intervals.
+    records : float, optional
+        Degrees of freedom that the estimates would have from the original file, mostly records less
+        parameters. With them the degrees of freedom are those of Barnard and Rubin (1999), which
+        small files need.
+    names : sequence of str, optional
+        What the q estimates are called.
+
+    Returns
+    -------
+    Combined
+
+    Examples
+    --------
+    >>> import pramble
+    >>> c = pramble.combine([10.0, 12.0, 11.0], [1.0, 1.2, 1.1])
+    >>> c
+    <Combined from 3 copies: 11 ± 1.6, 95 % from 7.273 to 14.73>
+    >>> c.missing.round(2), c.degrees.round(1)
+    (array([0.64]), array([6.7]))
+    """
+    q, u, covariances = as_copies(estimates, variances)
+    check_level(level)
+    labels = as_names(names, q.shape[1])
+    m = len(q)
+    within, between = u.mean(axis=0), q.var(axis=0, ddof=1)
+    total = within + (1 + 1 / m) * between
+    degrees = degrees_of(m, within, between, records=records)
+    reach = np.sqrt(total) * quantiles(level, degrees)
+    centre, matrix = q.mean(axis=0), None
+    if covariances is not None:
+        spread = np.atleast_2d(np.cov(q, rowvar=False))
+        matrix = covariances.mean(axis=0) + (1 + 1 / m) * spread
+    return Combined(
+        labels, centre, np.sqrt(total), centre - reach, centre + reach, within, between, degrees,
+        missing_information(m, within, between, degrees), matrix, m, level,
+    )  # fmt: skip
+
+
+def as_copies(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats, Floats | None]:
+    """Return (m, q) estimates and variances, and (m, q, q) covariances where they were given."""
+    q, u = as_numbers(estimates, "estimates"), as_numbers(variances, "variances")
+    if q.ndim not in (1, 2) or len(q) < 2:
+        raise InvalidInput(
+            "estimates must be those of two or more copies, a number or a vector from each; found "
+            f"an array of shape {q.shape}."
+        )
+    q = q.reshape(len(q), -1)
+    matrices = u if u.shape == (*q.shape, q.shape[1]) else None
+    if matrices is not None:
+        u = np.diagonal(matrices, axis1=1, axis2=2)
+    if u.ndim == 1:
+        u = u.reshape(-1, 1)
+    if u.shape != q.shape:
+        raise InvalidInput(
+            f"variances must be one for each estimate, or a covariance matrix for each copy; there "
+            f"are estimates of shape {q.shape} and variances of shape {np.shape(variances)}."
+        )
+    if (u < 0).any():
+        copy, place = np.argwhere(u < 0)[0].tolist()
+        raise InvalidInput(
+            f"Variances must not be negative; that of estimate {place} in copy {copy} is "
+            f"{u[copy, place]:g}."
+        )
+    return q, u, matrices
+
+
+def as_numbers(given: ArrayLike, what: str) -> Floats:
+    """Return finite numbers; refuse others, and copies of different lengths."""
+    try:
+        found = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what} must be numbers, as many from every copy.") from None
+    if not np.isfinite(found).all():
+        raise InvalidInput(
+            f"{what} must be finite numbers; copy {np.argwhere(~np.isfinite(found))[0][0]} has "
+            "others. An analysis that fails on a copy needs a simpler model."
+        )
+    return found
+
+
+def as_names(names: Sequence[str] | None, size: int) -> tuple[str, ...]:
+    """Return the names of all estimates."""
+    found = tuple(map(str, range(size) if names is None else names))
+    if len(found) != size:
+        raise InvalidInput(f"names must name all {size} estimates; found {len(found)}.")
+    return found
+
+
+def degrees_of(m: int, within: Floats, between: Floats, *, records: float | None) -> Floats:
+    """Return degrees of freedom; those of Barnard and Rubin where the file's are known."""
+    if records is not None and not records > 0:
+        raise InvalidInput(f"records must be above zero; found {records!r}.")
+    added = (1 + 1 / m) * between
+    total = within + added
+    share = np.divide(added, total, out=np.zeros_like(total), where=total > 0)
+    with np.errstate(divide="ignore"):
+        known = (m - 1) / share**2
+        if records is None:
+            return np.asarray(known)
+        seen = (records + 1) / (records + 3) * records * (1 - share)
+        return np.asarray(1 / (1 / known + 1 / np.maximum(seen, 1e-300)))
+
+
+def missing_information(m: int, within: Floats, between: Floats, degrees: Floats) -> Floats:
+    """Return the fraction of missing information (Rubin, 1987, page 77)."""
+    added = (1 + 1 / m) * between
+    total = within + added
+    share = np.divide(added, total, out=np.zeros_like(total), where=total > 0)
+    # (r + 2 / (ν + 3)) / (r + 1) with r = added / within, written without dividing by within
+    return np.asarray(share + (1 - share) * 2 / (degrees + 3))
+
+
+def quantiles(level: float, degrees: Floats) -> Floats:
+    """Return the quantiles of t-laws that an interval reaches to."""
+    from scipy.special import ndtri, stdtrit
+
+    tail = (1 + level) / 2
+    endless = ~(degrees < 1e10)
+    known = stdtrit(np.where(endless, 1.0, degrees), tail)
+    return np.asarray(np.where(endless, ndtri(tail), known))
