@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pramble.data.reading import Reading
+from pramble.errors import PrambleWarning
 from pramble.estimation.draws.imputation import imputation
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -95,5 +96,5 @@ def impute(
         progress=progress,
     )
     for note in made.notes:
-        warnings.warn(note, stacklevel=2)
+        warnings.warn(note, PrambleWarning, stacklevel=2)
     return list(made.frames)
