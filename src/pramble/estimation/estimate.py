@@ -67,7 +67,8 @@ def estimate(
         What the data was randomised with. Columns that are not in the plan are taken as they are.
         An opened release brings its own, and goes in place of a plan for rows selected from it.
         From views a table is estimated by all that bear on it
-        (:mod:`pramble.estimation.combined`); by the inverse all tables agree about what they share.
+        (:mod:`pramble.estimation.table_of_views`); by the inverse all tables agree about what they
+        share.
     by : str or sequence of str, optional
         Columns to cross-classify, randomised or not.
     given : str or sequence of str, optional

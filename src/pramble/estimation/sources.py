@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from pramble.data.table import totals
-from pramble.estimation.combined import Combined
 from pramble.estimation.fit.inside import nearest_inside
 from pramble.estimation.patterns import Patterns
 from pramble.estimation.survey import Survey
+from pramble.estimation.table_of_views import TableOfViews
 from pramble.values import Floats, value
 
 AT_ONCE = 4_000_000
@@ -159,7 +159,7 @@ class RecordSource:
 class ViewSource:
     """The signed weights of views: one table with its covariance."""
 
-    combined: Combined
+    combined: TableOfViews
 
     @property
     def n(self) -> float:

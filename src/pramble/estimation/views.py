@@ -7,13 +7,13 @@ import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData, InvalidInput, NotShown
-from pramble.estimation.combined import Combined, CombinedAnswers
 from pramble.estimation.fit.fit import METHODS
 from pramble.estimation.intervals import nothing_known
 from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
 from pramble.estimation.queries import parse_queries
 from pramble.estimation.records import what_is_missing
 from pramble.estimation.result import Estimate, Settings
+from pramble.estimation.table_of_views import AnswersOfViews, TableOfViews
 from pramble.estimation.tabulate import names_of
 from pramble.estimation.view_table import told_columns, view_table
 from pramble.estimation.weighing import Known
@@ -39,7 +39,7 @@ def views_estimate(
         raise InvalidInput(
             f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
         )
-    combined = combine(data, views, by=by, reading=reading)
+    combined = table_of_views(data, views, by=by, reading=reading)
     is_inside = settings.method == "mle"
     p = combined.inside() if is_inside else combined.unbiased
     weights = combined.possible if is_inside else np.ones(len(p))
@@ -47,7 +47,7 @@ def views_estimate(
     covariance: Any
     if query is None:
         cells: Mapping[str, Sequence[Any]] = combined.layout.labels()
-        values, covariance = p, CombinedAnswers(combined, weights, p, sampling)
+        values, covariance = p, AnswersOfViews(combined, weights, p, sampling)
         errors, lower, upper = combined.errors_of_cells(weights, p, settings=settings)
     else:
         names, flat = parse_queries(query, combined.layout)
@@ -72,13 +72,13 @@ def views_estimate(
     )
 
 
-def combine(
+def table_of_views(
     data: Any,
     views: Views,
     *,
     by: Sequence[str] | str | None,
     reading: Reading | Mapping[str, Any] | None = None,
-) -> Combined:
+) -> TableOfViews:
     """Return what the views tell of a table of columns; refuse one that none shows."""
     names = checked_columns(views, by)
     labels = {name: views.column_labels()[name].labels for name in names}
@@ -110,7 +110,7 @@ def combine(
     categories = {name: own.values for name, own in labels.items()}
     layout = Layout(tuple(names), dict(zip(names, grid, strict=True)), categories, {}, NO_GROUPS)
     first = next(iter(found.values()))[1]
-    return Combined(
+    return TableOfViews(
         layout, shape, tuple(table for table, _ in found.values()), first.n, first.backend
     )
 

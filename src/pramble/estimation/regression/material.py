@@ -14,7 +14,7 @@ from pramble.estimation.regression.formula import Formula, read_formula
 from pramble.estimation.sources import RecordSource, Source, ViewSource
 from pramble.estimation.survey import Sampled, Survey
 from pramble.estimation.tabulate import names_of, plan_of
-from pramble.estimation.views import combine
+from pramble.estimation.views import table_of_views
 from pramble.mechanisms.views import Views
 from pramble.values import Integers, value
 
@@ -112,7 +112,7 @@ def dropping(patterns: Patterns) -> tuple[str, ...]:
 
 def material_of_views(data: Any, views: Views, asked: Asked, *, reading: Any) -> Material:
     """Return the signed weights of a table that views tell."""
-    combined = combine(data, views, by=asked.columns, reading=reading)
+    combined = table_of_views(data, views, by=asked.columns, reading=reading)
     layout = combined.layout
     cells = rows_of_cells(layout.cells, layout.categories, layout.size)
     return Material(

@@ -44,7 +44,7 @@ SMALLEST = 1e-300
 
 
 @value(eq=False)
-class Combined:
+class TableOfViews:
     """What all views together tell of a table.
 
     Attributes
@@ -172,12 +172,12 @@ class Combined:
 
 
 @value(eq=False)
-class CombinedAnswers:
+class AnswersOfViews:
     """What a table from views answers (:mod:`pramble.estimation.answers`).
 
     Attributes
     ----------
-    combined : Combined
+    combined : TableOfViews
     weights : (K,) array
         1 for cells that are possible, 0 for the others.
     p : (K,) array
@@ -186,7 +186,7 @@ class CombinedAnswers:
         The share of the sampling variance that counts.
     """
 
-    combined: Combined
+    combined: TableOfViews
     weights: Floats
     p: Floats
     sampling: float
