@@ -8,7 +8,7 @@ import pytest
 
 import pramble
 from pramble.errors import NotShown
-from pramble.estimation.views import combine
+from pramble.estimation.views import table_of_views
 
 SIZES = {"sex": 2, "marst": 3, "educ": 4}
 N, TIMES = 20_000, 200
@@ -76,7 +76,7 @@ def repeated():
 
 def wrongly_weighed(views, by):
     """Return a table whose components are averaged by weights that grow with the variance."""
-    combined = combine(views, VIEWS, by=by)
+    combined = table_of_views(views, VIEWS, by=by)
     turned = [{s: 1 / share for s, share in own.items()} for own in combined.shares]
     totals = {s: sum(own.get(s, 0.0) for own in turned) for own in turned for s in own}
     combined.__dict__["shares"] = tuple(
@@ -139,7 +139,7 @@ def test_no_other_weights_have_less_variance(released):
     """Moving weight of a component from one view to another, either way, adds variance."""
 
     def trace(shares=None):
-        combined = combine(released, VIEWS, by=["sex", "educ"])
+        combined = table_of_views(released, VIEWS, by=["sex", "educ"])
         combined.__dict__.update({} if shares is None else {"shares": shares})
         covariance = combined.covariance_of(np.eye(8), combined.unbiased, sampling=0.0)
         return np.trace(covariance), combined.shares
