@@ -9,6 +9,7 @@ import numpy as np
 from pramble.data.frames import frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation import contrasts, functions
+from pramble.estimation.loglinear import LogLinear, loglinear
 from pramble.shown import html_table, number, shortened, text_table
 from pramble.values import Floats, read_only, value
 
@@ -195,6 +196,13 @@ class Estimate:
         number or a vector. Where errors are large, or the function bends, its intervals are rough.
         """
         return functions.smooth(self, function, names)
+
+    def loglinear(self, tables: Sequence[Sequence[str] | str]) -> LogLinear:
+        """Return the log-linear model whose margins are some tables, and a test whether it holds.
+
+        ``[("a", "b"), ("b", "c")]``: a and c are independent given b.
+        """
+        return loglinear(self, tables)
 
     @cached_property
     def table(self) -> Any:
