@@ -70,6 +70,8 @@ class Patterns:
     beside : mapping from column to (P,) array
         Codes of columns that are no part of the model.
     axes : tuple of Axis
+    branch : (P,) array
+        What of a plan's branches each pattern shows, as places of those that tell something.
     numbers, sums, squares : (P,) arrays
         Records of each pattern, their weights, and the squares of these; weights sum to ``n``.
     dropped : mapping from column to number of records
@@ -83,6 +85,7 @@ class Patterns:
     group: Integers
     beside: Mapping[str, Integers]
     axes: tuple[Axis, ...]
+    branch: Integers
     numbers: Floats
     sums: Floats
     squares: Floats
@@ -141,6 +144,7 @@ def patterns_of(
         operators = [m.operator for m in direct.values()]
         axes = [(o.right_inverse(), o, z) for o, z in zip(operators, places, strict=True)]
         cells: Mapping[str, Integers] = cells_of(direct, codes)
+        branch = np.zeros(len(found.cells), dtype=np.int64)
     else:
         table, found, branch_of = shown_by_branches(
             records, plan, by=by, beside=extra, weights=weights
@@ -151,7 +155,9 @@ def patterns_of(
         if gathered is None or gathered[0].lost.shape[1]:
             raise table.refusal()
         whole = gathered[0].of_group(0)
-        axes = [(whole.right_inverse(), whole, stacked_places(table, found, branch_of)[2])]
+        _, sizes, place = stacked_places(table, found, branch_of)
+        branch = np.searchsorted(np.cumsum(sizes), place, side="right")
+        axes = [(whole.right_inverse(), whole, place)]
     untouched = tuple(name for name in by if name not in plan.columns)
     kept, dropped = (np.arange(len(found.cells)), {}) if missing else complete(found, untouched)
     arrays = [(inverse.adjoint(np.eye(o.shape[0])).T, o.dense(), z) for inverse, o, z in axes]
@@ -165,6 +171,7 @@ def patterns_of(
         cells={name: np.asarray(cells[name]) for name in by if name in cells},
         categories={name: codes.categories[name].values for name in by if name in cells},
         axes=tuple(Axis(np.ascontiguousarray(G), M, z[kept]) for G, M, z in arrays),
+        branch=branch[kept],
         dropped=dropped,
         backend=records.backend,
     )
@@ -197,6 +204,7 @@ def pruned(
     cells: Mapping[str, Integers],
     categories: Mapping[str, Sequence[Label]],
     axes: tuple[Axis, ...],
+    branch: Integers,
     dropped: Mapping[str, int],
     backend: str,
 ) -> Patterns:
@@ -220,6 +228,7 @@ def pruned(
         group=group,
         beside={name: codes[:, found.columns.index(name)] for name in beside},
         axes=axes,
+        branch=branch,
         numbers=numbers,
         sums=sums * scale,
         squares=squares * scale**2,

@@ -5,6 +5,9 @@ unbiased for the sum of F over records. One record adds :math:`u_i = \sum_x G_{z
 the variance is :math:`\sum_i u_i u_i^\top` about zero, and what randomisation alone adds is
 
 .. math:: \sum_i \Bigl( u_i u_i^\top - \sum_x G_{z_i x} F(w_i, x) F(w_i, x)^\top \Bigr) .
+
+G knows how many records each branch of the plan has, so that differences between the means of
+branches are no part of either.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +19,7 @@ import numpy as np
 from pramble.data.table import totals
 from pramble.estimation.fit.inside import nearest_inside
 from pramble.estimation.patterns import Patterns
-from pramble.estimation.survey import Survey
+from pramble.estimation.survey import BranchTally, Survey
 from pramble.estimation.table_of_views import TableOfViews
 from pramble.values import Floats, value
 
@@ -122,7 +125,7 @@ class RecordSource:
     def moments(self, function: Function, width: int) -> Moments:
         """Return the covariance of the sums of several functions."""
         within, plain = np.zeros((width, width)), np.zeros((width, width))
-        tally = self.survey.tally(width)
+        tally, branches = self.survey.tally(width), BranchTally(self.patterns, width)
         for some in self.chunks(width):
             F = function(some)
             flat = F.reshape(-1, width)
@@ -134,7 +137,9 @@ class RecordSource:
                 u = rows @ F[0] if len(F) == 1 else np.matmul(rows[:, None, :], F[group])[:, 0]
                 plain += (u * self.patterns.squares[piece, None]).T @ u
                 tally.add(u, piece)
-        return Moments(tally.total(plain), plain - within)
+                branches.add(u, piece)
+        known = branches.between()
+        return Moments(tally.total(plain) - known, plain - within - known)
 
     def inside(self) -> Floats | None:
         """Return for each group the nearest cells without negative ones."""

@@ -175,3 +175,26 @@ class StratumTally:
             else:
                 answer += squares
         return answer
+
+
+class BranchTally:
+    """Sums over the branches of a plan, whose shares are known and so add no variance."""
+
+    def __init__(self, patterns: Patterns, width: int) -> None:
+        self.patterns = patterns
+        size = int(patterns.branch.max()) + 1
+        self.weights = totals(patterns.branch, patterns.sums, size)
+        self.squares = totals(patterns.branch, patterns.squares, size)
+        self.sums = np.zeros((size, width))
+
+    def add(self, u: Floats, piece: slice) -> None:
+        """Take patterns."""
+        weighted = u * self.patterns.sums[piece, None]
+        np.add.at(self.sums, self.patterns.branch[piece], weighted)
+
+    def between(self) -> Floats:
+        """Return what the means of branches differ by, as a sum over records."""
+        used = self.weights > 0
+        means = self.sums[used] / self.weights[used, None]
+        off = means - self.sums.sum(axis=0) / self.weights.sum()
+        return np.asarray((off.T * self.squares[used]) @ off)
