@@ -1,3 +1,5 @@
+from datetime import date, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from types import MappingProxyType
@@ -336,6 +338,33 @@ def test_what_cannot_be_filled_is_refused():
         pramble.impute({"a": [0, 1, 2]}, {"a": never}, copies=1)
     with pytest.raises(pramble.InvalidData, match="declared"):
         pramble.impute({"a": [0, 1, 7], "b": [0, 0, 1]}, PLAN, copies=1)
+
+
+@pytest.mark.parametrize(
+    ("column", "taken"),
+    [
+        ([i % 3 == 0 for i in range(120)], True),
+        ([None if i % 3 else float(i) for i in range(120)], True),
+        ([np.inf if i % 3 else float(i) for i in range(120)], True),
+        ([Decimal(i) / 3 for i in range(120)], True),
+        ([date(2020, 1, 1 + i % 5) for i in range(120)], True),
+        ([date(2020, 1, 1) + timedelta(i) for i in range(120)], False),
+        ([[i] for i in range(120)], False),
+        ([{"part": i} for i in range(120)], False),
+        ([str(i) for i in range(120)], False),
+        (["same"] * 120, False),
+        (pa.nulls(120), False),
+    ],
+    ids=lambda own: "" if isinstance(own, bool) else str(own[1])[:20],
+)
+def test_untouched_columns_of_any_type_come_back(column, taken):
+    frame = pa.table({"x": ["f", "m"] * 60, "other": column})
+    plan = {"x": rr(["f", "m"], 2.0)}
+    made = imputation(frame, plan, copies=1, seed=1)
+    assert made.given == (("other",) if taken else ())
+    assert made.frames[0]["other"].equals(frame["other"])
+    constant = column in (["same"] * 120, pa.nulls(120))
+    assert bool(made.notes) == (not taken and not constant)
 
 
 def test_progress_grows():
