@@ -1,3 +1,5 @@
+from datetime import date, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from types import MappingProxyType
@@ -13,6 +15,7 @@ from scipy.stats import chi2
 
 import pramble
 from pramble.data.open import open_records
+from pramble.estimation.draws import units
 from pramble.estimation.draws.chain import Chain
 from pramble.estimation.draws.imputation import imputation
 from pramble.estimation.draws.released import count_patterns, released
@@ -46,9 +49,9 @@ def opened(data, plan, given=()):
     return records, released(count_patterns(records, plan, given), plan, given), plan
 
 
-def originals(release, terms, units, law, *, draws, thin=4, seed=0):
+def originals(release, terms, parts, law, *, draws, thin=4, seed=0):
     """Originals of all records, as cells in their own order, along one chain."""
-    chain = Chain(release, terms, units, np.random.default_rng(seed))
+    chain = Chain(release, terms, parts, np.random.default_rng(seed))
     places = np.zeros(release.rows, dtype=np.int64)
     found = np.zeros((draws, release.rows), dtype=np.int64)
     for one in found:
@@ -135,11 +138,11 @@ class TestExactPosteriorOfTables:
         law = np.exp(logs - logs.max())
         return law / law.sum()
 
-    @pytest.mark.parametrize("units", [[[0, 1]], [[0], [1]]], ids=["together", "in turn"])
-    def test_blanks_and_blocks(self, units):
+    @pytest.mark.parametrize("parts", [[[0, 1]], [[0], [1]]], ids=["together", "in turn"])
+    def test_blanks_and_blocks(self, parts):
         _, release, _ = opened(self.data, self.plan)
         terms = terms_of(release, [("a",), ("b",)])
-        own = laid_out(units, release.shape)
+        own = laid_out(parts, release.shape)
         draws = 3000
         found = originals(release, terms, own, np.ones((1, 6)), draws=draws, seed=2)
         counts = np.bincount(found @ 6 ** np.arange(2, -1, -1), minlength=6**3)
@@ -159,7 +162,12 @@ def people(n, *, seed=0):
 PLAN = {"a": rr(3, 2.5), "b": rr(2, 2.5)}
 
 
-def test_relations_are_those_of_the_original_and_not_attenuated():
+@pytest.mark.parametrize("together", [True, False])
+def test_relations_are_those_of_the_original_and_not_attenuated(together, monkeypatch):
+    """Also where columns are drawn one after the other."""
+    if not together:
+        monkeypatch.setattr(units, "MOST_TOGETHER", 0)
+        monkeypatch.setattr(units, "MOST_UNIT", 3)
     data = people(6000)
     out = pramble.perturb(pa.table(data), PLAN, key=bytes(32))
     frames = [one.to_pandas() for one in pramble.impute(out, PLAN, copies=8, seed=1)]
@@ -202,8 +210,8 @@ def test_only_randomised_columns_change_and_blanks_are_filled():
     assert not frames[0].equals(frames[1])
 
 
-@pytest.mark.parametrize("units", [[[0, 1]], [[0], [1]]])
-def test_cells_that_cannot_occur_are_not_drawn_however_columns_are_drawn(units):
+@pytest.mark.parametrize("parts", [[[0, 1]], [[0], [1]]])
+def test_cells_that_cannot_occur_are_not_drawn_however_columns_are_drawn(parts):
     cells = [(0, 0), (1, 0), (1, 1), (2, 1)]
     plan = {("a", "b"): rr(cells, 0.5)}
     rng = np.random.default_rng(0)
@@ -212,7 +220,7 @@ def test_cells_that_cannot_occur_are_not_drawn_however_columns_are_drawn(units):
     records, release, own = opened(out, plan)
     terms = terms_of(release, [("a", "b")])
     law = start_law(release, terms, records=records, plan=own, rng=rng)
-    found = originals(release, terms, laid_out(units, (3, 2)), law, draws=20)
+    found = originals(release, terms, laid_out(parts, (3, 2)), law, draws=20)
     assert set(np.unique(found)) == {2 * a + b for a, b in cells}
 
 
@@ -330,6 +338,33 @@ def test_what_cannot_be_filled_is_refused():
         pramble.impute({"a": [0, 1, 2]}, {"a": never}, copies=1)
     with pytest.raises(pramble.InvalidData, match="declared"):
         pramble.impute({"a": [0, 1, 7], "b": [0, 0, 1]}, PLAN, copies=1)
+
+
+@pytest.mark.parametrize(
+    ("column", "taken"),
+    [
+        ([i % 3 == 0 for i in range(120)], True),
+        ([None if i % 3 else float(i) for i in range(120)], True),
+        ([np.inf if i % 3 else float(i) for i in range(120)], True),
+        ([Decimal(i) / 3 for i in range(120)], True),
+        ([date(2020, 1, 1 + i % 5) for i in range(120)], True),
+        ([date(2020, 1, 1) + timedelta(i) for i in range(120)], False),
+        ([[i] for i in range(120)], False),
+        ([{"part": i} for i in range(120)], False),
+        ([str(i) for i in range(120)], False),
+        (["same"] * 120, False),
+        (pa.nulls(120), False),
+    ],
+    ids=lambda own: "" if isinstance(own, bool) else str(own[1])[:20],
+)
+def test_untouched_columns_of_any_type_come_back(column, taken):
+    frame = pa.table({"x": ["f", "m"] * 60, "other": column})
+    plan = {"x": rr(["f", "m"], 2.0)}
+    made = imputation(frame, plan, copies=1, seed=1)
+    assert made.given == (("other",) if taken else ())
+    assert made.frames[0]["other"].equals(frame["other"])
+    constant = column in (["same"] * 120, pa.nulls(120))
+    assert bool(made.notes) == (not taken and not constant)
 
 
 def test_progress_grows():

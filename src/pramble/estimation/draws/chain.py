@@ -15,6 +15,9 @@ from pramble.estimation.draws.terms import Term
 from pramble.estimation.draws.units import Units
 from pramble.values import Floats, Integers
 
+WARM = 10
+"""Passes over several units, from one cell for all records, before a law is first drawn anew."""
+
 UNSEEN = 1e-12
 """The chance that stands for none where several units must find a way to what is possible."""
 
@@ -34,6 +37,8 @@ class Chain:
     def run(self, law: Floats, sweeps: int) -> Integers:
         """Return originals, as cells by pattern, after some sweeps from a law."""
         places = np.full(self.release.rows, int(np.argmax(law.sum(axis=0))), dtype=np.int64)
+        for _ in range(WARM if len(self.units) > 1 else 0):
+            self.draw(law, places)
         for _ in range(sweeps):
             self.draw(law, places)
             self.renew(law, places)

@@ -49,7 +49,7 @@ def wide_columns(records: Records, names: Sequence[str]) -> list[str]:
 def distinct_values(
     records: Records, names: Sequence[str], *, most: int
 ) -> dict[str, set[Any] | None]:
-    """Return the keys of the values of each column; None where there are more than ``most``."""
+    """Return the keys of the values of each column; None of more than ``most``, or of lists."""
     found: dict[str, set[Any] | None] = {name: set() for name in names}
     for batch in records.batches(list(names)) if names else ():
         for name, known in found.items():
@@ -57,8 +57,8 @@ def distinct_values(
                 continue
             values = batch[name]
             if isinstance(values, pa.Array | pa.ChunkedArray):
-                values = pc.unique(values)
-                values = values.to_pylist() if len(values) <= 2 * most else None
+                values = None if pa.types.is_nested(values.type) else pc.unique(values)
+                values = None if values is None or len(values) > 2 * most else values.to_pylist()
             if values is not None:
                 known.update(map(object_key, values))
             if values is None or len(known) > most:

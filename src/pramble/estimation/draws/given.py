@@ -110,7 +110,8 @@ def classes_of(records: Records, name: str) -> Any:
         return None
     filled = found.is_valid().to_numpy(zero_copy_only=False)
     values = found.to_numpy(zero_copy_only=False)
-    edges = np.unique(np.quantile(values[filled], np.arange(1, CLASSES) / CLASSES))
+    shares = np.arange(1, CLASSES) / CLASSES
+    edges = np.unique(np.quantile(values[filled], shares, method="inverted_cdf"))
     codes = np.searchsorted(edges, values, side="left")
     return pa.array(codes, mask=~filled)
 

@@ -54,8 +54,8 @@ def impute(
     tables : int, "all", or list of tuples of columns, optional
         What the law may hold: all tables of so many columns (2: all pairs, so no interactions of
         three columns), or these, or the one of "all" columns. By default all columns together
-        where the release tells each cell of them well, else pairs. Those that the plan cannot give
-        are left out with a warning.
+        where they have few cells and the release tells them well, else pairs. Those that the plan
+        cannot give are left out with a warning.
     reading : Reading or mapping, optional
         How to read a file.
     progress : callable, optional

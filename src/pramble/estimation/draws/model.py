@@ -1,8 +1,8 @@
 r"""Which tables the law of the originals has: all columns together, or pairs of them.
 
 With the table of all columns nothing is assumed, but each of its cells must be told: where the
-release is worth few complete records for each cell, laws are bent by the edge of the simplex and by
-the prior, in every group alike. The law of all pairs has far fewer cells, and fits every regression
+release is worth few complete records, laws are bent by the edge of the simplex and by the prior, in
+every group alike. The law of all pairs has far fewer cells, and fits every regression
 without interactions.
 """
 
@@ -25,8 +25,9 @@ from pramble.values import Clock, value
 MOST_WHOLE = 20_000
 """Cells of a table of all columns up to which it is taken, where it is told."""
 
-PER_CELL = 10
-"""Complete records that a release must be worth for each of those cells."""
+PER_CELL = 2
+"""For each of those cells the prior has one record, which pulls rare categories up; it is felt less
+than chance is, if the root of what the release is worth is so much larger than their number."""
 
 HARDLY = 1.0
 """Complete records for each cell of a table below which a note says that it is hardly told."""
@@ -62,7 +63,7 @@ def model_of(
             raise NotIdentifiable(
                 "The plan cannot give the table of all columns; leave tables= to find out which."
             )
-        if tables == "all" or value >= PER_CELL * release.cells:
+        if tables == "all" or value >= (PER_CELL * release.cells) ** 2:
             return Model((whole_term(release),), value)
     wanted = [
         table
