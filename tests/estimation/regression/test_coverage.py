@@ -14,7 +14,8 @@ def runs_of(plan, n, runs, *, blind=False):
     rng = np.random.default_rng(n)
     inside, values, errors = [], [], []
     for run in range(runs):
-        released = pramble.perturb(people(rng, n), plan, key=run.to_bytes(32, "big"))
+        frame = people(rng, n).round({"age": 2})
+        released = pramble.perturb(frame, plan, key=run.to_bytes(32, "big"))
         found = pramble.estimate_regression(released, {} if blind else plan, FORMULA)
         assert np.isfinite(found.standard_errors).all()
         inside.append((found.lower <= TRUTH) & (found.upper >= TRUTH))
@@ -42,7 +43,7 @@ def test_the_check_would_notice_a_fit_that_ignores_randomisation():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "runs"), [(2000, 200), (20_000, 60)])
+@pytest.mark.parametrize(("n", "runs"), [(2000, 200), (20_000, 200)])
 @pytest.mark.parametrize("plan", PLANS)
 def test_truth_is_covered_as_often_as_promised(plan, n, runs):
     inside, off, ratio = runs_of(PLANS[plan], n, runs)
