@@ -373,3 +373,17 @@ def test_progress_grows():
     pramble.impute(out, PLAN, copies=3, seed=1, progress=lambda told: shares.append(told.share))
     assert shares == sorted(shares)
     assert len(shares) >= 3
+
+
+def test_all_columns_are_taken_together_where_their_cells_are_well_told():
+    out = pramble.perturb(pa.table(people(5000)), PLAN, key=bytes(32))
+    few = imputation(out, PLAN, copies=1, seed=1, using=[])
+    assert few.tables == (("a", "b"),)
+    many = imputation(out, PLAN, copies=1, seed=1)
+    assert many.classes == ("income",)
+    assert set(many.tables) == {
+        ("town", "a"), ("town", "b"), ("income", "a"), ("income", "b"), ("a", "b"),
+    }  # fmt: skip
+    assert imputation(out, PLAN, copies=1, seed=1, tables="all").tables == (
+        ("town", "income", "a", "b"),
+    )

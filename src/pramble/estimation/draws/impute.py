@@ -83,7 +83,7 @@ def impute(
     (5, ['sex', 'town'], True)
     >>> shares = [one["sex"].to_pylist().count("f") / 200 for one in filled]
     >>> pramble.combine(shares, [p * (1 - p) / 200 for p in shares])
-    <Combined from 5 copies: 0.499 ± 0.041, 95 % from 0.4158 to 0.5822>
+    <Combined from 5 copies: 0.5 ± 0.046, 95 % from 0.4045 to 0.5955>
     """
     made = imputation(
         data,
