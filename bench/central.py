@@ -136,7 +136,10 @@ def noisy_tables(labels, counts, n, *, rounds=1):
         if many > 1:
             better = [consistent(tables, labels, n) for tables in noisy]
             found[f"{name}, consistent, none negative"] = rms(better, counts)
-    found["OpenDP, Gaussian"] = opendp_error(counts, deviation, rounds=rounds)
+    found["OpenDP, Gaussian"] = opendp_error(counts, deviation, rounds=rounds, name="gaussian")
+    found["OpenDP, Laplace"] = opendp_error(
+        counts, 2 * many / EPSILON, rounds=rounds, name="laplace"
+    )
     return found
 
 
@@ -145,15 +148,18 @@ def two_sided(rng, rate, shape):
     return rng.geometric(-math.expm1(-rate), shape) - rng.geometric(-math.expm1(-rate), shape)
 
 
-def opendp_error(counts, deviation, *, rounds):
-    """The error of OpenDP's discrete Gaussian at the same deviation; None without it."""
+def opendp_error(counts, scale, *, rounds, name):
+    """The error of OpenDP's discrete noise of a scale; None without it."""
     try:
         import opendp.prelude as dp
     except ImportError:
         return None
     dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
-    noise = dp.m.make_gaussian(*space, scale=deviation)
+    domain = dp.vector_domain(dp.atom_domain(T=int))
+    if name == "gaussian":
+        noise = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+    else:
+        noise = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=scale)
     noisy = [
         {
             table: np.array(noise(own.ravel().tolist())).reshape(own.shape)
