@@ -48,6 +48,10 @@ def release(
     one_file: Annotated[
         bool, typer.Option("--one-file", help="With --central: no views, one file of records.")
     ] = False,
+    synthetic: Annotated[
+        bool,
+        typer.Option("--synthetic", help="Write complete records, drawn from the release, beside."),
+    ] = False,
     prior: Annotated[
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
@@ -136,6 +140,7 @@ def release(
         "central": central,
         "delta": delta,
         "views": False if one_file else None,
+        "synthetic": synthetic or None,
         "prior": prior,
         "prior_file": prior_file,
         "family": family,

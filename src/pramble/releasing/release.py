@@ -42,11 +42,13 @@ from pramble.releasing.prepare.repair import RepairedRecords
 from pramble.releasing.write.check import Tally, compare
 from pramble.releasing.write.released import rehearse, write_part
 from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
+from pramble.releasing.write.synthetic import SYNTHETIC, write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 
 COUNTING, WRITING = 0.25, 0.65
+SYNTHESIS = 0.88
 """Shares of the work, for the progress; the rest are checks and pages."""
 
 
@@ -136,7 +138,8 @@ def release(
         "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
         ``drop``, ``person`` (the column that says whose row it is),
         ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
-        ``output``, ``shuffle``, ``risk``, ``file``.
+        ``output``, ``shuffle``, ``synthetic`` (complete records drawn from the release alone beside
+        it), ``risk``, ``file``.
 
     Returns
     -------
@@ -214,7 +217,7 @@ def release(
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)
             (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-        files = [part.file for part in job.parts]
+        files = [*(part.file for part in job.parts), SYNTHETIC]
         held = check_contents(folder, (*files, MANIFEST, SIGNATURE, SUMMARY))
         outcome = replace(outcome, checks=(*outcome.checks, held))
         if pages:
@@ -330,7 +333,12 @@ def write_folder(
         checks.append(passed(compare(tally, path, rows=job.rows)))
         about = {"format": job.decisions.output, "bytes": path.stat().st_size}
         files.append({"file": part.file, **about, "sha256": file_sha256(path)})
-    document = manifest_of(job, files)
+    synthetic = None
+    if job.decisions.synthetic:
+        synthetic = write_synthetic(
+            folder, data_in(folder, job), job.plan, files=files, clock=clock.part(SYNTHESIS, 0.02)
+        )
+    document = manifest_of(job, files, synthetic=synthetic)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     after, changed = tallies[0].after, tallies[0].changed
     return document, replace(

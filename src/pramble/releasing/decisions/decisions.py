@@ -147,6 +147,8 @@ class Decisions:
     views : bool
         Whether a central promise may be kept by several shuffled files of a few columns each,
         where that costs less than one.
+    synthetic : bool
+        Whether complete records, drawn from what is released alone, lie beside it.
     split : str
         "equal", "weights" or "optimal".
     split_objective : str
@@ -183,6 +185,7 @@ class Decisions:
     central: float | None = None
     delta: float = DELTA
     views: bool = True
+    synthetic: bool = False
     split: str = "equal"
     split_objective: str = "information"
     prior_share: float = PRIOR_SHARE

@@ -245,6 +245,7 @@ PLAN: dict[str, Reader] = {
     "central": total,
     "delta": small,
     "views": flag,
+    "synthetic": flag,
     "split": one_of(SPLITS),
     "split_objective": one_of(OBJECTIVES),
     "prior_share": share,

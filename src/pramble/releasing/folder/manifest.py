@@ -33,7 +33,12 @@ SCHEMA = "pramble/release/4"
 MANIFEST = "manifest.json"
 
 
-def manifest_of(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def manifest_of(
+    job: Prepared,
+    files: Sequence[Mapping[str, Any]],
+    *,
+    synthetic: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return the manifest; ``files`` are name, format, size and hash of each data file."""
     from pramble import __version__
 
@@ -44,6 +49,7 @@ def manifest_of(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, 
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "rows": job.rows,
         **files_entry(job, files),
+        **({} if synthetic is None else {"synthetic": dict(synthetic)}),
         "promise": {
             "spent": job.spent.to_json(),
             "limit": job.decisions.limit.to_json(),
@@ -290,7 +296,7 @@ def refuse_link(path: Path) -> None:
 
 def refuse_others(folder: Path, stated: Sequence[str]) -> None:
     """Refuse data files that the manifest does not state: nobody vouches for them."""
-    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*")]
+    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*"), *folder.glob("synthetic.*")]
     names = sorted(path.relative_to(folder).as_posix() for path in found)
     other = next((name for name in names if name not in stated), None)
     if other is not None:

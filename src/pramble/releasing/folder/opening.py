@@ -113,6 +113,16 @@ class Release:
             for name, plan in self.plan.items()
         }
 
+    @property
+    def synthetic(self) -> Any:
+        """Complete records drawn from the release alone, as a pyarrow Table; None without."""
+        stated = self.manifest.get("synthetic")
+        if stated is None or self.folder is None:
+            return None
+        from pyarrow import parquet
+
+        return parquet.read_table(self.folder / stated["file"])
+
     def __repr__(self) -> str:
         where = "dry run" if self.folder is None else str(self.folder)
         columns = ", ".join(self.plan.columns)
@@ -165,9 +175,10 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    files = files_of(manifest)
-    refuse_others(folder, [stated["file"] for stated in files.values()])
-    for stated in files.values():
+    files = [*files_of(manifest).values()]
+    files += [manifest["synthetic"]] if "synthetic" in manifest else []
+    refuse_others(folder, [stated["file"] for stated in files])
+    for stated in files:
         refuse_link((folder / stated["file"]).parent)
         check_data(folder / stated["file"], stated)
     release = Release(folder, manifest, plan_of(manifest))
