@@ -22,6 +22,7 @@ from pramble.risk.assess import assess
 from pramble.risk.cells import Missing
 from pramble.risk.models.registry import Model
 from pramble.risk.models.structural_zeros import Rule
+from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.values import Clock, Watcher
 
 ASSESSING = 0.3
@@ -59,8 +60,8 @@ def calibrate(
     model: Model = "two-way",
     prior: ArrayLike | Mapping[str, ArrayLike] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
-    family: str = "uniform",
-    objective: str | None = None,
+    family: FamilyName = "uniform",
+    objective: ObjectiveName | None = None,
     time_limit: float = 2.0,
     alphas: tuple[float, float] = ALPHAS,
     tolerance: float | None = None,
@@ -229,8 +230,8 @@ def designs_of(
     tables: Any,
     prior: Any,
     categories: Mapping[str, Sequence[Any]] | None,
-    family: str,
-    objective: str | None,
+    family: FamilyName,
+    objective: ObjectiveName | None,
     time_limit: float,
     promise: Callable[[float], Mapping[str, Any]],
 ) -> tuple[list[Any], DesignAt]:

@@ -15,6 +15,7 @@ from pramble.information.priors import as_prior
 from pramble.privacy.guarantee import float_below
 from pramble.risk.after.readings import shares_over
 from pramble.solvers.design import design
+from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.values import Floats
 
 Priors = ArrayLike | Mapping[str, ArrayLike] | None
@@ -47,8 +48,8 @@ def design_columns(
     *,
     prior: Priors,
     categories: Mapping[str, Sequence[Label]] | None,
-    family: str,
-    objective: str,
+    family: FamilyName,
+    objective: ObjectiveName,
 ) -> DesignAt:
     """Return the function from α to the designs of the columns, none above its part of α."""
     stated = categories or {}

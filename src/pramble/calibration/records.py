@@ -15,6 +15,7 @@ from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, with_values
 from pramble.estimation.tabulate import names_of
 from pramble.information.records import as_tables
+from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.design_record import design_record
 from pramble.values import Floats
 
@@ -29,7 +30,7 @@ def design_plans(
     tables: Any,
     prior: Priors,
     categories: Mapping[str, Sequence[Label]] | None,
-    objective: str,
+    objective: ObjectiveName,
     time_limit: float,
     promise: Callable[[float], Mapping[str, Any]],
 ) -> DesignAt:

@@ -114,8 +114,8 @@ def calibrate(
             weights=weights,
             impossible=rules(impossible or []),
             missing=missing,  # type: ignore[arg-type]  # calibrate refuses other words
-            family=family,
-            objective=objective,
+            family=family,  # type: ignore[arg-type]  # calibrate refuses other words
+            objective=objective,  # type: ignore[arg-type]  # calibrate refuses other words
             promise=promise,  # type: ignore[arg-type]  # calibrate refuses other words
             delta=delta,
             views=None if views else False,

@@ -136,8 +136,8 @@ def design(
     answer = pramble.design(
         probabilities,
         alpha,
-        family=family,
-        objective=objective or "information",
+        family=family,  # type: ignore[arg-type]  # design refuses other words
+        objective=objective or "information",  # type: ignore[arg-type]  # design refuses other words
         categories=labels,
         invariant=invariant,
         symmetric=symmetric,

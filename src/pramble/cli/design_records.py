@@ -40,7 +40,7 @@ def show_record(
             alpha,
             prior=prior,
             tables=wanted_tables(tables),
-            objective=objective,
+            objective=objective,  # type: ignore[arg-type]  # design_record refuses other words
             whole=whole,
             possible=[{"never": rule} for rule in rules(impossible)] or None,
             time_limit=time_limit,

@@ -95,10 +95,10 @@ def estimate(
         strata=strata,
         clusters=clusters,
         replicates=() if replicates is None else names_among(replicates, known),
-        replicate_method=replicate_method,
-        method=method,
+        replicate_method=replicate_method,  # type: ignore[arg-type]  # estimate refuses other words
+        method=method,  # type: ignore[arg-type]  # estimate refuses other words
         level=level,
-        covers=covers,
+        covers=covers,  # type: ignore[arg-type]  # estimate refuses other words
         population_size=population,
     )
     for note in answer.notes:

@@ -10,8 +10,8 @@ from pramble.estimation.functions import conditional
 from pramble.estimation.groups import group_estimate
 from pramble.estimation.intervals import check_level
 from pramble.estimation.queries import query_estimate
-from pramble.estimation.result import Estimate, Settings, as_cover
-from pramble.estimation.survey import Sampled
+from pramble.estimation.result import Covers, Estimate, Method, Settings, as_cover
+from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.survey_table import surveyed
 from pramble.estimation.tabulate import data_and_plan, names_of, tabulate
 from pramble.estimation.views import refuse_numbers, views_estimate
@@ -28,15 +28,15 @@ def estimate(
     by: Sequence[str] | str | None = None,
     given: Sequence[str] | str | None = None,
     counts: bool = False,
-    method: str = "mle",
+    method: Method = "mle",
     level: float = 0.95,
-    covers: str = "both",
+    covers: Covers = "both",
     population_size: float | None = None,
     weights: Any = None,
     strata: str | None = None,
     clusters: str | None = None,
     replicates: Sequence[str] = (),
-    replicate_method: str | float = "acs",
+    replicate_method: ReplicateMethod | float = "acs",
     query: Any = None,
     mean: str | None = None,
     total: str | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from pramble.values import Floats, read_only, value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Covers = Literal["both", "randomisation", "randomization"]
+Method = Literal["mle", "inverse"]
 COVERS = {
     "both": "sampling and randomisation: the intervals are for the population behind the file",
     "randomisation": "randomisation only: the intervals are for the file itself",

@@ -7,7 +7,7 @@ With clusters c in strata h and :math:`U_{hc}` the sum of their records,
 where without clusters every record is one. A stratum with one cluster counts about zero.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pramble.errors import InvalidInput
 from pramble.estimation.patterns import Patterns
 from pramble.values import Floats, Integers, value
 
+ReplicateMethod = Literal["acs", "brr", "jackknife"]
 SCALES = {
     "acs": lambda many: 4 / many,
     "brr": lambda many: 1 / many,

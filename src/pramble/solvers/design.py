@@ -14,7 +14,7 @@ from pramble.information.priors import as_prior
 from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.exponential import check_alpha
 from pramble.one_thread import one_thread
-from pramble.solvers.problem import Problem
+from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only
 
@@ -41,8 +41,8 @@ def design(
     prior: ArrayLike | Mapping[Label, float],
     alpha: float,
     *,
-    family: str = "uniform",
-    objective: str = "information",
+    family: FamilyName = "uniform",
+    objective: ObjectiveName = "information",
     categories: int | Iterable[Label] | None = None,
     invariant: bool = False,
     tolerance: float = 1e-6,

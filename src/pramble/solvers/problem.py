@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pramble.data.labels import Labels
 from pramble.mechanisms.base import Mechanism
@@ -30,6 +30,9 @@ ADVICE = {
 }
 """What to do about a rank below S, by objective."""
 
+FamilyName = Literal["uniform", "general"]
+ObjectiveName = Literal["information", "estimation"]
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -48,8 +51,8 @@ class Problem:
     prior: Floats
     alpha: float
     labels: Labels
-    family: str
-    objective: str
+    family: FamilyName
+    objective: ObjectiveName
     invariant: bool
     tolerance: float
     keep_at_least: float | None

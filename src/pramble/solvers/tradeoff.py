@@ -12,6 +12,7 @@ from pramble.information.priors import as_prior
 from pramble.mechanisms.exponential import check_alpha
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.design import design
+from pramble.solvers.problem import FamilyName
 from pramble.solvers.result import most_information
 from pramble.values import Floats, value
 
@@ -110,7 +111,7 @@ def compare_designs(
     if not levels:
         raise InvalidInput("A comparison needs at least one alpha; found none.")
 
-    def best(family: str, alpha: float) -> float:
+    def best(family: FamilyName, alpha: float) -> float:
         return design(p, alpha, family=family, tolerance=tolerance).value
 
     return Comparison(

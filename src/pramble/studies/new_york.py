@@ -8,11 +8,12 @@ import numpy as np
 
 from pramble.paper import new_york_2000_margins
 from pramble.solvers.design import design
+from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.studies.estimates import standard_error
 from pramble.studies.study import Column, Spread, Table, headings, in_turn
 from pramble.values import Floats, value
 
-DESIGNS = {
+DESIGNS: dict[str, tuple[FamilyName, ObjectiveName]] = {
     "family": ("uniform", "information"),
     "information": ("general", "information"),
     "estimation": ("general", "estimation"),

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pramble.data.reading import Reading
 from pramble.errors import PrambleWarning
@@ -21,7 +21,7 @@ def synthesize(
     seed: int | None = None,
     tables: int | Sequence[Any] = 2,
     columns: Sequence[str] | None = None,
-    method: str = "auto",
+    method: Literal["auto", "cells", "records"] = "auto",
     reading: Reading | Mapping[str, Any] | None = None,
     progress: Watcher | None = None,
 ) -> Any:

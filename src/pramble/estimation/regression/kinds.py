@@ -1,6 +1,6 @@
 """The families by name, each with what it takes for a response."""
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,9 +11,8 @@ from pramble.estimation.regression.factors import Response
 from pramble.estimation.regression.families import Family, Linear, Logistic, Poisson
 from pramble.values import Floats
 
-FAMILIES = ("linear", "logistic", "multinomial", "ordinal", "poisson")
-
-
+FamilyName = Literal["linear", "logistic", "multinomial", "ordinal", "poisson"]
+FAMILIES = get_args(FamilyName)
 MOST_CLASSES = 40
 
 

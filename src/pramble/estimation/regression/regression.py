@@ -11,7 +11,7 @@ from pramble.estimation.intervals import check_level
 from pramble.estimation.regression.factors import Response
 from pramble.estimation.regression.fitted import Fitted
 from pramble.estimation.regression.formula import formula_model
-from pramble.estimation.regression.kinds import family_of
+from pramble.estimation.regression.kinds import FamilyName, family_of
 from pramble.estimation.regression.material import (
     Asked,
     Material,
@@ -29,8 +29,8 @@ from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.signed import Problem
 from pramble.estimation.regression.solve import solve
 from pramble.estimation.regression.told import notes_of, told
-from pramble.estimation.result import Settings, as_cover
-from pramble.estimation.survey import Sampled
+from pramble.estimation.result import Covers, Settings, as_cover
+from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.tabulate import data_and_plan
 from pramble.estimation.views import refuse_numbers
 from pramble.mechanisms.base import Mechanism
@@ -47,14 +47,14 @@ def estimate_regression(
     *,
     response: str | None = None,
     covariates: Sequence[str] | str | None = None,
-    family: str = "logistic",
+    family: FamilyName = "logistic",
     success: Any = None,
     weights: Any = None,
     strata: str | None = None,
     clusters: str | None = None,
     replicates: Sequence[str] = (),
-    replicate_method: str | float = "acs",
-    covers: str = "both",
+    replicate_method: ReplicateMethod | float = "acs",
+    covers: Covers = "both",
     population_size: float | None = None,
     level: float = 0.95,
     reading: Reading | Mapping[str, Any] | None = None,

@@ -13,6 +13,7 @@ from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
+from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
 
 SEEN = "seen"
@@ -73,7 +74,7 @@ class ColumnDecision:
     recode: Mapping[str, Any] = field(default_factory=dict)
     missing: Any = None
     family: str = "uniform"
-    objective: str = "information"
+    objective: ObjectiveName = "information"
     invariant: bool = False
     estimable: bool = True
     alpha: float | None = None
@@ -178,7 +179,7 @@ class Decisions:
     columns: tuple[ColumnDecision, ...]
     design: str = "records"
     tables: Any = 2
-    objective: str = "estimation"
+    objective: ObjectiveName = "estimation"
     whole: bool = False
     possible: tuple[Mapping[str, Any], ...] = ()
     alpha: float | None = None
@@ -187,7 +188,7 @@ class Decisions:
     views: bool = True
     synthetic: bool = False
     split: str = "equal"
-    split_objective: str = "information"
+    split_objective: ObjectiveName = "information"
     prior_share: float = PRIOR_SHARE
     drop: tuple[str, ...] = ()
     output: str = "parquet"

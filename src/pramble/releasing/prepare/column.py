@@ -10,6 +10,7 @@ from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.rivals import variance_of
 from pramble.solvers.design import design
+from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
 from pramble.values import value
 
@@ -57,7 +58,7 @@ def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FU
 
 
 def solved(
-    column: Counted, prior: Prior, *, alpha: float, objective: str, effort: Effort
+    column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName, effort: Effort
 ) -> Design:
     """Solve the design problem of a column."""
     try:

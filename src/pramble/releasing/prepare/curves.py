@@ -19,6 +19,7 @@ from pramble.releasing.prepare.column import Designed, Effort, designed
 from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.rivals import variance_of
+from pramble.solvers.problem import ObjectiveName
 from pramble.values import Floats, value
 
 WIDE = 40
@@ -38,7 +39,9 @@ class Curve:
     notes: tuple[str, ...] = ()
 
 
-def curve_of(column: Counted, prior: Prior, *, objective: str, reach: tuple[float, float]) -> Curve:
+def curve_of(
+    column: Counted, prior: Prior, *, objective: ObjectiveName, reach: tuple[float, float]
+) -> Curve:
     """Return minus the share of information, or the variance, of what would be released.
 
     ``reach`` is the least and the most α that the column may get.

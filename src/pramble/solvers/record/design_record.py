@@ -11,6 +11,7 @@ from pramble.one_thread import one_thread
 from pramble.solvers.central.design import central_design
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.design import positive, representable
+from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
@@ -36,7 +37,7 @@ def design_record(
     prior: Any = None,
     possible: Any = None,
     tables: Any = 2,
-    objective: str = "estimation",
+    objective: ObjectiveName = "estimation",
     whole: bool = False,
     given: Mapping[str, Any] | None = None,
     information_at_least: float | None = None,
