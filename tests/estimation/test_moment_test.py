@@ -74,9 +74,3 @@ def test_few_records_are_compared_with_drawn_releases():
     p = np.array([one.p_value for one in found])
     assert (p < 0.05).mean() < 0.13
     assert 0.35 < p.mean() < 0.65
-
-
-def test_a_regression_says_what_works_instead():
-    z = release(MIXED, INDEPENDENT, 50, np.random.default_rng(4))
-    with pytest.raises(pramble.InvalidPlan, match=r"Means and totals .* work with every plan"):
-        pramble.estimate_regression(z, MIXED, response="town", covariates=["a"])

@@ -91,7 +91,7 @@ def source(tmp_path_factory):
     return path
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(changes, min_size=1, max_size=4, unique_by=lambda change: change[0]))
 def test_any_plan_gives_a_release_or_clear_words(source, tmp_path_factory, steps):
     plan = changed(steps)

@@ -10,6 +10,7 @@ import pytest
 import pramble
 from pramble.estimation.regression.material import asked_for, material_of_records
 from pramble.estimation.regression.regression import pose
+from pramble.estimation.survey import Sampled
 
 ROWS = {
     "x": ["a", "b", "a", "b"],
@@ -40,7 +41,7 @@ def four_records_will_do(monkeypatch):
 def material(rows, plan, formula):
     asked = asked_for(formula, response=None, covariates=None)
     return asked, material_of_records(
-        rows, plan, asked, weights=None, strata=None, clusters=None, reading=None
+        rows, plan, asked, weights=None, sampled=Sampled(), reading=None
     )
 
 
