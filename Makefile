@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
-PYTEST ?= $(BIN)/python -m pytest -n auto --dist loadgroup
+# Every core has a worker; threads of linear algebra beside them would only wait for one another.
+PYTEST ?= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .PHONY: help setup demo study test test-fast test-slow check format bench docs clean constraints
 

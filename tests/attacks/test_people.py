@@ -40,6 +40,7 @@ def test_a_majority_vote_over_the_rows_of_a_person(tmp_path):
         ledger=False,
         allow=["who"],
         design="paper",
+        key=b"k" * 32,
     )
     assert majority_is_right(knowingly.data, sex) == 200  # what the refusal prevents
     r = pramble.release(
