@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from pramble.errors import InvalidInput
+from pramble.one_thread import one_thread
 from pramble.privacy.shuffled.evidence import Evidence, PlanEvidence
 from pramble.privacy.shuffled.excess import UNIT
 from pramble.privacy.shuffled.sampling import sampled_evidence
@@ -164,13 +165,14 @@ def central_guarantee(
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
     local = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
     known = known_of(local, population)
-    if delta is not None:
-        target = checked_delta(delta)
-        proven, method = person_epsilon(known, target, people=people)
-    else:
-        proven = checked_epsilon(epsilon)
-        target, method = person_delta(known, proven, people=people)
-    lower = known.lower(target, proven=proven)
+    with one_thread():
+        if delta is not None:
+            target = checked_delta(delta)
+            proven, method = person_epsilon(known, target, people=people)
+        else:
+            proven = checked_epsilon(epsilon)
+            target, method = person_delta(known, proven, people=people)
+        lower = known.lower(target, proven=proven)
     return CentralGuarantee(
         proven, target, lower, method, local.alpha, n, people, known, population=population
     )
