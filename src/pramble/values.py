@@ -4,7 +4,7 @@ A value is a frozen dataclass whose arrays are read-only and stay so after unpic
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform, overload
@@ -152,3 +152,8 @@ class Clock:
         if self.watcher is not None:
             done = self.before + self.size * min(max(share, 0.0), 1.0)
             self.watcher(Progress(what, done, self.seconds(), self.rows, figures))
+
+
+def names_of(columns: Sequence[str] | str) -> list[str]:
+    """Return the names of one or several columns."""
+    return [columns] if isinstance(columns, str) else list(columns)

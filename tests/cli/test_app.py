@@ -48,6 +48,22 @@ def test_wrong_usage_exits_with_2():
     assert pramble("release").returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        ("assess f --keys a --missing drop", ["category", "wildcard"]),
+        ("estimate f --by a --method guess", ["mle", "inverse"]),
+        ("estimate f --by a --covers all", ["both", "randomisation"]),
+        ("design --alpha 1 --uniform 3 --family all", ["uniform", "general"]),
+        ("calibrate f --keys a --promise global", ["local", "central"]),
+    ],
+)
+def test_a_word_that_an_option_does_not_know_is_answered_with_those_it_knows(words, known):
+    answer = pramble(*words.split())
+    assert answer.returncode == 2
+    assert all(f"'{word}'" in answer.stderr for word in known)
+
+
 def test_a_refusal_exits_with_1_and_one_sentence(tmp_path):
     missing = str(tmp_path / "missing.parquet")
     answer = pramble(

@@ -120,7 +120,6 @@ def test_calibrate_ends_with_one_when_no_alpha_does_it(people):
             ["--keys", "age", "--population", "2000", "--plan", "none.json"],
             "Cannot read a mechanism",
         ),
-        (["--keys", "age", "--population", "2000", "--missing", "drop"], "missing must be"),
     ],
 )
 def test_refusals_are_one_sentence_and_exit_one(people, words, sentence):

@@ -168,6 +168,22 @@ def test_contrasts_have_the_errors_of_their_linearisation(released):
         assert c.cells["sex"][0] == "f against m"
 
 
+def test_a_group_of_nobody_leaves_the_contrasts_of_the_others():
+    plan = {"g": pramble.randomized_response(["a", "b", "c"], 2.0)}
+    released = {"g": ["a", "b"] * 500, "y": (["u"] * 3 + ["v"]) * 250}
+    e = pramble.estimate(released, plan, by="y", given="g")
+    assert np.isnan(np.diag(e.covariance)).sum() == 2
+    both = e.contrast("g", "a", "b")
+    assert np.isfinite(both.covariance).all()
+    assert both.standard_errors == pytest.approx(np.sqrt(np.diag(both.covariance)))
+    assert (both.upper - both.lower < 1).all()
+    nobody = e.contrast("g", "a", "c")
+    assert (nobody.upper - nobody.lower >= 1).all()
+    assert np.isnan(nobody.standard_errors).all()
+    first = e.function(lambda p: p[:1], names=["a"])
+    assert np.isfinite(first.standard_errors).all()
+
+
 def test_a_difference_of_independent_shares_is_newcombes():
     frame = people(300)
     e = pramble.estimate(frame, {}, by="work", given="sex").contrast("sex", "f", "m")

@@ -1,6 +1,8 @@
 """When a search stops, and whom it tells."""
 
 import math
+import threading
+import time
 
 from pramble.solvers.watch import Watch
 
@@ -36,3 +38,14 @@ def test_bounds_close_from_either_side():
     assert watch.closed(1.0, 0.95)
     assert not watch.closed(1.0, 1.2)
     assert not watch.closed(1.0, 0.8)
+
+
+def test_another_thread_counts_the_seconds_on_the_wall():
+    """What its own processor has done since another thread began would mean nothing."""
+    watch, seen = Watch(1e-6, 100.0), []
+    time.sleep(0.2)
+    other = threading.Thread(target=lambda: seen.append(watch.inner(1e-3).seconds()))
+    other.start()
+    other.join()
+    assert 0.2 <= seen[0] <= 30
+    assert watch.seconds() < seen[0]

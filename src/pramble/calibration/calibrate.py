@@ -17,13 +17,12 @@ from pramble.calibration.trial import DesignAt, Experiment, Trial, curve_of
 from pramble.data.reading import Reading
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
-from pramble.estimation.tabulate import names_of
 from pramble.risk.assess import assess
 from pramble.risk.cells import Missing
 from pramble.risk.models.registry import Model
 from pramble.risk.models.structural_zeros import Rule
 from pramble.solvers.problem import FamilyName, ObjectiveName
-from pramble.values import Clock, Watcher
+from pramble.values import Clock, Watcher, names_of
 
 ASSESSING = 0.3
 """The share of the work that assessing is taken for."""

@@ -13,11 +13,10 @@ from pramble.data.labels import Label
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, with_values
-from pramble.estimation.tabulate import names_of
 from pramble.information.records import as_tables
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.design_record import design_record
-from pramble.values import Floats
+from pramble.values import Floats, names_of
 
 MOST_JOINT = 100_000
 """Cells up to which the file's distribution is taken whole; beyond, the wanted tables of it."""

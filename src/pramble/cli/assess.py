@@ -66,7 +66,7 @@ def assess(
             weights=weights,
             household=household,
             impossible=rules(impossible or []),
-            missing=missing,  # type: ignore[arg-type]  # assess refuses other words
+            missing=missing,
             progress=progress,
         )
         plans = {str(path): read_plan(path, verify=verify) for path in plan or []}

@@ -9,6 +9,7 @@ from rich.table import Table
 
 import pramble
 from pramble.calibration.calibration import Calibration
+from pramble.calibration.promises import PromiseName
 from pramble.calibration.target import list_measures
 from pramble.cli.console import answers, complain, facts_table, messages, print_json
 from pramble.cli.design_records import wanted_tables
@@ -60,7 +61,7 @@ def calibrate(
     impossible: Impossible = None,
     missing: Missing = "category",
     promise: Annotated[
-        str,
+        PromiseName,
         typer.Option(help="With --columns: search α (local), or ε of the shuffled file (central)."),
     ] = "local",
     delta: Annotated[
@@ -113,10 +114,10 @@ def calibrate(
             model=margins(model, margin or []),
             weights=weights,
             impossible=rules(impossible or []),
-            missing=missing,  # type: ignore[arg-type]  # calibrate refuses other words
-            family=family,  # type: ignore[arg-type]  # calibrate refuses other words
-            objective=objective,  # type: ignore[arg-type]  # calibrate refuses other words
-            promise=promise,  # type: ignore[arg-type]  # calibrate refuses other words
+            missing=missing,
+            family=family,
+            objective=objective,
+            promise=promise,
             delta=delta,
             views=None if views else False,
             rows_per_person=rows_per_person,

@@ -16,6 +16,7 @@ from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPrior
 from pramble.mechanisms.csv_form import write_csv
+from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
 
 LEAK = (
@@ -46,7 +47,7 @@ def design(
     categories: Annotated[str | None, typer.Option(help="Labels in order: a,b,c.")] = None,
     family: Family = "uniform",
     objective: Annotated[
-        str | None, typer.Option(help="information (default) or estimation.")
+        ObjectiveName | None, typer.Option(help="information (default) or estimation.")
     ] = None,
     invariant: Annotated[bool, typer.Option("--invariant", help="Keep released shares.")] = False,
     symmetric: Annotated[
@@ -136,8 +137,8 @@ def design(
     answer = pramble.design(
         probabilities,
         alpha,
-        family=family,  # type: ignore[arg-type]  # design refuses other words
-        objective=objective or "information",  # type: ignore[arg-type]  # design refuses other words
+        family=family,
+        objective=objective or "information",
         categories=labels,
         invariant=invariant,
         symmetric=symmetric,

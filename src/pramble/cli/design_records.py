@@ -15,6 +15,7 @@ from pramble.cli.progress import shown_progress
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput
+from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.result import RecordDesign
 from pramble.values import Floats
 
@@ -25,7 +26,7 @@ def show_record(
     *,
     source: Path | None,
     tables: str,
-    objective: str,
+    objective: ObjectiveName,
     whole: bool,
     impossible: Sequence[str],
     time_limit: float | None,
@@ -40,7 +41,7 @@ def show_record(
             alpha,
             prior=prior,
             tables=wanted_tables(tables),
-            objective=objective,  # type: ignore[arg-type]  # design_record refuses other words
+            objective=objective,
             whole=whole,
             possible=[{"never": rule} for rule in rules(impossible)] or None,
             time_limit=time_limit,

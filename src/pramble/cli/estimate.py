@@ -12,7 +12,8 @@ from pramble.cli.console import answers, messages, print_csv, print_json, table_
 from pramble.cli.options import AsJson, Verify
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.estimation.result import Estimate
+from pramble.estimation.result import Covers, Estimate, Method
+from pramble.estimation.survey import ReplicateMethod
 
 MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
@@ -48,14 +49,14 @@ def estimate(
         str | None, typer.Option(help="Columns of replicate weights, as w1,w2,w3.")
     ] = None,
     replicate_method: Annotated[
-        str, typer.Option(help="How replicates were made: acs, brr or jackknife.")
+        ReplicateMethod, typer.Option(help="How replicates were made: acs, brr or jackknife.")
     ] = "acs",
     method: Annotated[
-        str, typer.Option(help="mle (maximum likelihood), or inverse (unbiased).")
+        Method, typer.Option(help="mle (maximum likelihood), or inverse (unbiased).")
     ] = "mle",
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     covers: Annotated[
-        str,
+        Covers,
         typer.Option(help="What intervals cover: both (sampling too), or randomisation alone."),
     ] = "both",
     population: Annotated[
@@ -95,10 +96,10 @@ def estimate(
         strata=strata,
         clusters=clusters,
         replicates=() if replicates is None else names_among(replicates, known),
-        replicate_method=replicate_method,  # type: ignore[arg-type]  # estimate refuses other words
-        method=method,  # type: ignore[arg-type]  # estimate refuses other words
+        replicate_method=replicate_method,
+        method=method,
         level=level,
-        covers=covers,  # type: ignore[arg-type]  # estimate refuses other words
+        covers=covers,
         population_size=population,
     )
     for note in answer.notes:

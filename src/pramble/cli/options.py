@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from pramble.errors import InvalidInput
+from pramble.risk.cells import Missing as MissingName
 from pramble.risk.models.registry import list_models
+from pramble.solvers.problem import FamilyName, ObjectiveName
 
 File = Annotated[
     Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
@@ -29,15 +31,15 @@ Impossible = Annotated[
     typer.Option(help="A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
 ]
 Missing = Annotated[
-    str, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
+    MissingName, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
 ]
 Verify = Annotated[
     Path | None,
     typer.Option(help="Public key (PEM) of who made the release; refuse what it did not sign."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Family = Annotated[str, typer.Option(help="uniform or general matrices.")]
-Objective = Annotated[str | None, typer.Option(help="information or estimation.")]
+Family = Annotated[FamilyName, typer.Option(help="uniform or general matrices.")]
+Objective = Annotated[ObjectiveName | None, typer.Option(help="information or estimation.")]
 
 
 def names(given: Sequence[str]) -> list[str]:

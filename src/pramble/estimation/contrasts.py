@@ -13,7 +13,7 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.functions import column_of
+from pramble.estimation.functions import column_of, moved_covariance
 from pramble.estimation.weighing import Known
 from pramble.values import Floats, Integers
 
@@ -43,7 +43,7 @@ def contrast(e: E, column: str, one: Any, other: Any, *, kind: str) -> E:
     ]
     a, b = np.array(pairs, dtype=np.int64).T
     values, gradient, lower, upper = KINDS[kind](e, a, b)
-    covariance = gradient @ e.covariance @ gradient.T
+    covariance = moved_covariance(gradient, e.covariance)
     names = {name: [e.cells[name][i] for i in a] for name in others}
     return replace(
         e,

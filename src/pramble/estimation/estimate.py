@@ -13,12 +13,13 @@ from pramble.estimation.queries import query_estimate
 from pramble.estimation.result import Covers, Estimate, Method, Settings, as_cover
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.survey_table import surveyed
-from pramble.estimation.tabulate import data_and_plan, names_of, tabulate
+from pramble.estimation.tabulate import data_and_plan, tabulate
 from pramble.estimation.views import refuse_numbers, views_estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.one_thread import one_thread
+from pramble.values import names_of
 
 
 def estimate(

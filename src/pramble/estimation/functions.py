@@ -126,7 +126,7 @@ def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None)
             moved[i] += sign * step
             ends.append(np.atleast_1d(np.asarray(function(moved), dtype=np.float64)))
         gradient[:, i] = (ends[0] - ends[1]) / (2 * step)
-    covariance = gradient @ e.covariance @ gradient.T
+    covariance = moved_covariance(gradient, e.covariance)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     reach = ndtri((1 + e.level) / 2) * errors
     return replace(
@@ -142,12 +142,23 @@ def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None)
     )
 
 
+def moved_covariance(gradient: Floats, covariance: Floats) -> Floats:
+    """Return the covariance of a linearised function; not a number where it takes an unknown."""
+    known = np.isfinite(np.diag(covariance))
+    own = gradient[:, known]
+    answer = own @ covariance[np.ix_(known, known)] @ own.T
+    lost = (gradient[:, ~known] != 0).any(axis=1)
+    answer[lost] = np.nan
+    answer[:, lost] = np.nan
+    return np.asarray(answer)
+
+
 def told(
     e: E, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
 ) -> E:
     """Return ratios as an estimate, with a note on those of which nothing is known."""
     lower, upper = ratios.intervals(level=e.level)
-    unknown = int((ratios.unknown(level=e.level) | (upper - lower >= ratios.ranges)).sum())
+    unknown = int((upper - lower >= ratios.ranges).sum())
     note = (
         f"Nothing is known of {unknown} of {len(lower)}: randomised counts cannot tell the size of "
         "their group from zero, or leave the whole range."

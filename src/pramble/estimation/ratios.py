@@ -123,14 +123,6 @@ class Ratios:
         lower, upper = (np.concatenate(ends) for ends in zip(*found, strict=True))
         return lower, upper
 
-    def unknown(self, *, level: float) -> NDArray[np.bool_]:
-        """Return of which ratios nothing is known: their whole may be nothing."""
-        found = [
-            ~self.known(self.bottom[some].toarray(), level=level)
-            for some in batches(len(self), self.width)
-        ]
-        return np.concatenate(found)
-
     def known(self, bottom: Floats, *, level: float) -> NDArray[np.bool_]:
         """Return which wholes can be told from nothing."""
         from scipy.special import ndtri

@@ -23,7 +23,7 @@ from pramble.mechanisms.operators.axes import output_shape
 from pramble.mechanisms.operators.product import axes_of
 from pramble.mechanisms.plan import Block, Plan, as_plan
 from pramble.mechanisms.separate import separate_blocks
-from pramble.values import Floats, Integers
+from pramble.values import Floats, Integers, names_of
 
 ONE_COLUMN = "category"
 
@@ -219,11 +219,6 @@ def plan_of(plan: Any, by: Sequence[str]) -> Plan:
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}
     return separate_blocks(as_plan(plan))
-
-
-def names_of(columns: Sequence[str] | str) -> list[str]:
-    """Return the names of one or several columns."""
-    return [columns] if isinstance(columns, str) else list(columns)
 
 
 def refuse_randomised(names: Sequence[Any], columns: Collection[str]) -> None:

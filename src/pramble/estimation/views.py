@@ -14,10 +14,10 @@ from pramble.estimation.queries import parse_queries
 from pramble.estimation.records import what_is_missing
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.table_of_views import AnswersOfViews, TableOfViews
-from pramble.estimation.tabulate import names_of
 from pramble.estimation.view_table import told_columns, view_table
 from pramble.estimation.weighing import Known
 from pramble.mechanisms.views import Views
+from pramble.values import names_of
 
 MOST_VIEW_CELLS = 20_000
 """Cells of a table from views."""

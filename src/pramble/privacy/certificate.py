@@ -73,7 +73,7 @@ class Certificate:
         return RecordPrivacy(Fraction(self.alpha), self.rows)
 
     def __str__(self) -> str:
-        x, x_prime, z = map(shortened, self.witness)
+        x, x_prime, z = map(label_text, self.witness)
         if not self.denominator:
             return f"no finite α: {z} is possible from {x} and impossible from {x_prime}"
         found = f"α = {self.alpha:.9g}, attained by releasing {z} for {x} against {x_prime}"
@@ -84,10 +84,10 @@ class Certificate:
         return found
 
 
-def shortened(label: Any) -> str:
+def label_text(label: Any) -> str:
     """Return a label as it is written, or its beginning.
 
-    >>> shortened("f"), len(shortened(tuple(range(500)))) < 100
+    >>> label_text("f"), len(label_text(tuple(range(500)))) < 100
     ("'f'", True)
     """
     text = repr(label)

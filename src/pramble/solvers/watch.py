@@ -1,6 +1,7 @@
 """When a search stops, and whom it tells."""
 
 import math
+import threading
 import time
 
 from pramble.values import Clock, Watcher
@@ -13,7 +14,8 @@ class Watch:
     """The tolerance and the time of a search, and who hears how far it has come.
 
     The limit is in seconds of work, so that what is found depends little on what else the machine
-    does: those of the processor in this thread, and at least a quarter of those on the wall.
+    does: those of the processor in the thread that started, and at least a quarter of those on the
+    wall. Another thread counts those on the wall.
     """
 
     def __init__(
@@ -23,11 +25,12 @@ class Watch:
         self.time_limit = math.inf if time_limit is None else time_limit
         self.clock = Clock(progress)
         self.start = time.monotonic(), time.thread_time()
+        self.thread = threading.get_ident()
 
     def inner(self, tolerance: float, *, seconds: float = math.inf, quiet: bool = False) -> "Watch":
         """Return the watch of a part of the search, which may take so many seconds at most."""
         part = Watch(tolerance, min(self.time_limit, self.seconds() + seconds))
-        part.start = self.start
+        part.start, part.thread = self.start, self.thread
         part.clock = self.clock.part(0.0, 1.0)
         part.clock.watcher = None if quiet else self.clock.watcher
         return part
@@ -35,7 +38,10 @@ class Watch:
     def seconds(self) -> float:
         """Return the seconds of work since the start."""
         wall, own = self.start
-        return max(time.thread_time() - own, (time.monotonic() - wall) / SHARED)
+        passed = time.monotonic() - wall
+        if threading.get_ident() != self.thread:
+            return passed
+        return max(time.thread_time() - own, passed / SHARED)
 
     def left(self) -> float:
         """Return the seconds left."""

@@ -25,13 +25,13 @@ from pramble.estimation.draws.released import (
 )
 from pramble.estimation.draws.starts import start_law
 from pramble.estimation.draws.units import Units, units_of
-from pramble.estimation.tabulate import data_and_plan, names_of
+from pramble.estimation.tabulate import data_and_plan
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.mechanisms.views import Views
-from pramble.values import Clock, Integers, Watcher, value
+from pramble.values import Clock, Integers, Watcher, names_of, value
 
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
 """Sweeps of a chain: at least, at most, and for each record that a complete one is worth."""

@@ -13,10 +13,10 @@ from pramble.estimation.regression.columns import Column, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
 from pramble.estimation.sources import RecordSource, Source, ViewSource
 from pramble.estimation.survey import Sampled, Survey
-from pramble.estimation.tabulate import names_of, plan_of
+from pramble.estimation.tabulate import plan_of
 from pramble.estimation.views import table_of_views
 from pramble.mechanisms.views import Views
-from pramble.values import Integers, value
+from pramble.values import Integers, names_of, value
 
 
 @value(eq=False)

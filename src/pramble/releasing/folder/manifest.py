@@ -99,15 +99,12 @@ FROM_NOISY_COUNTS = (
 
 def has_private_prior(job: Prepared) -> bool:
     """Whether something was counted on the file, with noise, to design the plan."""
-    priors = [design.prior for design in job.designs]
-    if job.record is not None:
-        return job.record.prior.source == "private"
+    priors = [design.prior for design in job.designs] if job.record is None else [job.record.prior]
     return any(prior.source == "private" for prior in priors)
 
 
 def assumptions(job: Prepared) -> list[str]:
     """Return what a central promise rests on, one sentence each."""
-    several = not isinstance(job.plan, Plan)
     return [
         (
             "The reader sees the release and nothing that was there before its rows were "
@@ -116,7 +113,7 @@ def assumptions(job: Prepared) -> list[str]:
         "Every released column is randomised.",
         "The rows of each view stand in a secure random order of its own; no row of one view can "
         "be linked to a row of another."
-        if several
+        if isinstance(job.plan, Views)
         else "The rows stand in a secure random order.",
         f"The number of rows, {job.rows:,}, is public: neighbouring files have as many.",
         "Other releases of the same people add up with this one.",
