@@ -17,9 +17,9 @@ LAYERS = [
     {"calibration", "paper", "report"},
     {"solvers", "engine", "estimation", "risk"},
     {"ledger"},
-    {"privacy", "information", "plots"},
+    {"privacy", "information"},
     {"mechanisms"},
-    {"data"},
+    {"data", "plots"},
     {"errors", "values", "limits", "compiled", "one_thread", "shown", "words"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}

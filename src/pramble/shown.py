@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 MOST_ROWS = 60
@@ -29,17 +30,11 @@ def shortened(rows: Sequence[Sequence[str]], most: int = MOST_ROWS) -> list[list
     return shown
 
 
-def text_table(
-    title: str,
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    left: int = 1,
-    notes: Sequence[str] = (),
-) -> str:
-    """Return a titled table of text; so many first columns stand left, the others right.
+@dataclass(frozen=True)
+class Grid:
+    """A titled table of text; so many first columns stand left, the others right.
 
-    >>> print(text_table("Two", ["", "x"], [["a", "1"], ["b", "22"]], notes=["few"]))
+    >>> print(Grid("Two", ["", "x"], [["a", "1"], ["b", "22"]], notes=["few"]).text())
     Two
     -----
         x
@@ -48,43 +43,102 @@ def text_table(
     b  22
     -----
     note: few
-    """
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = [
-            text.ljust(width) if i < left else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
-
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    body = [title, rule, line(head), rule, *map(line, rows), rule]
-    return "\n".join([*body, *(f"note: {note}" for note in notes)])
-
-
-def html_table(
-    title: str,
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    left: int = 1,
-    notes: Sequence[str] = (),
-) -> str:
-    """Return the same as a table of HTML.
-
-    >>> html_table("T", ["", "x"], [["<a>", "1"]])[:58]
+    >>> Grid("T", ["", "x"], [["<a>", "1"]]).html()[:58]
     '<table><caption>T</caption><thead><tr><th></th><th>x</th><'
     """
 
-    def cell(i: int, text: str) -> str:
-        side = "left" if i < left else "right"
-        return f"<td style='text-align:{side}'>{escape(text)}</td>"
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+    notes: Sequence[str] = ()
+    below: str = ""
 
-    top = "".join(f"<th>{escape(text)}</th>" for text in head)
-    body = "".join(
-        f"<tr>{''.join(cell(i, text) for i, text in enumerate(row))}</tr>" for row in rows
-    )
-    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    caption = f"<caption>{escape(title)}</caption>"
-    return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{below}"
+    def text(self) -> str:
+        """Return lines for a terminal."""
+        lines = [self.head, *self.rows]
+        widths = [max(len(row[i]) for row in lines) for i in range(len(self.head))]
+
+        def line(row: Sequence[str]) -> str:
+            cells = [
+                text.ljust(width) if i < self.left else text.rjust(width)
+                for i, (text, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            return "  ".join(cells).rstrip()
+
+        rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+        body = [self.title, rule, line(self.head), rule, *map(line, self.rows), rule]
+        return "\n".join([*body, *noted(self.notes), *filter(None, [self.below])])
+
+    def html(self) -> str:
+        """Return a table for a notebook."""
+
+        def cell(i: int, text: str) -> str:
+            side = "left" if i < self.left else "right"
+            return f"<td style='text-align:{side}'>{escape(text)}</td>"
+
+        top = "".join(f"<th>{escape(text)}</th>" for text in self.head)
+        body = "".join(
+            f"<tr>{''.join(cell(i, text) for i, text in enumerate(row))}</tr>" for row in self.rows
+        )
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{top}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{paragraphs([*self.notes, self.below])}"
+        )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A title, and names with what is to be said of each.
+
+    >>> print(Facts("Two facts", [("a", "1"), ("long", "2")], notes=["few"]).text())
+    Two facts
+      a     1
+      long  2
+      note: few
+    """
+
+    title: str
+    rows: Sequence[tuple[str, str]]
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Return lines for a terminal."""
+        width = max((len(name) for name, _ in self.rows), default=0)
+        lines = [self.title, *(f"  {name:<{width}}  {text}" for name, text in self.rows)]
+        return "\n".join([*lines, *(f"  {note}" for note in noted(self.notes))])
+
+    def html(self) -> str:
+        """Return a table for a notebook."""
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            for name, text in self.rows
+        )
+        return (
+            f"<table><caption>{escape(self.title)}</caption>{cells}</table>{paragraphs(self.notes)}"
+        )
+
+
+class Display:
+    """A result that shows itself, with its numbers, in a terminal and in a notebook."""
+
+    def shown(self) -> Grid | Facts:
+        """Return what there is to see."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.shown().text()
+
+    def _repr_html_(self) -> str:
+        return self.shown().html()
+
+
+def noted(notes: Sequence[str]) -> list[str]:
+    """Return notes as lines."""
+    return [f"note: {note}" for note in notes]
+
+
+def paragraphs(notes: Sequence[str]) -> str:
+    """Return notes as paragraphs of HTML."""
+    return "".join(f"<p>{escape(note)}</p>" for note in notes if note)

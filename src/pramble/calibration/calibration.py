@@ -11,19 +11,22 @@ from numpy.typing import NDArray
 from pramble.calibration.proposal import Proposal
 from pramble.calibration.target import Target
 from pramble.calibration.trial import OF_RISK
+from pramble.data.frames import Tidy
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
+from pramble.shown import Display, Facts, number
 from pramble.values import value
+from pramble.words import several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@value(eq=False)
-class Calibration:
+@value(eq=False, repr=False)
+class Calibration(Display, Tidy):
     """The α that meets a target, what it gives, and the curve it was found on.
 
     Attributes
@@ -99,6 +102,26 @@ class Calibration:
         """What is done to a record."""
         return self.proposal.plan
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the curve as plain lists."""
+        return {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()}
+
+    def shown(self) -> Facts:
+        """Return what was found, what it gives, and what to know."""
+        searched, found = self.tried
+        met = "met" if self.met else "NOT met"
+        rows = [
+            ("α" if searched == "alpha" else "ε", number(found)),
+            (self.target.measure, f"{number(self.value)}, at most {self.target.at_most:g}: {met}"),
+        ]
+        if self.after is not None:
+            left, was = number(self.after.tau2, 3), number(self.before.tau2, 3)
+            rows.append(("τ2", f"{was} before, {left} after"))
+        if self.central is not None:
+            rows.append(("central", f"ε = {number(self.central.epsilon)}"))
+        rows.append(("tried", several(len(self.curve), "design")))
+        return Facts("Calibration", rows, notes=self.notes)
+
     def plot(self) -> "Figure":
         """Return a figure of the measure and of information, with the target and the choice."""
         from pramble.plots.calibration import plot_calibration
@@ -118,7 +141,7 @@ class Calibration:
             "information": dict(self.proposal.informations),
             "before": self.before.summary(),
             "notes": list(self.notes),
-            "curve": {name: self.curve[name].tolist() for name in self.curve.dtype.names or ()},
+            "curve": self.columns(),
         }
         if self.central is not None:
             figures["central"] = {

@@ -1,6 +1,7 @@
 """Answers as tidy frames of the caller's own library."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -43,3 +44,38 @@ def one_type(values: list[Any]) -> list[Any]:
     if len(kinds) <= 1 and tuple not in kinds:
         return values
     return [None if value is None else str(value) for value in values]
+
+
+class Tidy:
+    """An answer that is a tidy table: ``columns()`` of equal length, in ``orders``.
+
+    ``table`` is a frame of the library that the data came from, ``backend``.
+    """
+
+    backend: str = "pyarrow"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        raise NotImplementedError
+
+    @property
+    def orders(self) -> Mapping[str, Sequence[Any]]:
+        """The labels of columns that have an order."""
+        return {}
+
+    @cached_property
+    def table(self) -> Any:
+        """The answer as a tidy frame of the caller's library."""
+        return frame_of(self.columns(), backend=self.backend, orders=self.orders)
+
+    def to_pandas(self) -> Any:
+        """Return the answer as a pandas frame, with categories in order."""
+        return frame_of(self.columns(), backend="pandas", orders=self.orders)
+
+    def to_polars(self) -> Any:
+        """Return the answer as a polars frame, with categories in order."""
+        return frame_of(self.columns(), backend="polars", orders=self.orders)
+
+    def to_arrow(self) -> Any:
+        """Return the answer as an Arrow table."""
+        return frame_of(self.columns(), backend="pyarrow")

@@ -24,6 +24,7 @@ with their covariance (:mod:`pramble.estimation.moment_test`).
 The strength of the dependence is that of the originals (:mod:`pramble.estimation.association`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ from pramble.estimation.tabulate import tabulate
 from pramble.estimation.tabulated import Tabulated
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 
 RARE = 5
@@ -49,8 +51,8 @@ PERMUTATIONS = 1999
 LARGEST_BATCH = 5_000_000
 
 
-@value
-class Independence:
+@value(repr=False)
+class Independence(Display):
     """The outcome of a test of independence.
 
     Attributes
@@ -91,6 +93,26 @@ class Independence:
     cramers_v_released: float
     level: float
     n: float
+
+    def shown(self) -> Facts:
+        """Return the test, and how strong the dependence is."""
+        low, high = self.cramers_v_interval
+        strength = (
+            f"nothing is known: {number(low, 3)} to {number(high, 3)}"
+            if math.isnan(self.cramers_v)
+            else f"{number(self.cramers_v, 3)}, {100 * self.level:g} % from {number(low, 3)} to "
+            f"{number(high, 3)}"
+        )
+        released = number(self.cramers_v_released, 3) or "not in one table"
+        return Facts(
+            f"Test of independence of two columns before randomisation, {self.n:,.0f} records",
+            [
+                ("statistic", f"{self.statistic:.4g} on {self.degrees_of_freedom}"),
+                ("p-value", f"{self.p_value:.3g} ({self.method})"),
+                ("Cramér's V", strength),
+                ("of the released values", released),
+            ],
+        )
 
 
 def independence_test(

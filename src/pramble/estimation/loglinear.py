@@ -22,9 +22,12 @@ import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
 from pramble.estimation.weighing import Known
+from pramble.shown import Display, Facts
 from pramble.values import Floats, value
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from pramble.estimation.result import Estimate
 
 E = TypeVar("E", bound="Estimate")
@@ -34,8 +37,8 @@ CLOSE = 1e-12
 SINGULAR = 1e-9
 
 
-@value
-class LogLinear:
+@value(repr=False)
+class LogLinear(Display):
     """A log-linear model of a table, and whether it holds.
 
     Attributes
@@ -52,6 +55,22 @@ class LogLinear:
     statistic: float
     degrees_of_freedom: int
     p_value: float
+
+    def shown(self) -> Facts:
+        """Return which tables the model keeps, and whether it holds."""
+        return Facts(
+            "Log-linear model",
+            [
+                ("tables", ", ".join(" × ".join(table) for table in self.tables)),
+                ("statistic", f"{self.statistic:.4g} on {self.degrees_of_freedom}"),
+                ("p-value", f"{self.p_value:.3g}"),
+            ],
+        )
+
+    def plot(self) -> "Figure":
+        """Return a figure of the table under the model."""
+        figure: Figure = self.fitted.plot()
+        return figure
 
 
 def loglinear(e: "Estimate", tables: Sequence[Sequence[str] | str]) -> LogLinear:

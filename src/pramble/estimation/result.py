@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pramble.data.frames import frame_of
+from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation import contrasts, functions
 from pramble.estimation.loglinear import LogLinear, loglinear
-from pramble.shown import html_table, number, shortened, text_table
+from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ COVERS = {
 
 
 @value(eq=False, repr=False)
-class Estimate:
+class Estimate(Display, Tidy):
     r"""What a release says about the original, cell by cell.
 
     Attributes
@@ -102,34 +102,27 @@ class Estimate:
         cells = {name: tuple(labels) for name, labels in self.cells.items()}
         object.__setattr__(self, "cells", cells)
 
-    def __repr__(self) -> str:
-        title, head, rows = self.shown()
-        whole = text_table(title, head, rows, left=len(self.cells), notes=self.notes)
-        return f"{whole}\nErrors cover {self.covers_what.split(':')[0]}."
-
-    def _repr_html_(self) -> str:
-        title, head, rows = self.shown()
-        covers = f"Errors cover {self.covers_what}."
-        return html_table(title, head, rows, left=len(self.cells), notes=(*self.notes, covers))
-
     def summary(self) -> str:
         """Return the estimates as a table of text, with what to know about them."""
         return repr(self)
 
-    def shown(self) -> tuple[str, list[str], list[list[str]]]:
-        """Return a title, headings and the first rows, as text."""
-        title = (
-            f"Estimate of {len(self.values):,} cells from {self.n:,.0f} records "
-            f"({self.method}, {100 * self.level:g} % intervals)"
-        )
-        head = [*self.cells, self.quantity, "std err", "from", "to"]
+    def shown(self) -> Grid:
+        """Return the first rows, and what the errors cover."""
         numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
         labels = zip(*self.cells.values(), strict=True)
         rows = [
             [*map(str, cell), number(value), *(number(other, 4) for other in others)]
             for cell, (value, *others) in zip(labels, numbers, strict=True)
         ]
-        return title, head, shortened(rows)
+        return Grid(
+            f"Estimate of {len(self.values):,} cells from {self.n:,.0f} records "
+            f"({self.method}, {100 * self.level:g} % intervals)",
+            [*self.cells, self.quantity, "std err", "from", "to"],
+            shortened(rows),
+            left=len(self.cells),
+            notes=self.notes,
+            below=f"Errors cover {self.covers_what.split(':')[0]}.",
+        )
 
     @property
     def values(self) -> Floats:
@@ -206,11 +199,6 @@ class Estimate:
         """
         return loglinear(self, tables)
 
-    @cached_property
-    def table(self) -> Any:
-        """The estimates as a tidy frame."""
-        return frame_of(self.columns(), backend=self.backend, orders=self.orders)
-
     @property
     def orders(self) -> dict[str, Sequence[Any]]:
         """The labels of every column, in order."""
@@ -221,18 +209,6 @@ class Estimate:
             else tuple(dict.fromkeys(labels))
             for name, labels in self.cells.items()
         }
-
-    def to_pandas(self) -> Any:
-        """Return the estimates as a pandas frame, with categories in order."""
-        return frame_of(self.columns(), backend="pandas", orders=self.orders)
-
-    def to_polars(self) -> Any:
-        """Return the estimates as a polars frame, with categories in order."""
-        return frame_of(self.columns(), backend="polars", orders=self.orders)
-
-    def to_arrow(self) -> Any:
-        """Return the estimates as an Arrow table."""
-        return frame_of(self.columns(), backend="pyarrow")
 
     def plot(self) -> "Figure":
         """Return a figure of the estimates with their intervals."""

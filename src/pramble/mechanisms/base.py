@@ -12,7 +12,11 @@ from pramble.data.labels import Label, Labels
 from pramble.mechanisms.extremes import Ratio, largest_ratio
 from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_large
 from pramble.mechanisms.operators.base import MechanismOperator
+from pramble.shown import Display, Facts, Grid
 from pramble.values import read_only
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BITS = 53
 TOTAL = 2**BITS
@@ -21,7 +25,7 @@ KINDS: dict[str, Any] = {}
 """Every kind of mechanism by its name in JSON: a subclass joins by its definition."""
 
 
-class Mechanism(ABC):
+class Mechanism(Display, ABC):
     r"""A row-stochastic matrix: the law of the released value for each true value.
 
     .. math:: M_{xz} = P(Z = z \mid X = x) = w_{xz} / 2^{53}, \qquad \sum_z w_{xz} = 2^{53},
@@ -223,8 +227,14 @@ class Mechanism(ABC):
         first_row = tuple(self.row(0)[:8].tolist())
         return hash((self.bits, self.labels, self.output_labels, first_row))
 
-    def __repr__(self) -> str:
-        S, T = self.shape
-        shown = ", ".join(map(repr, self.labels.values[:3])) + (", …" if S > 3 else "")
-        size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
-        return f"<{type(self).__name__}: {size} ({shown})>"
+    def shown(self) -> Grid | Facts:
+        """Return the matrix, or what there is to say of a large one."""
+        from pramble.mechanisms.show import mechanism_shown
+
+        return mechanism_shown(self)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the matrix: a row for each true value."""
+        from pramble.plots.matrix import matrix_figure
+
+        return matrix_figure(self)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidMechanism, InvalidPlan
 from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents name every kind)
@@ -18,7 +18,11 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import ColumnLabels, labels_by_column
 from pramble.mechanisms.json_form import parsed, rational, refuse_large
 from pramble.mechanisms.product import Product
+from pramble.shown import Display, Grid
 from pramble.values import value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMA = "pramble/plan/1"
 
@@ -70,7 +74,7 @@ class Branch:
         return tuple(name for block in self.blocks for name in block)
 
 
-class Plan(Mapping[Any, Mechanism]):
+class Plan(Display, Mapping[Any, Mechanism]):
     r"""What is done to a record: branches with shares, each a set of blocks with a mechanism.
 
     A plan of one branch is made from a mapping; a plain mapping is taken wherever a Plan is.
@@ -172,12 +176,21 @@ class Plan(Mapping[Any, Mechanism]):
     def __hash__(self) -> int:
         return hash(self.columns)
 
-    def __repr__(self) -> str:
-        shown = ", ".join(
-            "+".join(block) for branch in self.branches[:3] for block in branch.blocks
-        )
-        more = f" in {len(self.branches)} branches" if len(self.branches) > 1 else ""
-        return f"<Plan: {shown}{more}>"
+    def shown(self) -> Grid:
+        """Return a line for each block of columns."""
+        from pramble.mechanisms.show import plan_shown
+
+        return plan_shown(self)
+
+    def shares_and_blocks(self) -> list[tuple[float, list[Block]]]:
+        """Return the share of records, and the blocks of columns, of each branch."""
+        return [(float(branch.share), list(branch.blocks)) for branch in self.branches]
+
+    def plot(self) -> "Figure":
+        """Return a figure of the branches: which columns each one shows, of how many records."""
+        from pramble.plots.plan import branches_figure
+
+        return branches_figure(self.columns, self.shares_and_blocks())
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document of integers, labels and exact shares."""

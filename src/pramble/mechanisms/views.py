@@ -5,16 +5,18 @@ which rows of two views are one record's, so each view hides its records in a cr
 views promise composes.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidPlan
 from pramble.mechanisms.column_labels import ColumnLabels, merged
 from pramble.mechanisms.json_form import parsed
 from pramble.mechanisms.plan import (
+    Block,
     Plan,
     as_list,
     as_plan,
@@ -22,6 +24,10 @@ from pramble.mechanisms.plan import (
     refuse_fields,
     refuse_large_blocks,
 )
+from pramble.shown import Display, Grid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMA = "pramble/views/1"
 UNSAFE = re.compile(r"[^\w.-]+")
@@ -30,7 +36,7 @@ LONGEST = 60
 MOST_VIEWS = 1000
 
 
-class Views(Mapping[str, Plan]):
+class Views(Display, Mapping[str, Plan]):
     r"""Several files of the same records, each under a plan of its own, unlinked.
 
     Parameters
@@ -117,9 +123,26 @@ class Views(Mapping[str, Plan]):
     def __hash__(self) -> int:
         return hash(self.columns)
 
-    def __repr__(self) -> str:
-        shown = ", ".join(list(self.plans)[:4]) + (", …" if len(self) > 4 else "")
-        return f"<Views: {len(self)} of {len(self.columns)} columns: {shown}>"
+    def shown(self) -> Grid:
+        """Return a line for each view."""
+        from pramble.mechanisms.show import views_shown
+
+        return views_shown(self)
+
+    def shares_and_blocks(self) -> list[tuple[float, list[Block]]]:
+        """Return the share of records that each view shows as they are, and its columns."""
+        found = []
+        for plan in self.plans.values():
+            blocks = plan.branches[0].blocks
+            stays = [float(mechanism.operator.stay().mean()) for mechanism in blocks.values()]
+            found.append((math.prod(stays), list(blocks)))
+        return found
+
+    def plot(self) -> "Figure":
+        """Return a figure of the views: which columns each one shows, how many records true."""
+        from pramble.plots.plan import views_figure
+
+        return views_figure(self.columns, self.shares_and_blocks())
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document."""

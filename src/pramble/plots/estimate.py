@@ -12,6 +12,7 @@ from pramble.plots.images import save
 from pramble.plots.style import SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
@@ -19,34 +20,50 @@ if TYPE_CHECKING:
 HEIGHT_PER_CELL = 0.24
 
 
-def estimate_figure(estimate: Any) -> Figure:
-    """Return the estimates of all cells with their intervals, first cell on top."""
-    cells = len(estimate.values)
-    if cells > MOST_CELLS_DRAWN:
+def interval_figure(
+    names: Sequence[str],
+    values: Any,
+    ends: tuple[Any, Any],
+    *,
+    title: str,
+    quantity: str,
+    level: float,
+) -> Figure:
+    """Return values with their intervals, the first on top; those without an end are dotted."""
+    if len(names) > MOST_CELLS_DRAWN:
         raise InvalidInput(
-            f"A plot must have at most {MOST_CELLS_DRAWN} cells; this table has {cells}. "
+            f"A plot must have at most {MOST_CELLS_DRAWN} cells; this table has {len(names)}. "
             "Take fewer columns, or a query."
         )
-    labels = [", ".join(map(str, cell)) for cell in zip(*estimate.cells.values(), strict=True)]
-    height = 1.1 + HEIGHT_PER_CELL * cells
+    lower, upper = ends
     with house_style():
-        figure = new_figure(height=height)
+        figure = new_figure(height=1.1 + HEIGHT_PER_CELL * len(names))
         axes = figure.add_subplot()
-        y = np.arange(cells)
+        y = np.arange(len(names))
         look = SERIES[0]
-        ends = np.isfinite(estimate.lower) & np.isfinite(estimate.upper)
-        axes.hlines(
-            y[ends], estimate.lower[ends], estimate.upper[ends], color=look.colour, linewidth=2
-        )
-        for without_end in y[~ends]:
+        known = np.isfinite(lower) & np.isfinite(upper)
+        axes.hlines(y[known], lower[known], upper[known], color=look.colour, linewidth=2)
+        for without_end in y[~known]:
             axes.axhline(without_end, color=look.colour, linewidth=1, linestyle=":")
-        axes.plot(estimate.values, y, look.marker, color=look.colour)
-        axes.set_yticks(y, labels)
-        axes.set_ylim(cells - 0.5, -0.5)
+        axes.plot(values, y, look.marker, color=look.colour)
+        axes.set_yticks(y, names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(f"{estimate.quantity}, with {100 * estimate.level:g} % intervals")
-        axes.set_title(", ".join(estimate.cells) + f"  (n = {estimate.n:,.0f})")
+        axes.set_xlabel(f"{quantity}, with {100 * level:g} % intervals")
+        axes.set_title(title)
     return figure
+
+
+def estimate_figure(estimate: Any) -> Figure:
+    """Return the estimates of all cells with their intervals."""
+    return interval_figure(
+        [", ".join(map(str, cell)) for cell in zip(*estimate.cells.values(), strict=True)],
+        estimate.values,
+        (estimate.lower, estimate.upper),
+        title=", ".join(estimate.cells) + f"  (n = {estimate.n:,.0f})",
+        quantity=estimate.quantity,
+        level=estimate.level,
+    )
 
 
 def save_estimate_plot(estimate: Any, path: Path) -> None:

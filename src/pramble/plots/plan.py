@@ -1,14 +1,18 @@
 """Pictures of a plan: which columns travel together, and what each table will be worth."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.plots.images import to_svg
 from pramble.plots.style import BLUE, GREEN, ORANGE, PALE, PURPLE, house_style, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
 
 MOST_BRANCHES = 24
 BLOCKS = (BLUE, ORANGE, GREEN, PURPLE)
@@ -16,19 +20,35 @@ MOST_WRITTEN = 14
 """Columns up to which a chart of pairs has its numbers written in."""
 
 
-def plan_chart(plan: Plan | Views) -> str:
-    """Draw the branches of a plan, or views: a row each, with a share of the records.
+def branches_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]]) -> Figure:
+    """Return a row for each branch: its share of the records, and its blocks of columns."""
 
-    The share is of the records that a branch gets; of those that a view shows as they are.
-    """
-    names = list(plan.columns)
-    rows = sorted(shares_and_blocks(plan), key=lambda row: -row[0])
-    shown, rest = rows[:MOST_BRANCHES], rows[MOST_BRANCHES:]
-    several = isinstance(plan, Views)
+    def rest(others: Sequence[tuple[float, Any]]) -> tuple[float | None, str]:
+        return sum(share for share, _ in others), f"{len(others)} more branches"
+
+    return parts_figure(columns, parts, shares="records", rest=rest)
+
+
+def views_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]]) -> Figure:
+    """Return a row for each view: the share of records that it shows as they are, its columns."""
+
+    def rest(others: Sequence[tuple[float, Any]]) -> tuple[float | None, str]:
+        return None, f"{len(others)} more views"
+
+    return parts_figure(columns, parts, shares="shown as they are", rest=rest)
+
+
+def parts_figure(
+    columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]], *, shares: str, rest: Any
+) -> Figure:
+    """Return a row for each part with its share, the largest on top; the last ones together."""
+    names = list(columns)
+    rows = sorted(parts, key=lambda row: -row[0])
+    shown, others = rows[:MOST_BRANCHES], rows[MOST_BRANCHES:]
     with house_style():
-        figure = new_figure(height=1.3 + 0.24 * (len(shown) + bool(rest)))
+        figure = new_figure(height=1.3 + 0.24 * (len(shown) + bool(others)))
         left, right = figure.subplots(1, 2, width_ratios=[1, 3], sharey=True)
-        places = np.arange(len(shown))[::-1] + bool(rest)
+        places = np.arange(len(shown))[::-1] + bool(others)
         left.barh(places, [share for share, _ in shown], color=PALE, height=0.62)
         for place, (share, blocks) in zip(places, shown, strict=True):
             left.text(0, place, f" {share:.1%}", va="center", fontsize=8)
@@ -37,41 +57,22 @@ def plan_chart(plan: Plan | Views) -> str:
                 colour = BLOCKS[number % len(BLOCKS)]
                 right.plot(sorted(at), [place] * len(at), color=colour, linewidth=1.6)
                 right.plot(at, [place] * len(at), "s", color=colour, markersize=7)
-        ticks = list(places)
-        if rest and several:
-            right.text(0, 0, f"{len(rest)} more views", va="center", fontsize=8)
-        elif rest:
-            share = sum(share for share, _ in rest)
-            left.barh([0], [share], color=PALE, height=0.62)
-            left.text(0, 0, f" {share:.1%}", va="center", fontsize=8)
-            right.text(0, 0, f"{len(rest)} more branches", va="center", fontsize=8)
-        left.set_xlabel("shown as they are" if several else "records")
+        if others:
+            share, words = rest(others)
+            right.text(0, 0, words, va="center", fontsize=8)
+            if share is not None:
+                left.barh([0], [share], color=PALE, height=0.62)
+                left.text(0, 0, f" {share:.1%}", va="center", fontsize=8)
+        left.set_xlabel(shares)
         left.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
-        left.set_yticks(ticks, [""] * len(ticks))
+        left.set_yticks(list(places), [""] * len(places))
         left.grid(visible=False, axis="y")
         right.set_xticks(range(len(names)), names, rotation=40, ha="right")
         right.set_xlim(-0.5, len(names) - 0.5)
         right.grid(visible=False)
         for axes in (left, right):
             axes.tick_params(length=0)
-        return to_svg(
-            figure,
-            name="plan",
-            description="Which columns each view shows, and how many records as they are"
-            if several
-            else "Which columns each branch of the plan shows, and its share of the records",
-        )
-
-
-def shares_and_blocks(plan: Plan | Views) -> Iterator[tuple[float, Sequence[Sequence[str]]]]:
-    """Yield the share of records, and the blocks of columns, of each branch or view."""
-    if isinstance(plan, Plan):
-        yield from ((float(branch.share), list(branch.blocks)) for branch in plan.branches)
-        return
-    for own in plan.values():
-        blocks = own.branches[0].blocks
-        stays = [float(mechanism.operator.stay().mean()) for mechanism in blocks.values()]
-        yield float(np.prod(stays)), list(blocks)
+    return figure
 
 
 def pairs_chart(tables: Sequence[Any]) -> str | None:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.plots.images import to_svg
+from pramble.plots.matrix import MOST_DRAWN, matrix_figure, shorten
 from pramble.plots.style import BLUE, PALE, VERMILION, house_style, new_figure
 
 MOST_ROWS = 40
-MOST_ANNOTATED = 12
 
 
 def budget_chart(outcome: Any) -> str:
@@ -36,46 +36,14 @@ def budget_chart(outcome: Any) -> str:
 
 
 def matrix_chart(column: Any) -> str | None:
-    """Draw the matrix as a heat map, with percentages when they fit; None when it is too large."""
-    rows, columns = column.mechanism.shape
-    if max(rows, columns) > MOST_ROWS:
+    """Draw the matrix as a heat map; None when it is too large."""
+    if max(column.mechanism.shape) > MOST_DRAWN:
         return None
-    matrix = column.mechanism.matrix
-    with house_style():
-        figure = new_figure(height=min(7.2, 1.2 + 0.32 * rows))
-        axes = figure.subplots()
-        edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-        axes.pcolormesh(*edges, matrix, cmap="Blues", vmin=0, vmax=matrix.max(), snap=True)
-        axes.invert_yaxis()
-        if max(rows, columns) <= MOST_ANNOTATED:
-            annotate(axes, matrix)
-        outputs = shorten(column.mechanism.outputs, most=16)
-        turned = sum(map(len, outputs)) > 75
-        axes.set_xticks(
-            range(columns),
-            outputs,
-            rotation=45 if turned else 0,
-            ha="right" if turned else "center",
-        )
-        axes.set_yticks(range(rows), shorten(column.categories))
-        axes.set_xlabel("released value")
-        axes.set_ylabel("true value")
-        axes.tick_params(length=0)
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
-        return to_svg(
-            figure,
-            name=f"matrix-{word(column.name)}",
-            description=f"Probability of each released value given each true one: {column.name}",
-        )
-
-
-def annotate(axes: Any, matrix: NDArray[np.float64]) -> None:
-    """Write every entry as a percentage, light on dark."""
-    for (x, z), value in np.ndenumerate(matrix):
-        digits = 0 if value >= 0.0995 else 1
-        colour = "white" if value > 0.6 * matrix.max() else "black"
-        axes.text(z, x, f"{value:.{digits}%}", ha="center", va="center", fontsize=8, color=colour)
+    return to_svg(
+        matrix_figure(column.mechanism),
+        name=f"matrix-{word(column.name)}",
+        description=f"Probability of each released value given each true one: {column.name}",
+    )
 
 
 def frequency_chart(column: Any) -> str | None:
@@ -141,12 +109,6 @@ def positions(values: Sequence[float]) -> list[int]:
     if len(values) <= MOST_ROWS:
         return list(range(len(values)))
     return [int(i) for i in np.argsort(-np.array(values), kind="stable")[:MOST_ROWS]]
-
-
-def shorten(labels: Sequence[Any], most: int = 26) -> list[str]:
-    """Return labels as text that fits beside a chart; a missing value says so."""
-    texts = ["(missing)" if label is None else str(label) for label in labels]
-    return [text if len(text) <= most else text[: most - 1] + "…" for text in texts]
 
 
 def word(name: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pramble.mechanisms.views import Views
-from pramble.plots.plan import pairs_chart, plan_chart
+from pramble.plots.images import to_svg
+from pramble.plots.plan import pairs_chart
 from pramble.plots.release import frequency_chart
 from pramble.report import numbers
 from pramble.report.record import RecordOutcome, TableOutcome
@@ -16,6 +17,7 @@ BRANCHES_CAPTION = (
     "Every row is a branch: its share of the records, and the columns that it shows. Joined "
     "squares are randomised together."
 )
+PLAN_PICTURE = "Which columns each part of the plan shows, and a share of the records"
 VIEWS_CAPTION = (
     "Every row is a view: how many of its records are shown as they are, and its columns. Joined "
     "squares are randomised together."
@@ -31,7 +33,7 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "prior": record.prior_detail,
         "certificate": f"Certificate, decided in integers: {record.certificate}.",
         "sentences": plan_sentences(record),
-        "plan_chart": plan_chart(record.plan),
+        "plan_chart": to_svg(record.plan.plot(), name="plan", description=PLAN_PICTURE),
         "plan_caption": VIEWS_CAPTION if record.views else BRANCHES_CAPTION,
         "pairs_chart": pairs_chart(record.tables),
         "tables": [table_row(table) for table in worst_first(record.tables)[:MOST_LISTED]],

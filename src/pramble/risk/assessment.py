@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,15 @@ from pramble.risk.models.accuracy import Intervals
 from pramble.risk.models.base import CellMeans
 from pramble.risk.models.convergence import Chains
 from pramble.risk.models.criteria import FitCriteria
+from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@value(eq=False)
-class Assessment:
+
+@value(eq=False, repr=False)
+class Assessment(Display):
     r"""Disclosure risk of a file, before randomisation; :meth:`after` gives what a plan leaves.
 
     Attributes
@@ -167,6 +171,31 @@ class Assessment:
             risks = {name: self.records[name][row].item() for name in names}
             rows.append({"row": int(row), "keys": keys, **risks})
         return rows
+
+    def shown(self) -> Facts:
+        """Return the figures of the whole file."""
+        found = self.intervals
+        rows = [
+            ("keys", ", ".join(self.keys)),
+            ("records", f"{self.n:,} of {self.population_size:,.0f}"),
+            ("alone in their class", f"{self.sample_uniques:,}"),
+            ("in classes below 3, 5", f"{self.below(3):,}, {self.below(5):,}"),
+        ]
+        for name, tau, what in (
+            ("τ1", self.tau1, "of them alone in the population too"),
+            ("τ2", self.tau2, "right matches among them"),
+        ):
+            if not np.isnan(tau):
+                ends = None if found is None else (found.tau1 if name == "τ1" else found.tau2)
+                interval = "" if ends is None else f" ({number(ends[0])} to {number(ends[1])})"
+                rows.append((name, f"{number(tau)}{interval} {what}"))
+        return Facts("Disclosure risk", [*rows, ("model", f"{self.model}: {self.reason}")])
+
+    def plot(self) -> "Figure":
+        """Return a figure: how many records share their keys with how many."""
+        from pramble.plots.risk import class_sizes_figure
+
+        return class_sizes_figure(self.table.counts)
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of the whole file, as plain data for JSON."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.bound import information_bound
@@ -12,7 +12,11 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
 from pramble.mechanisms.base import Mechanism
 from pramble.privacy.certificate import Certificate, certify
+from pramble.shown import Display, Facts
 from pramble.values import Floats, Integers, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search", "floor", "precision")
 
@@ -40,7 +44,7 @@ class Level:
 
 
 @value(eq=False, repr=False)
-class Design:
+class Design(Display):
     r"""The answer of :func:`~pramble.design`: a certified mechanism and a proof of its quality.
 
     Attributes
@@ -144,15 +148,15 @@ class Design:
         """The distinct keep probabilities in the paper's words; empty outside its family."""
         return tuple(self.details.get("levels", ()))
 
-    def __repr__(self) -> str:
-        from pramble.solvers.show import as_text
+    def shown(self) -> Facts:
+        """Return what was found, how good it is, and what to know."""
+        from pramble.solvers.show import facts, title
 
-        return as_text(self)
+        return Facts(title(self), facts(self), notes=self.notes)
 
-    def _repr_html_(self) -> str:
-        from pramble.solvers.show import as_html
-
-        return as_html(self)
+    def plot(self) -> "Figure":
+        """Return a figure of the matrix: a row for each true value."""
+        return self.mechanism.plot()
 
 
 def most_information(prior: Floats, alpha: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,25 +16,6 @@ OBJECTIVES = {
     "estimation": "summed variance of the estimate of p",
     "queries": "summed variance of the queries",
 }
-
-
-def as_text(design: Design) -> str:
-    """Return a few aligned lines."""
-    rows = facts(design)
-    width = max(len(name) for name, _ in rows)
-    lines = [title(design), *(f"  {name:<{width}}  {text}" for name, text in rows)]
-    return "\n".join([*lines, *(f"  note: {note}" for note in design.notes)])
-
-
-def as_html(design: Design) -> str:
-    """Return the same as a table."""
-    cells = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th>"
-        f"<td style='text-align:left'>{escape(text)}</td></tr>"
-        for name, text in facts(design)
-    )
-    notes = "".join(f"<p>{escape(note)}</p>" for note in design.notes)
-    return f"<table><caption>{escape(title(design))}</caption>{cells}</table>{notes}"
 
 
 def title(design: Design) -> str:

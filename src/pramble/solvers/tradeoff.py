@@ -1,33 +1,51 @@
 """Trade-offs: information against α for every family, and against estimation variance."""
 
 from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.information.priors import as_prior
 from pramble.mechanisms.exponential import check_alpha
 from pramble.mechanisms.uniform import randomized_response
+from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.design import design
 from pramble.solvers.problem import FamilyName
 from pramble.solvers.result import most_information
 from pramble.values import Floats, value
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
 
 
-class Curves:
+class Curves(Display, Tidy):
     """Columns of equal length."""
+
+    def columns(self) -> dict[str, list[float]]:
+        """Return the columns as lists of numbers."""
+        own: Any = self
+        return {field.name: getattr(self, field.name).tolist() for field in fields(own)}
 
     def to_json(self) -> dict[str, list[float]]:
         """Return the columns as lists of numbers."""
-        return {name: column.tolist() for name, column in vars(self).items()}
+        return self.columns()
+
+    def shown(self) -> Grid:
+        """Return a line for each point."""
+        columns = self.columns()
+        rows = [list(map(number, row)) for row in zip(*columns.values(), strict=True)]
+        return Grid(type(self).__name__, list(columns), shortened(rows), left=0)
 
 
-@value(eq=False)
+@value(eq=False, repr=False)
 class Comparison(Curves):
     r"""Mutual information against α, in nats.
 
@@ -56,8 +74,14 @@ class Comparison(Curves):
     general: Floats
     ceiling: Floats
 
+    def plot(self) -> "Figure":
+        """Return a figure of the information of every family against α."""
+        from pramble.plots.tradeoff import plot_tradeoff
 
-@value(eq=False)
+        return plot_tradeoff(self)
+
+
+@value(eq=False, repr=False)
 class Pareto(Curves):
     r"""Information against estimation variance at one α.
 

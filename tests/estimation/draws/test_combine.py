@@ -80,7 +80,7 @@ def test_shapes_and_words():
     assert one.estimate.shape == same.estimate.shape == matrix.estimate.shape == (1,)
     assert matrix.covariance == pytest.approx(one.standard_errors[:, None] ** 2)
     several = pramble.combine([[1, 2], [2, 2]], [[0.1, 0.1]] * 2, names=["age", "sex"])
-    assert "age 1.5 ± 0.92" in repr(several)
+    assert repr(several).splitlines()[4].split()[:3] == ["age", "1.5", "0.922"]
     assert several.table.column_names[:4] == ["name", "estimate", "standard_error", "lower"]
     assert several.table["name"].to_pylist() == ["age", "sex"]
     assert not several.estimate.flags.writeable

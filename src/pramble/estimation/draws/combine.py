@@ -10,20 +10,23 @@ b the variance of the estimates between copies: :math:`\bar q` has the variance 
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.frames import frame_of
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.estimation.intervals import check_level
+from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @value(eq=False, repr=False)
-class Combined:
+class Combined(Display, Tidy):
     """Estimates from several copies, put together by Rubin's rules.
 
     Attributes
@@ -64,22 +67,24 @@ class Combined:
     copies: int
     level: float
 
-    def __repr__(self) -> str:
-        shown = [
-            f"{q:.4g} ± {s:.2g}, {100 * self.level:g} % from {low:.4g} to {high:.4g}"
-            for q, s, low, high in zip(
-                self.estimate, self.standard_errors, self.lower, self.upper, strict=True
-            )
+    def shown(self) -> Grid:
+        """Return a line for each estimate."""
+        numbers = zip(
+            self.estimate, self.standard_errors, self.lower, self.upper, self.missing, strict=True
+        )
+        rows = [
+            [name, *(number(own, 4) for own in given), f"{lost:.0%}"]
+            for name, (*given, lost) in zip(self.names, numbers, strict=True)
         ]
-        if len(shown) > 1:
-            shown = [f"{name} {one}" for name, one in zip(self.names, shown, strict=True)]
-        more = "; …" if len(shown) > 8 else ""
-        return f"<Combined from {self.copies} copies: {'; '.join(shown[:8])}{more}>"
+        return Grid(
+            f"Combined from {self.copies} copies ({100 * self.level:g} % intervals)",
+            ["", "estimate", "std err", "from", "to", "missing"],
+            shortened(rows),
+        )
 
-    @cached_property
-    def table(self) -> Any:
-        """The estimates as a tidy frame."""
-        columns = {
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        return {
             "name": list(self.names),
             "estimate": self.estimate.tolist(),
             "standard_error": self.standard_errors.tolist(),
@@ -88,7 +93,15 @@ class Combined:
             "degrees": self.degrees.tolist(),
             "missing": self.missing.tolist(),
         }
-        return frame_of(columns, backend="pyarrow")
+
+    def plot(self) -> "Figure":
+        """Return a figure of the estimates with their intervals."""
+        from pramble.plots.estimate import interval_figure
+
+        return interval_figure(
+            self.names, self.estimate, (self.lower, self.upper),
+            title=f"Combined from {self.copies} copies", quantity="estimate", level=self.level,
+        )  # fmt: skip
 
 
 def combine(
@@ -128,7 +141,12 @@ def combine(
     >>> import pramble
     >>> c = pramble.combine([10.0, 12.0, 11.0], [1.0, 1.2, 1.1])
     >>> c
-    <Combined from 3 copies: 11 ± 1.6, 95 % from 7.273 to 14.73>
+    Combined from 3 copies (95 % intervals)
+    -------------------------------------------
+       estimate  std err   from     to  missing
+    -------------------------------------------
+    0        11     1.56  7.273  14.73      64%
+    -------------------------------------------
     >>> c.missing.round(2), c.degrees.round(1)
     (array([0.64]), array([6.7]))
     """

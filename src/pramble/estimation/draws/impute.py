@@ -82,8 +82,9 @@ def impute(
     >>> len(filled), filled[0].column_names, filled[0]["town"].to_pylist() == frame["town"]
     (5, ['sex', 'town'], True)
     >>> shares = [one["sex"].to_pylist().count("f") / 200 for one in filled]
-    >>> pramble.combine(shares, [p * (1 - p) / 200 for p in shares])
-    <Combined from 5 copies: 0.5 ± 0.046, 95 % from 0.4045 to 0.5955>
+    >>> c = pramble.combine(shares, [p * (1 - p) / 200 for p in shares])
+    >>> c.estimate.round(3), c.standard_errors.round(3)
+    (array([0.5]), array([0.046]))
     """
     made = imputation(
         data,

@@ -10,23 +10,25 @@ so that its error holds that of the averaging as well as that of the coefficient
 """
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.frames import frame_of
+from pramble.data.frames import Tidy
 from pramble.estimation.regression.fitted import Fitted, positive
 from pramble.estimation.regression.model import Design
-from pramble.shown import html_table, number, shortened, text_table
+from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STEP = 1e-4
 """Of a column of numbers, relative to its spread, over which a slope is taken."""
 
 
 @value(eq=False, repr=False)
-class Effects:
+class Effects(Display, Tidy):
     """Average effects with their errors."""
 
     names: tuple[str, ...]
@@ -57,30 +59,34 @@ class Effects:
         """Upper ends of the intervals."""
         return np.asarray(self.values + self.reach)
 
-    def __repr__(self) -> str:
-        return text_table(*self.shown())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.shown())
-
-    def shown(self) -> tuple[str, list[str], list[list[str]]]:
-        """Return a title, headings and rows, as text."""
-        head = ["", "effect", "std err", "from", "to"]
+    def shown(self) -> Grid:
+        """Return a line for each effect."""
         numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
         rows = [[name, *map(number, own)] for name, own in zip(self.names, numbers, strict=True)]
-        return f"Average effects ({100 * self.level:g} % intervals)", head, shortened(rows)
+        return Grid(
+            f"Average effects ({100 * self.level:g} % intervals)",
+            ["", "effect", "std err", "from", "to"],
+            shortened(rows),
+        )
 
-    @cached_property
-    def table(self) -> Any:
-        """The effects as a tidy frame."""
-        columns = {
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        return {
             "effect": list(self.names),
             "value": self.values.tolist(),
             "standard_error": self.standard_errors.tolist(),
             "lower": self.lower.tolist(),
             "upper": self.upper.tolist(),
         }
-        return frame_of(columns, backend=self.backend)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the effects with their intervals."""
+        from pramble.plots.estimate import interval_figure
+
+        return interval_figure(
+            self.names, self.values, (self.lower, self.upper),
+            title="Average effects", quantity="effect", level=self.level,
+        )  # fmt: skip
 
 
 @value(eq=False)

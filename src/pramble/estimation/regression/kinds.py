@@ -31,7 +31,8 @@ def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, A
         if len(labels) != 2:
             raise InvalidInput(
                 f"A logistic response must have two values; {response.name!r} has {len(labels)}. "
-                "Say which count as in \"I(x == 'a')\", or take the multinomial family."
+                "Say which count as in \"I(x == 'a')\", or take another family: linear, poisson, "
+                "multinomial or ordinal."
             )
         one = 1 if success is None else place_of(labels, success)
         if one is None:

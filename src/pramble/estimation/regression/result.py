@@ -1,18 +1,18 @@
 """The answer of a regression, as a value."""
 
 from functools import cached_property
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.frames import frame_of
+from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.effects import Effects, average_effects
 from pramble.estimation.regression.fitted import Fitted
 from pramble.estimation.regression.predict import predictions
-from pramble.estimation.regression.show import as_html, as_text
+from pramble.estimation.regression.show import as_grid
 from pramble.estimation.result import COVERS
+from pramble.shown import Display, Grid
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @value(eq=False, repr=False)
-class Regression:
+class Regression(Display, Tidy):
     """Coefficients of a regression on the original values.
 
     Attributes
@@ -77,15 +77,13 @@ class Regression:
                 raise InvalidInput(f"{name} must have shape {shape}; found {array.shape}.")
             object.__setattr__(self, name, array)
 
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
+    def shown(self) -> Grid:
+        """Return a line for each coefficient, and notes."""
+        return as_grid(self)
 
     def summary(self) -> str:
         """Return the coefficients as a table of text, with what to know about them."""
-        return as_text(self)
+        return repr(self)
 
     @cached_property
     def standard_errors(self) -> Floats:
@@ -145,23 +143,6 @@ class Regression:
             "inflation": self.inflation.tolist(),
         }
 
-    @cached_property
-    def table(self) -> Any:
-        """The coefficients as a tidy frame of the caller's library."""
-        return frame_of(self.columns(), backend=self.backend)
-
-    def to_pandas(self) -> Any:
-        """Return the coefficients as a pandas frame."""
-        return frame_of(self.columns(), backend="pandas")
-
-    def to_polars(self) -> Any:
-        """Return the coefficients as a polars frame."""
-        return frame_of(self.columns(), backend="polars")
-
-    def to_arrow(self) -> Any:
-        """Return the coefficients as an Arrow table."""
-        return frame_of(self.columns(), backend="pyarrow")
-
     def predict(self, data: Any, *, level: float | None = None) -> Any:
         """Return means or probabilities for records with known values, with intervals.
 
@@ -195,15 +176,10 @@ class Regression:
 
     def plot(self) -> "Figure":
         """Return a figure of the coefficients with their intervals."""
-        from pramble.plots.estimate import estimate_figure
+        from pramble.plots.estimate import interval_figure
 
-        shown = SimpleNamespace(
-            values=self.coefficients,
-            lower=self.lower,
-            upper=self.upper,
-            cells={f"{self.family} regression of {self.response}": self.names},
-            quantity="coefficient",
-            level=self.level,
-            n=self.n,
-        )
-        return estimate_figure(shown)
+        return interval_figure(
+            self.names, self.coefficients, (self.lower, self.upper),
+            title=f"{self.family} regression of {self.response}  (n = {self.n:,.0f})",
+            quantity="coefficient", level=self.level,
+        )  # fmt: skip

@@ -6,22 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.shown import html_table, number, shortened, text_table
+from pramble.shown import Grid, number, shortened
 
 if TYPE_CHECKING:
     from pramble.estimation.regression.result import Regression
 
 
-def as_text(regression: Regression) -> str:
-    """Return a title, the table with a line for each coefficient, and notes."""
-    head, rows = head_of(regression), shortened(rows_of(regression))
-    return text_table(title_of(regression), head, rows, notes=regression.notes)
-
-
-def as_html(regression: Regression) -> str:
-    """Return the same as a table of HTML."""
-    head, rows = head_of(regression), shortened(rows_of(regression))
-    return html_table(title_of(regression), head, rows, notes=regression.notes)
+def as_grid(regression: Regression) -> Grid:
+    """Return a title, a line for each coefficient, and notes."""
+    rows = shortened(rows_of(regression))
+    return Grid(title_of(regression), head_of(regression), rows, notes=regression.notes)
 
 
 def title_of(regression: Regression) -> str:

@@ -9,13 +9,14 @@ from pramble.privacy.shuffled.evidence import Evidence, PlanEvidence
 from pramble.privacy.shuffled.excess import UNIT
 from pramble.privacy.shuffled.sampling import sampled_evidence
 from pramble.privacy.shuffled.views import ViewsEvidence, evidence_of
+from pramble.shown import Display, Facts
 from pramble.values import value
 
 LARGEST_ROWS = 10**12
 
 
-@value(eq=False)
-class CentralGuarantee:
+@value(eq=False, repr=False)
+class CentralGuarantee(Display):
     r"""Central (ε, δ) of a shuffled file: what is proven, and what no proof can go below.
 
     Attributes
@@ -64,6 +65,18 @@ class CentralGuarantee:
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at this ε can go below, rounded down."""
         return self.evidence.attack(checked_epsilon(epsilon))
+
+    def shown(self) -> Facts:
+        """Return what is proven, and what no proof can go below."""
+        people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
+        return Facts(
+            f"Central guarantee of {self.rows:,} rows in random order{self.drawn()}{people}",
+            [
+                ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g} ({self.method})"),
+                ("attack", f"no ε below {self.lower:.6g} holds"),
+                ("local α", f"{self.alpha:.6g}"),
+            ],
+        )
 
     def sentence(self) -> str:
         """Return the promise in plain words."""

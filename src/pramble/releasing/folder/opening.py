@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,14 +44,18 @@ from pramble.releasing.folder.manifest import (
 )
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
+from pramble.shown import Display, Facts
 from pramble.words import several
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Display):
     """A release folder; `pramble.release` and `pramble.open_release` return one.
 
     Attributes
@@ -123,13 +127,30 @@ class Release:
 
         return parquet.read_table(self.folder / stated["file"])
 
-    def __repr__(self) -> str:
-        where = "dry run" if self.folder is None else str(self.folder)
-        columns = ", ".join(self.plan.columns)
-        rows = several(self.manifest["rows"], "row")
+    def shown(self) -> Facts:
+        """Return where it lies, what it promises and what is in it."""
         views = f" in {several(len(self.plan), 'view')}" if isinstance(self.plan, Views) else ""
-        central = "" if self.central is None else f", central ε = {self.central.shown:.4g}"
-        return f"<Release: {where}, {rows}{views}, α = {self.alpha:g}{central} on {columns}>"
+        others = [c["name"] for c in self.manifest["columns"] if c["name"] not in self.plan.columns]
+        rows = [
+            ("rows", f"{self.manifest['rows']:,}{views}"),
+            ("randomised", ", ".join(self.plan.columns)),
+            *([("as they were", ", ".join(others))] if others else []),
+            ("α of a person", f"{self.alpha:g}"),
+        ]
+        if self.central is not None:
+            rows.append(("central ε", f"{self.central.shown:.4g} at δ = {self.central.delta:.3g}"))
+        if "synthetic" in self.manifest:
+            rows.append(("synthetic", "complete records, drawn from the release"))
+        where = "nothing written: a dry run" if self.folder is None else str(self.folder)
+        return Facts(f"Release: {where}", rows, notes=(self.manifest["promise"]["sentence"],))
+
+    def summary(self) -> str:
+        """Return what the folder holds and promises, as text."""
+        return repr(self)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the plan: which columns each part shows."""
+        return self.plan.plot()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "data"}

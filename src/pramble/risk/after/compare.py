@@ -1,9 +1,10 @@
 """Protection plans side by side: the risk each leaves against the information it keeps."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidPlan
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
@@ -11,6 +12,7 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.privacy.certificate import certify
 from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import shares_over
+from pramble.shown import Display, Grid, number
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ class PlanFigures:
     kept: float
 
 
-@value
-class PlanComparison:
+@value(repr=False)
+class PlanComparison(Display, Tidy):
     """Plans side by side, beside the file as it is.
 
     Examples
@@ -71,6 +73,22 @@ class PlanComparison:
 
     def __getitem__(self, name: str) -> PlanFigures:
         return next(plan for plan in self.plans if plan.name == name)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        names = [field.name for field in fields(PlanFigures)]
+        return {name: [getattr(plan, name) for plan in self.plans] for name in names}
+
+    def shown(self) -> Grid:
+        """Return a line for each plan, after the file as it is."""
+        rows = [
+            [plan.name, *(number(own, 3) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)),
+             f"{plan.kept:.1%}"]
+            for plan in self.plans
+        ]  # fmt: skip
+        now = ["as it is", "", number(self.before_tau1, 3), number(self.before_tau2, 3), "", "100%"]
+        head = ["plan", "α", "τ1", "τ2", "worst r2", "information kept"]
+        return Grid("Risk left and information kept", head, [now, *rows], below=self.verdict)
 
     @property
     def verdict(self) -> str:

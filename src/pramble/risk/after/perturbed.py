@@ -19,11 +19,12 @@ from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import KEPT, key_readings
 from pramble.risk.models.base import CellMeans, Operators
 from pramble.risk.records import by_record, record_array
+from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 
 
-@value(eq=False)
-class RiskAfter:
+@value(eq=False, repr=False)
+class RiskAfter(Display):
     r"""The risk left once a plan has been applied.
 
     The intruder knows the plan, the keys of everyone, and how frequent values are. Each output is
@@ -65,6 +66,18 @@ class RiskAfter:
     tau2: float
     records: Any
     reading: str = KEPT
+
+    def shown(self) -> Facts:
+        """Return the figures of the whole file."""
+        return Facts(
+            "Disclosure risk after randomisation",
+            [
+                ("τ1", f"{number(self.tau1)} expected alone on a right reading, and unique"),
+                ("τ2", f"{number(self.tau2)} expected right matches"),
+                ("worst record", f"r2 = {number(self.worst, 3)}"),
+                ("read by", self.reading),
+            ],
+        )
 
     @property
     def worst(self) -> float:

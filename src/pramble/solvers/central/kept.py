@@ -2,22 +2,28 @@ r"""How many records randomised response keeps as they are under a central promi
 
 from collections.abc import Sequence
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.mechanisms.views import Views
+from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.central.costs import false_shares
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.central.response import largest_response
 from pramble.solvers.record.problem import as_problem
 from pramble.values import Floats, value
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 ROWS = (1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7)
 
 
-@value(eq=False)
-class KeptShares:
+@value(eq=False, repr=False)
+class KeptShares(Display, Tidy):
     r"""The share of records that randomised response keeps, against the number of rows.
 
     Attributes
@@ -42,6 +48,26 @@ class KeptShares:
     rows: tuple[int, ...]
     delta: float
     shares: Floats
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        found = list(product(self.epsilons, self.cells, self.rows))
+        names = ("epsilon", "cells", "rows")
+        own = {name: [row[i] for row in found] for i, name in enumerate(names)}
+        return {**own, "share": self.shares.ravel().tolist()}
+
+    def shown(self) -> Grid:
+        """Return a line for each promise, number of cells and number of rows."""
+        columns = self.columns()
+        rows = [list(map(number, row)) for row in zip(*columns.values(), strict=True)]
+        title = f"Share of records kept as they are (δ = {self.delta:g})"
+        return Grid(title, list(columns), shortened(rows), left=0)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the shares against the number of rows."""
+        from pramble.plots.kept import plot_kept
+
+        return plot_kept(self)
 
 
 def kept_shares(

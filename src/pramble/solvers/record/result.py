@@ -1,19 +1,26 @@
 """What a design of a record is: a plan, what it costs, and how we know."""
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from pramble.data.frames import Tidy
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.shuffled.central import CentralGuarantee
+from pramble.shown import Display, Grid, number, shortened
 from pramble.values import value
 from pramble.words import several
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 @value(eq=False, repr=False)
-class RecordDesign:
+class RecordDesign(Display, Tidy):
     r"""The answer of :func:`~pramble.design_record`.
 
     Attributes
@@ -78,9 +85,41 @@ class RecordDesign:
             return several(len(self.plan), "view")
         return several(len(self.plan.branches), "branch")
 
-    def __repr__(self) -> str:
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the wanted tables as plain lists: their cells, cost, and what it means.
+
+        ``standard_error`` is that of a typical cell of a table estimated from one record; divide
+        it by the root of the number of records.
+        """
+        sizes = {name: len(own.labels) for name, own in self.plan.column_labels().items()}
+        cells = [math.prod(sizes[name] for name in table) for table in self.costs]
+        costs = list(self.costs.values())
+        return {
+            "table": [" × ".join(table) for table in self.costs],
+            "cells": cells,
+            "cost": costs,
+            "standard_error": [
+                math.sqrt(cost / size) for cost, size in zip(costs, cells, strict=True)
+            ],
+        }
+
+    def shown(self) -> Grid:
+        """Return a line for each wanted table, and what the plan is worth as a whole."""
+        rows = [
+            [table, f"{cells:,}", number(cost), f"± {number(196 * error / 100, 3)}"]
+            for table, cells, cost, error in zip(*self.columns().values(), strict=True)
+        ]
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
-        return (
-            f"<RecordDesign: {self.objective} {self.value:.6g}, bound {self.bound:.6g}, "
-            f"{self.parts} over {', '.join(self.plan.columns)}{promise}>"
+        kind = "nats" if self.objective == "information" else "n × summed variance"
+        return Grid(
+            f"RecordDesign: {self.parts}, α = {number(self.alpha)}{promise}",
+            ["table", "cells", "n × variance", "points at 10,000 records"],
+            shortened(rows),
+            notes=self.notes,
+            below=f"In all {number(self.value, 6)} ({kind}), proven bound "
+            f"{number(self.bound, 6)}. ± points: 95 % of a typical cell.",
         )
+
+    def plot(self) -> "Figure":
+        """Return a figure of the plan: which columns each part shows."""
+        return self.plan.plot()
