@@ -287,3 +287,24 @@ def test_data_that_was_not_released_with_the_plan_shows():
     raw = pramble.estimate(rng.multinomial(2000, p), m, counts=True)
     assert released.misfit > 1e-3
     assert raw.misfit < 1e-12
+
+
+def test_errors_beside_maximum_likelihood_are_those_of_what_stands_there():
+    """Small cells: the unbiased estimates spread more than the estimates within the simplex."""
+    p = np.array([0.5, 0.3, 0.1, 0.06, 0.02, 0.01, 0.005, 0.005])
+    m = pramble.randomized_response(8, 1.0)
+    rng = np.random.default_rng(5)
+    counts = rng.multinomial(1000, p @ m.matrix, size=200)
+    found = {
+        method: [pramble.estimate(own, m, counts=True, method=method) for own in counts]
+        for method in ("mle", "inverse")
+    }
+    ratio = {}
+    for method, runs in found.items():
+        spread = np.std([e.values for e in runs], axis=0, ddof=1)
+        ratio[method] = np.median([e.standard_errors for e in runs], axis=0) / spread
+        assert ratio[method].min() > 0.8
+        assert ratio[method].max() < 1.25
+    blind = np.median([e.standard_errors for e in found["inverse"]], axis=0)
+    spread = np.std([e.values for e in found["mle"]], axis=0)
+    assert (blind / spread)[4:].min() > 1.3, "the unbiased errors would be too wide"

@@ -4,7 +4,7 @@ import numpy as np
 
 from pramble.estimation.answers import CellAnswers
 from pramble.estimation.fit.fit import FittedTable, fit_table
-from pramble.estimation.intervals import nothing_known
+from pramble.estimation.intervals import errors_within, nothing_known
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.tabulated import Tabulated
@@ -26,10 +26,13 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     centre = moments.invert(counts / counts.sum())
     lower, upper = moments.intervals(centre, level=settings.level)
     misfit = misfit_of(tabulated, fitted)
+    p, errors = layout.flatten(fitted.p), np.sqrt(layout.flatten(moments.variances()))
+    if settings.method == "mle":
+        errors = errors_within(p, errors, layout.flatten(moments.noise()))
     return Estimate(
         cells=layout.labels(),
-        probabilities=layout.flatten(fitted.p),
-        standard_errors=np.sqrt(layout.flatten(moments.variances())),
+        probabilities=p,
+        standard_errors=errors,
         lower=layout.flatten(lower),
         upper=layout.flatten(upper),
         n=tabulated.n,

@@ -67,6 +67,11 @@ class SecondMoments:
         """Return the variance of every cell, without building a covariance."""
         return self.variances_at(self.squared_weights, self.true_squared_weights)
 
+    def noise(self) -> Floats:
+        """Return the standard error of every cell that randomisation alone would have."""
+        answer = self.squares(self.squared_weights) - self.true_squared_weights
+        return np.asarray(np.sqrt(np.maximum(answer, 0.0)))
+
     def variances_at(self, released: Floats, true: Floats) -> Floats:
         """Return the variances for squared weights over released and over true cells."""
         sampling = true - 2 * self.p * true + self.p**2 * released.sum()

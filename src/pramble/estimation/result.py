@@ -34,9 +34,11 @@ class Estimate(Display, Tidy):
         Estimates in the order of ``m.categories``, or of the rows of ``table``. With ``query=``,
         ``mean=`` or ``total=`` these are the answers asked for; ``values`` is the same array.
     standard_errors, lower, upper : (K,) arrays
-        Standard errors, and intervals of the confidence ``level``.
+        Standard errors, and intervals of the confidence ``level``. Shares estimated by maximum
+        likelihood cannot fall below zero, and their standard errors know it
+        (:func:`pramble.estimation.intervals.errors_within`).
     covariance : (K, K) array
-        Covariance of the estimates, built when asked for.
+        Covariance of the unbiased estimates, built when asked for.
     table : frame
         All of this as a tidy frame, in the kind of frame that came in (pyarrow otherwise).
     n : int or float

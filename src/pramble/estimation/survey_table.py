@@ -20,6 +20,7 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.answers import CellAnswers
 from pramble.estimation.fit.fit import by_inverse
+from pramble.estimation.intervals import errors_within
 from pramble.estimation.layout import Layout
 from pramble.estimation.patterns import patterns_of
 from pramble.estimation.result import Estimate
@@ -108,9 +109,12 @@ def surveyed(
     lower, upper = moments.intervals(
         answers.centre, level=e.level, variances=answers.layout.unflatten(np.diag(V).copy())
     )
+    errors = np.sqrt(np.maximum(np.diag(V), 0.0))
+    if e.method == "mle":
+        errors = errors_within(e.values, errors, answers.layout.flatten(moments.noise()))
     return replace(
         e,
-        standard_errors=np.sqrt(np.maximum(np.diag(V), 0.0)),
+        standard_errors=errors,
         lower=answers.layout.flatten(lower),
         upper=answers.layout.flatten(upper),
         covariance_parts=SurveyAnswers(answers, V),

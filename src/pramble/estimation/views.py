@@ -8,7 +8,7 @@ import numpy as np
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData, InvalidInput, NotShown
 from pramble.estimation.fit.fit import METHODS
-from pramble.estimation.intervals import nothing_known
+from pramble.estimation.intervals import errors_within, nothing_known
 from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
 from pramble.estimation.queries import parse_queries
 from pramble.estimation.records import what_is_missing
@@ -49,6 +49,9 @@ def views_estimate(
         cells: Mapping[str, Sequence[Any]] = combined.layout.labels()
         values, covariance = p, AnswersOfViews(combined, weights, p, sampling)
         errors, lower, upper = combined.errors_of_cells(weights, p, settings=settings)
+        if is_inside:
+            noise = np.maximum(errors**2 - sampling * p * (1 - p) / combined.n, 0.0)
+            errors = errors_within(p, errors, np.sqrt(noise))
     else:
         names, flat = parse_queries(query, combined.layout)
         w = flat.reshape(len(names), -1) * weights
