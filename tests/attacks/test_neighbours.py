@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble.engine import canonical
 from pramble.engine.block import Block
-from pramble.releasing.prepare import central_design, record_design, record_figures
+from pramble.releasing.prepare import advice, central_design, record_design, record_figures
 from pramble.releasing.write import check
 from pramble.solvers.central.promise import as_promise
 from pramble.solvers.record.result import RecordDesign
@@ -86,7 +86,7 @@ def same_outputs():
     patch.setattr(check, "BATCH_ROWS", BLOCK)
     patch.setattr(canonical, "BATCH_ROWS", BLOCK)
     patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
-    for module in (record_design, record_figures):
+    for module in (record_design, record_figures, advice):
         patch.setattr(module, "design_record", design_once)
     yield
     patch.undo()

@@ -16,17 +16,20 @@ from pramble.ledger.book import pair
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key
+from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
+from pramble.report.pages import table_row
 from pramble.report.record import RecordOutcome
-from pramble.report.record_view import loss_sentence, plan_sentences, table_row, worst_first
+from pramble.report.record_view import loss_sentence, plan_sentences
+from pramble.report.tables import verdict_of, worst_first
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
-    "standard_error",
+    "entropy", "kept", "share", "standard_error",
 )  # fmt: skip
 MOST_TABLES = 20
-TABLE_HEADINGS = ("table", "cells", "typical cell", "± 95 %", "smallest group", "")
-HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
+TABLE_HEADINGS = ("table", "95 % interval", "typical cell", "cells", "smallest group")
+HEADINGS = ("column", "α", "prior", "changed", "information kept", "of the most possible")
 
 
 def release(
@@ -220,14 +223,17 @@ def show(result: Release) -> None:
         console.print(column_table(outcome))
     else:
         show_record(outcome.record)
+    if outcome.tables:
+        show_worth(outcome)
     if outcome.risk:
         risk = outcome.risk
         console.print(
             f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
-            f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after.",
+            f"{numbers.expected(risk.tau2_before)} before, "
+            f"{numbers.expected(risk.tau2_after)} after.",
             soft_wrap=True,
         )
-    size, wait = f"{outcome.data_bytes / 1e6:.1f} MB", f"{outcome.seconds:.1f} s"
+    size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
     console.print(
         f"It would need about {size} of disk and {wait}."
         if outcome.dry_run
@@ -257,38 +263,41 @@ def column_table(outcome: ReleaseOutcome) -> Table:
     """Return what each column keeps, where columns were designed one by one."""
     table = table_of(None, *HEADINGS, left={"column", "prior"})
     for c in outcome.columns:
-        error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(
             c.name,
             f"{c.alpha:.4g}",
-            f"{c.alpha_prior:.3g}",
             c.prior_source,
             f"{c.change_expected:.1%}",
-            f"{c.information:.4f}",
-            f"{c.share:.0%}",
-            error,
+            numbers.share_text(c.kept),
+            numbers.share_text(c.share),
         )
     return table
 
 
+def show_worth(outcome: ReleaseOutcome) -> None:
+    """Print what single columns and the wanted tables will be worth, and what they are good for."""
+    console = answers()
+    table = table_of(
+        "What tables will be worth, worst first", *TABLE_HEADINGS, left={"table"},
+        title_justify="left",
+    )  # fmt: skip
+    for one in worst_first(outcome.tables)[:MOST_TABLES]:
+        row = table_row(one)
+        noise = "noise" if row["bad"] else row["group"]
+        table.add_row(row["name"], row["error"], row["typical"], row["cells"], noise)
+    console.print(table)
+    if len(outcome.tables) > MOST_TABLES:
+        console.print(f"{len(outcome.tables) - MOST_TABLES} more, narrower: see --json.")
+    verdict = verdict_of(outcome.tables)
+    for sentence in filter(None, (verdict.good or "Nothing useful is left.", verdict.bad)):
+        console.print(sentence, soft_wrap=True)
+
+
 def show_record(record: RecordOutcome) -> None:
-    """Print what is done to a record, and what the wanted tables will be worth."""
+    """Print what is done to a record."""
     console = answers()
     for sentence in plan_sentences(record):
         console.print(sentence, soft_wrap=True)
-    table = table_of(
-        "95 % intervals of a cell, worst first", *TABLE_HEADINGS, left={"table"},
-        title_justify="left",
-    )  # fmt: skip
-    for one in worst_first(record.tables)[:MOST_TABLES]:
-        row = table_row(one)
-        table.add_row(
-            row["name"], row["cells"], row["typical"],
-            row["error"], row["group"], "noise" if row["bad"] else "",
-        )  # fmt: skip
-    console.print(table)
-    if len(record.tables) > MOST_TABLES:
-        console.print(f"{len(record.tables) - MOST_TABLES} more, narrower: see --json.")
     console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
     if record.loss is not None:
         console.print(loss_sentence(record.loss), soft_wrap=True)
@@ -303,16 +312,6 @@ def record_document(record: RecordOutcome) -> dict[str, Any]:
         "branches": record.branches,
         "views": record.views,
         "loss": record.loss,
-        "tables": [
-            {
-                "columns": list(one.columns),
-                "cells": one.cells,
-                "standard_error": one.error,
-                "half_width": one.half_width,
-                "noise": one.useless,
-            }
-            for one in record.tables
-        ],
     }
 
 
@@ -337,6 +336,17 @@ def as_document(result: Release) -> dict[str, Any]:
             for c in outcome.columns
         ],
         "record": outcome.record and record_document(outcome.record),
+        "tables": [
+            {
+                "columns": list(one.columns),
+                "cells": one.cells,
+                "standard_error": one.error,
+                "half_width": one.half_width,
+                "wanted": one.wanted,
+                "noise": one.useless,
+            }
+            for one in outcome.tables
+        ],
         "risk": None if outcome.risk is None else vars(outcome.risk),
         "warnings": list(outcome.warnings),
         "checks": [vars(check) for check in outcome.checks],

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pramble.errors import InvalidInput
+from pramble.plots.fonts import families, is_foreign
 from pramble.plots.style import house_style
 
 if TYPE_CHECKING:
@@ -64,7 +65,12 @@ def inline(document: str, *, name: str, description: str) -> str:
 
 def to_png(figure: Figure, *, dpi: int = 160) -> bytes:
     """Return a figure as a PNG image without date or version."""
+    from matplotlib.text import Text
+
     stream = io.BytesIO()
+    for text in figure.findobj(Text):
+        if is_foreign(text.get_text()):
+            text.set_fontfamily(families())
     with house_style():
         figure.savefig(stream, format="png", dpi=dpi, metadata={"Software": None})
     return stream.getvalue()

@@ -29,16 +29,17 @@ from pramble.releasing.folder.build import (
 from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
+from pramble.releasing.prepare.advice import advice
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.record_figures import (
-    advice,
     expected_record,
     loss_from_noise,
     observed_record,
 )
 from pramble.releasing.prepare.repair import RepairedRecords
+from pramble.releasing.prepare.worth import table_outcomes
 from pramble.releasing.write.check import Tally, compare
 from pramble.releasing.write.released import rehearse, write_part
 from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
@@ -202,7 +203,7 @@ def release(
     if dry_run:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, []), job.plan, outcome)
+        return Release(None, manifest_of(job, [], tables=outcome.tables), job.plan, outcome)
     entry = account.entered(
         job.spent, columns=list(job.plan.columns), target=target, central=job.central
     )
@@ -253,15 +254,16 @@ def decisions_of(
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
     asked, document, before = job.decisions.risk, manifest_of(job, []), account.before()
-    risk, record = None, expected_record(job)
-    noise = None if record is None else advice(job, record)
+    risk, tables = None, table_outcomes(job)
+    noise = advice(job, tables)
     if asked is not None and job.keys is not None:
         risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
         columns=tuple(expected_figures(design, rows=job.rows) for design in job.designs),
-        record=record,
+        record=expected_record(job),
+        tables=tables,
         untouched=job.untouched,
         dropped=job.decisions.drop,
         guarantee=job.spent,
@@ -338,13 +340,19 @@ def write_folder(
         synthetic = write_synthetic(
             folder, data_in(folder, job), job.plan, files=files, clock=clock.part(SYNTHESIS, 0.02)
         )
-    document = manifest_of(job, files, synthetic=synthetic)
+    document = manifest_of(job, files, synthetic=synthetic, tables=outcome.tables)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     after, changed = tallies[0].after, tallies[0].changed
     return document, replace(
         outcome,
         columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
-        record=outcome.record and observed_record(outcome.record, data_in(folder, job)),
+        record=outcome.record
+        and observed_record(
+            outcome.record,
+            data_in(folder, job),
+            counted={} if job.record is None else job.record.counted,
+            rows=job.rows,
+        ),
         checks=checks[0] if len(checks) == 1 else together(checks),
         data_bytes=sum(file["bytes"] for file in files),
         created=document["created"],

@@ -27,9 +27,10 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
+from pramble.report.tables import TableOutcome, verdict_of
 from pramble.words import several
 
-SCHEMA = "pramble/release/4"
+SCHEMA = "pramble/release/5"
 MANIFEST = "manifest.json"
 
 
@@ -38,8 +39,12 @@ def manifest_of(
     files: Sequence[Mapping[str, Any]],
     *,
     synthetic: Mapping[str, Any] | None = None,
+    tables: Sequence[TableOutcome] = (),
 ) -> dict[str, Any]:
-    """Return the manifest; ``files`` are name, format, size and hash of each data file."""
+    """Return the manifest; ``files`` are name, format, size and hash of each data file.
+
+    ``tables`` are what single columns and the wanted tables will be worth.
+    """
     from pramble import __version__
 
     columns = {column.name: column for column in job.columns}
@@ -60,6 +65,7 @@ def manifest_of(
         },
         "plan": job.plan.to_json(),
         "design": design_entry(job),
+        **worth_entry(job, tables),
         "columns": [
             column_entry(columns[name]) if name in columns else {"name": name, "randomised": False}
             for name in job.names
@@ -125,6 +131,28 @@ def assumptions(job: Prepared) -> list[str]:
     ]
 
 
+def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
+    """Return what readers can tell; nothing where it would show a confidential prior."""
+    if job.conditional or not tables:
+        return {}
+    verdict = verdict_of(tables)
+    return {
+        "worth": {
+            "sentences": [sentence for sentence in (verdict.good, verdict.bad) if sentence],
+            "tables": [
+                {
+                    "columns": list(table.columns),
+                    "cells": table.cells,
+                    **({"standard_error": table.error} if math.isfinite(table.error) else {}),
+                    "wanted": table.wanted,
+                    "noise": table.useless,
+                }
+                for table in tables
+            ],
+        }
+    }
+
+
 def design_entry(job: Prepared) -> dict[str, Any]:
     """Return how the plan was designed and what it and its priors spent on a record, exactly."""
     if job.record is not None:
@@ -136,7 +164,6 @@ def record_entry(record: RecordDesigned) -> dict[str, Any]:
     """Return what the manifest says of a plan for records; no confidential probabilities."""
     prior = record.prior
     shown = prior.tables if prior.source != "confidential" else {}
-    costs = record.costs if prior.source != "confidential" else {}
     return {
         "kind": "records",
         "objective": record.design.objective,
@@ -148,11 +175,6 @@ def record_entry(record: RecordDesigned) -> dict[str, Any]:
                 for names, table in shown.items()
             ],
         },
-        "tables": [
-            {"columns": list(names)}
-            | ({"cost": costs[names]} if math.isfinite(costs.get(names, math.inf)) else {})
-            for names in record.tables
-        ],
     }
 
 
