@@ -10,6 +10,7 @@ import pramble
 from pramble.cli.console import answers, messages, print_json, said_later, table_of, visible
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, rules
+from pramble.cli.outputs import new_file, new_folder
 from pramble.cli.progress import shown_progress
 from pramble.ledger.account import as_central
 from pramble.ledger.book import pair
@@ -34,7 +35,9 @@ HEADINGS = ("column", "α", "prior", "changed", "information kept", "of the most
 
 def release(
     source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", callback=new_folder, help="The folder to make.")
+    ] = None,
     plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
     alpha: Annotated[
@@ -106,7 +109,8 @@ def release(
         str | None, typer.Option(help="Refuse to pass this central ε,δ over all releases.")
     ] = None,
     key_file: Annotated[
-        Path | None, typer.Option(help="Write the secret key here; by default nowhere.")
+        Path | None,
+        typer.Option(callback=new_file, help="Write the secret key here; by default nowhere."),
     ] = None,
     sign: Annotated[
         Path | None, typer.Option(help="Sign with this private key (Ed25519, PEM).")

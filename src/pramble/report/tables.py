@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from pramble.information.error import typical_error
 from pramble.report import numbers
 from pramble.values import value
 
@@ -40,7 +41,7 @@ class TableOutcome:
     @property
     def error(self) -> float:
         """The root mean square standard error of a cell's estimated share."""
-        return math.sqrt(self.cost / (self.cells * max(self.rows, 1)))
+        return typical_error(self.cost, cells=self.cells, rows=self.rows)
 
     @property
     def half_width(self) -> float:
