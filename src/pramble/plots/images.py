@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from pramble.plots.fonts import families, is_foreign
 from pramble.plots.style import house_style
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from matplotlib.figure import Figure
@@ -41,9 +44,20 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
     import matplotlib as mpl
 
     stream = io.StringIO()
-    with house_style(), mpl.rc_context({"svg.hashsalt": name}):
+    with house_style(), without_remarks(), mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return inline(stream.getvalue(), name=name, description=description)
+
+
+@contextmanager
+def without_remarks() -> Iterator[None]:
+    """Draw without a warning of each character that no font of this machine has.
+
+    In SVG texts stay texts, and the reader's browser finds a font.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+        yield
 
 
 def inline(document: str, *, name: str, description: str) -> str:
@@ -83,7 +97,7 @@ def drawn(figure: Figure, **options: Any) -> bytes:
     for text in figure.findobj(Text):
         if is_foreign(text.get_text()):
             text.set_fontfamily(families())
-    with house_style():
+    with house_style(), without_remarks():
         figure.savefig(stream, **options)
     return stream.getvalue()
 
