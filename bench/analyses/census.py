@@ -17,7 +17,7 @@ from pramble.datasets import synthetic_new_york
 
 FILE = "acs2024_ten_us_exCA_exTX.parquet"
 ALPHA = 2.0
-KEYS = max(2, int(os.environ.get("RUNS", "120")) // 6)
+KEYS = max(2, int(os.environ.get("RUNS", "120")) // 2)
 FITS = 40
 LIMIT = 1.5
 """Standard errors. Nine independent deviations all stay within it with a chance of 27 %."""
@@ -69,7 +69,9 @@ def deviations(frame, plan, formula, keys):
 def told(own, last, off, formula):
     """Print a row for each coefficient, and the distribution over all releases."""
     print(f"\n{formula}; {len(off)} releases")
-    print(f"   {'':<24} {'file':>8} {'error':>8} {'inflation':>9} {'mean':>6} {'rms':>6} {'most':>6}")
+    print(
+        f"   {'':<24} {'file':>8} {'error':>8} {'inflation':>9} {'mean':>6} {'rms':>6} {'most':>6}"
+    )
     for i, name in enumerate(own.names):
         print(
             f"   {name:<24} {own.coefficients[i]:>8.4f} {last.standard_errors[i]:>8.4f}"

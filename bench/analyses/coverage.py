@@ -35,7 +35,7 @@ class Tally:
         lower, upper = found.lower[at], found.upper[at]
         slack = 1e-12 * np.abs(self.truth)
         self.inside.append((lower <= self.truth + slack) & (self.truth - slack <= upper))
-        self.open.append(~np.isfinite(upper - lower))
+        self.open.append(~np.isfinite(upper - lower) | ((lower == 0) & (upper == 1)))
 
     def row(self):
         """Return the figures under `HEAD` as text."""
@@ -51,49 +51,57 @@ class Tally:
         )
 
 
-HEAD = (
-    f"{'':<22} cells  runs   mean     ±  least   most  open closed failed  least is"
-    # mean coverage, its Monte Carlo error, that of the cell with the least and the most; how many
-    # intervals have no end, and the coverage of those that have; releases without an answer
-)
+HEAD = f"{'':<22} cells  runs   mean     ±  least   most  open closed failed  least is"
+"""Coverage over all cells and its Monte Carlo error; of the cell with the least and the most; how
+many intervals say nothing (no end, or all from 0 to 1), and the coverage of the others; how many
+releases gave no answer."""
 
 
-def releases(frame, plan, n, runs, *, seed=1):
+def releases(frame, plan, n, runs, *, seed):
     """Yield released files of n people drawn with replacement."""
     rng = np.random.default_rng([seed, n])
-    for run in range(runs):
+    for _ in range(runs):
         drawn = frame.iloc[rng.integers(0, len(frame), n)].reset_index(drop=True)
-        yield pramble.perturb(drawn, plan, key=run.to_bytes(32, "big"))
+        yield pramble.perturb(drawn, plan, key=rng.bytes(32))
 
 
-def covered(frame, plan, truths, n, *, runs=RUNS, quantities=QUANTITIES):
-    """Return a tally for each quantity."""
-    tallies = {name: Tally(truths[name]) for name in quantities}
-    for run, released in enumerate(releases(frame, plan, n, runs)):
-        for name, function in quantities.items():
+def covered(files, plan, truths):
+    """Return a tally for each quantity, estimated from files by a plan."""
+    tallies = {name: Tally(truth) for name, truth in truths.items()}
+    for run, released in enumerate(files):
+        for name, tally in tallies.items():
             if run % SLOW.get(name, 1):
                 continue
             try:
-                found = function(released, plan)
+                found = QUANTITIES[name](released, plan)
             except pramble.errors.PrambleError:
-                tallies[name].failed += 1
+                tally.failed += 1
             else:
-                tallies[name].add(found)
+                tally.add(found)
     return tallies
 
 
+def shown(title, files, plan, truths):
+    """Print the table of one size and plan."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pramble.errors.PrambleWarning)
+        tallies = covered(files, plan, truths)
+    print(f"\n{title} ({time.perf_counter() - start:.0f} s)\n{HEAD}")
+    for name, tally in tallies.items():
+        print(f"{name:<22} {tally.row()}", flush=True)
+
+
 def main():
-    """Print one table for each size and plan."""
+    """Print one table for each size and plan, and one of what ignores its plan."""
     frame = population()
     truths = {name: function(frame, {}) for name, function in QUANTITIES.items()}
-    print(f"\ncoverage of 95 % intervals, per cent; {len(frame):,} adults, alpha = {ALPHA:g}")
+    print(f"coverage of 95 % intervals, per cent; {len(frame):,} adults, alpha = {ALPHA:g}")
     print(f"one cell has a Monte Carlo error of {100 * np.sqrt(0.95 * 0.05 / RUNS):.1f}")
-    for label, plan in plans(frame).items():
+    made = plans(frame)
+    for seed, (label, plan) in enumerate(made.items()):
         for n in SIZES:
-            start = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pramble.errors.PrambleWarning)
-                tallies = covered(frame, plan, truths, n)
-            print(f"\n{label}, n = {n:,} ({time.perf_counter() - start:.0f} s)\n{HEAD}")
-            for name, tally in tallies.items():
-                print(f"{name:<22} {tally.row()}", flush=True)
+            files = releases(frame, plan, n, RUNS, seed=seed)
+            shown(f"{label}, n = {n:,}", files, plan, truths)
+    files = releases(frame, made["columns"], SIZES[-1], RUNS // 6, seed=9)
+    shown(f"columns, n = {SIZES[-1]:,}, released values taken for originals", files, {}, truths)

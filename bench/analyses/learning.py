@@ -44,7 +44,7 @@ def classifiers():
 
     return {
         "logistic": LogisticRegression(max_iter=1000),
-        "forest": RandomForestClassifier(n_estimators=100, min_samples_leaf=20, random_state=0),
+        "forest": RandomForestClassifier(n_estimators=50, min_samples_leaf=20, random_state=0),
     }
 
 
@@ -78,34 +78,35 @@ def sources(train, plan, key):
     }
 
 
-def shown(what, rows):
+def shown(found):
     """Print mean scores over releases, and the spread of the accuracy."""
-    rows = np.array(rows)
-    spread = f"± {100 * rows[:, 0].std(ddof=1):.2f}" if len(rows) > 1 else ""
-    accuracy, loss, area = rows.mean(axis=0)
-    print(f"   {what:<20} {100 * accuracy:>8.2f} {spread:<7} {loss:>8.4f} {area:>8.4f}", flush=True)
+    for (name, what), rows in found.items():
+        spread = f"± {100 * np.std(rows, axis=0, ddof=1)[0]:.2f}" if len(rows) > 1 else ""
+        accuracy, loss, area = np.mean(rows, axis=0)
+        print(f"{name:<10} {what:<20} {100 * accuracy:>8.2f} {spread:<7} {loss:>8.4f} {area:>8.4f}")
 
 
 def main():
+    """Print the scores of what is known without a release, and then those for each alpha."""
     train, test = people()
     works = (test[TARGET] == "works").to_numpy()
     share = np.full(len(works), (train[TARGET] == "works").mean())
-    print(f"\nworks or not from {', '.join(FEATURES)}; {TRAINED:,} to train on, {TESTED:,} to test")
-    for name, classifier in classifiers().items():
-        start = time.perf_counter()
-        print(f"\n{name}\n   {'':<20} {'accuracy':>8} {'':<7} {'log-loss':>8} {'AUC':>8}")
-        shown("the share alone", [scores(share, works)])
-        shown("original file", [scores(chances(classifier, [train], test), works)])
-        for alpha in ALPHAS:
-            plan = responses(train, RANDOMISED, alpha)
-            found = {}
-            for key in range(KEYS):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", pramble.errors.PrambleWarning)
-                    files = sources(train, plan, key)
-                for what, own in files.items():
-                    found.setdefault(what, []).append(scores(chances(classifier, own, test), works))
-            print(f"  alpha = {alpha:g} a column, {KEYS} releases")
-            for what, rows in found.items():
-                shown(what, rows)
-        print(f"   {time.perf_counter() - start:.0f} s")
+    print(f"works or not from {', '.join(FEATURES)}; {TRAINED:,} to train on, {TESTED:,} to test")
+    print(f"{'':<31} {'accuracy':>8} {'':<7} {'log-loss':>8} {'AUC':>8}")
+    shown({("", "the share alone"): [scores(share, works)]})
+    models = classifiers()
+    for name, model in models.items():
+        shown({(name, "original file"): [scores(chances(model, [train], test), works)]})
+    for alpha in ALPHAS:
+        start, plan, found = time.perf_counter(), responses(train, RANDOMISED, alpha), {}
+        for key in range(KEYS):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", pramble.errors.PrambleWarning)
+                made = sources(train, plan, key)
+            for name, model in models.items():
+                for what, files in made.items():
+                    row = scores(chances(model, files, test), works)
+                    found.setdefault((name, what), []).append(row)
+        spent = time.perf_counter() - start
+        print(f"\nalpha = {alpha:g} a column, {KEYS} releases ({spent:.0f} s)")
+        shown(dict(sorted(found.items(), reverse=True)))

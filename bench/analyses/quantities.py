@@ -34,6 +34,7 @@ def coefficients(r):
 def joined(*answers):
     """Return several answers as one."""
     names = tuple(name for one in answers for name in one.names)
+    assert len(set(names)) == len(names), "every cell must have a name of its own"
     parts = ((one.values, one.lower, one.upper) for one in answers)
     return Answer(names, *(np.concatenate(own) for own in zip(*parts, strict=True)))
 
@@ -73,7 +74,7 @@ def ratios(frame, plan):
     return differences(frame, plan, kind="ratio")
 
 
-ONCE_MARRIED = {name: "Once married" for name in ("Divorced", "Separated", "Widowed")}
+ONCE_MARRIED = dict.fromkeys(("Divorced", "Separated", "Widowed"), "Once married")
 SCORES = {"1 school": 9, "2 grade 12": 12, "3 some college": 14, "4 degree": 17}
 
 
