@@ -23,8 +23,8 @@ YEARS = {"18-24": 21, "25-35": 30, "36-50": 43, "51-70": 60, ">70": 78}
 RANDOMISED = ("SEX", "MARST", "EDUC")
 
 
-def population():
-    """Return the adults of the built-in New York as a frame.
+def population(size=953_076):
+    """Return the adults among so many people of the built-in New York, as a frame.
 
     SEX, MARST and EDUC (four levels) will be randomised. Untouched are YEARS (the middle of the
     band of ages), WORKS (0 or 1), and two numbers that are made here from the others and chance:
@@ -32,7 +32,7 @@ def population():
     """
     import pandas as pd
 
-    raw = synthetic_new_york().to_pandas().astype(str)
+    raw = synthetic_new_york(size).to_pandas().astype(str)
     raw = raw[raw.AGE.isin(YEARS)].reset_index(drop=True)
     rng = np.random.default_rng(7)
     level = raw.EDUC.map(SCHOOLING).fillna("1 school")
