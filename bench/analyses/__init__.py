@@ -1,7 +1,8 @@
 """Do the analyses hold? Coverage of intervals, coefficients of US adults, trained classifiers.
 
-``RUNS`` in the environment sets the number of simulated releases of each coverage (120 unless
-given) and scales the rest; ``PARTS`` names some of the parts.
+In the environment, ``RUNS`` sets the number of simulated releases of each coverage (120 unless
+given) and scales the rest; ``PARTS`` names some of the parts; ``ONLY`` some of the quantities whose
+coverage is simulated, with commas between them; ``SEED`` draws other files.
 """
 
 import os
