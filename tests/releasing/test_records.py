@@ -119,9 +119,14 @@ def test_the_manifest_of_records_follows_its_schema_and_adds_up(people_file, tmp
     assert spent == Fraction(document["promise"]["spent"]["alpha_exact"]) <= 4
     assert design["prior"]["source"] == "private"
     assert design["prior"]["alpha"] > 0
-    assert [table["columns"] for table in design["tables"]] == [
+    worth = document["worth"]["tables"]
+    assert [table["columns"] for table in worth if table["wanted"]] == [
         ["SEX", "AGE"], ["SEX", "RACESING"], ["AGE", "RACESING"],
     ]  # fmt: skip
+    assert [table["columns"] for table in worth if not table["wanted"]] == [
+        [name] for name in COLUMNS
+    ]
+    assert all(table["standard_error"] > 0 for table in worth)
     assert pramble.Plan.from_json(document["plan"]) == r.plan
 
 
@@ -265,7 +270,7 @@ def test_confidential_tables_are_flagged_and_not_printed(people_file, tmp_path):
     )  # fmt: skip
     assert r.manifest["promise"]["conditional_on_prior"] is True
     assert r.manifest["design"]["prior"]["tables"] == []
-    assert all("cost" not in table for table in r.manifest["design"]["tables"])
+    assert "worth" not in r.manifest
     assert r.outcome.without_raw().tables == ()
 
 
