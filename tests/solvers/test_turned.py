@@ -42,5 +42,5 @@ def test_a_share_is_of_what_can_be_reached():
     d = pramble.design([0.854, 0.096, 0.031, 0.01, 0.009], 1.0, family="general")
     assert d.share > 0.999
     assert 0 < d.share_of_entropy < 0.2
-    few = pramble.design([0.5, 0.3, 0.2], 1.0, family="general", outputs=2)
+    few = pramble.design([0.5, 0.3, 0.2], 1.0, keep_at_least=0.5)
     assert few.share <= 1
