@@ -21,6 +21,7 @@ from pramble.cli.ledger import ledger
 from pramble.cli.release import release
 from pramble.cli.study import study
 from pramble.cli.synthesize import synthesize
+from pramble.cli.try_ import try_
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ VERBS: list[Callable[..., None]] = [
     init,
     design,
     certify,
+    try_,
     release,
     estimate,
     impute,
@@ -50,7 +52,7 @@ VERBS: list[Callable[..., None]] = [
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:
-    app.command()(verb)
+    app.command(verb.__name__.removesuffix("_"))(verb)
 
 
 def show_version(wanted: bool) -> None:

@@ -126,7 +126,8 @@ def release(
 ) -> None:
     """Randomise columns of a confidential file into a folder that may be published.
 
-    Every other column is released as it is, unless dropped.
+    Every other column is released as it is, unless dropped. Beside a plan, options take the place
+    of what it says; --columns then names some of its columns, and the others are dropped.
 
     Examples
     --------
@@ -136,12 +137,14 @@ def release(
 
       pramble release people.parquet --out out --plan plan.toml --dry-run
 
+      pramble release people.parquet --out out --plan plan.toml --alpha 3 --columns sex,age
+
       pramble release people.parquet --out out --columns sex,age,region --central 1 --drop id
     """
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
-    if (plan is None) == (columns is None):
-        raise typer.BadParameter("give either --plan or --columns", param_hint="--plan")
+    if plan is None and columns is None:
+        raise typer.BadParameter("give --plan or --columns", param_hint="--plan")
     settings: dict[str, Any] = {
         "columns": listed(columns),
         "central": central,

@@ -16,7 +16,8 @@ from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.parsing import decisions_from, read_decisions
+from pramble.releasing.decisions.overrides import document_of, overridden
+from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.build import (
     building,
@@ -46,7 +47,7 @@ from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
 from pramble.releasing.write.synthetic import SYNTHETIC, write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
-from pramble.values import Clock, Watcher
+from pramble.values import Clock, Watcher, names_of
 
 COUNTING, WRITING = 0.25, 0.65
 SYNTHESIS = 0.88
@@ -100,7 +101,8 @@ def release(
         α in total for a person (the ε of most of the literature). A person has one row unless
         ``person`` or ``rows_per_person`` says otherwise; each row then gets its part.
     plan : str, Path, Decisions or mapping
-        A plan instead of columns, α and settings: a TOML file, or its contents.
+        A plan: a TOML file, or its contents. What is given beside it takes the place of what it
+        says; columns are then some of its columns, and its others are dropped.
     reading : Reading or mapping, optional
         How to read the file; what neither this nor the plan says is found out.
     dry_run : bool
@@ -240,15 +242,20 @@ def decisions_of(
     if plan is None:
         if columns is None:
             raise InvalidPlan("A release needs a plan, or a list of columns and alpha.")
-        names = [columns] if isinstance(columns, str) else columns
-        tables = names if isinstance(names, Mapping) else {name: {} for name in names}
+        tables = (
+            columns if isinstance(columns, Mapping) else {name: {} for name in names_of(columns)}
+        )
         total = {} if alpha is None else {"alpha": alpha}
         return decisions_from({**settings, **total, "columns": tables}, seen_allowed=True)
-    if columns is not None or alpha is not None or settings:
-        raise InvalidPlan("Give a plan, or columns with alpha and settings, not both.")
-    if isinstance(plan, Decisions):
+    if isinstance(columns, Mapping):
+        raise InvalidPlan("Beside a plan, columns are names of some of its columns.")
+    changes = {**settings, **({} if alpha is None else {"alpha": alpha})}
+    if not changes and columns is None and isinstance(plan, Decisions):
         return plan
-    return read_decisions(plan) if isinstance(plan, str | Path) else decisions_from(plan)
+    document = document_of(plan)
+    if changes or columns is not None:
+        document = overridden(document, changes, None if columns is None else names_of(columns))
+    return decisions_from(document, seen_allowed=isinstance(plan, Decisions))
 
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
