@@ -58,6 +58,14 @@ def results(tmp_path_factory):
         pramble.compare_designs([0.5, 0.3, 0.2], [1.0]),
         pramble.pareto_curve([0.5, 0.3, 0.2], 1.0, shares=[0.9]),
         pramble.kept_shares(epsilons=[1.0], cells=[10], rows=[10**4]),
+        pramble.try_release(
+            PEOPLE,
+            columns=["sex", "work"],
+            alphas=[1.0, 8.0],
+            centrals=[],
+            prior="uniform",
+            drop=["age"],
+        ),
         pramble.release(
             PEOPLE,
             folder,

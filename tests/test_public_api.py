@@ -17,6 +17,7 @@ PINNED = {
     "Reading",
     "Assessment",
     "Calibration",
+    "Candidates",
     "CentralGuarantee",
     "Certificate",
     "Combined",
@@ -76,6 +77,7 @@ PINNED = {
     "release",
     "released_distribution",
     "synthesize",
+    "try_release",
 }
 
 

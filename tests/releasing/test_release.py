@@ -334,8 +334,8 @@ def test_odd_requests_are_refused(people_file, tmp_path):
         release(people_file, tmp_path / "full", plan=PLAN)
     with pytest.raises(InvalidInput, match="is no folder"):
         release(people_file, people_file, plan=PLAN)
-    with pytest.raises(InvalidPlan, match="not both"):
-        release(people_file, tmp_path / "out", plan=PLAN, alpha=1.0)
+    with pytest.raises(InvalidPlan, match="names of some of its columns"):
+        release(people_file, tmp_path / "out", plan=PLAN, columns={"SEX": {}})
     with pytest.raises(InvalidPlan, match="needs a plan"):
         release(people_file, tmp_path / "out", alpha=1.0)
     with pytest.raises(InvalidPlan, match="no setting 'famly'"):

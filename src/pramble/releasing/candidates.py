@@ -79,6 +79,14 @@ class Candidates(Display, Tidy):
     ----------
     found : tuple of Candidate
     notes : tuple of str
+
+    Examples
+    --------
+    >>> import pramble
+    >>> people = {"sex": ["f", "m"] * 500}
+    >>> found = pramble.try_release(people, columns="sex", alphas=[2.0], centrals=[])
+    >>> found.to_arrow()["belief"].to_pylist()[0] <= 0.89
+    True
     """
 
     found: tuple[Candidate, ...]
@@ -101,7 +109,7 @@ class Candidates(Display, Tidy):
         rows = [
             [
                 f"{one.name}{' (readers)' if one.kind == 'central' else ''}",
-                f"{one.belief:.1%} at most",
+                f"{numbers.sure(one.belief)} at most",
                 f"± {numbers.points(one.half_width)} points"
                 if math.isfinite(one.half_width)
                 else "cannot be told",

@@ -70,6 +70,18 @@ def expected(number: float) -> str:
     return "about 0" if 0 < number < 1e-3 else few_digits(number)
 
 
+def sure(share: float) -> str:
+    """Return how sure somebody is, with digits enough to tell it from certainty.
+
+    >>> sure(0.7311), sure(0.99966), sure(1.0)
+    ('73.1 %', '99.97 %', '100 %')
+    """
+    if share >= 1:
+        return "100 %"
+    digits = max(1, math.ceil(-math.log10(1 - share)) - 2)
+    return f"{100 * share:.{digits}f} %"
+
+
 def points(share: float) -> str:
     """Return a share in percentage points, with two significant digits and no exponent.
 
