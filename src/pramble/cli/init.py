@@ -141,11 +141,12 @@ def say(line: str) -> None:
 def few(found: Sequence[str]) -> str:
     """Return some names, and how many more there are.
 
-    >>> few(["a", "b"]), few([str(i) for i in range(11)])
-    ('a, b', '0, 1, 2, 3, 4, 5, 6, 7 and 3 more')
+    >>> few(["a", " b"]), few([str(i) for i in range(11)])
+    ("a, ' b'", '0, 1, 2, 3, 4, 5, 6, 7 and 3 more')
     """
     more = len(found) - MOST_NAMED
-    return ", ".join(found[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    shown = (one if one and one == one.strip() else repr(one) for one in found[:MOST_NAMED])
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
 def answered(looks: Sequence[Look]) -> list[str]:

@@ -68,12 +68,10 @@ class Distinct:
 
     @property
     def are_whole(self) -> bool:
-        """Whether all are whole numbers, written as such."""
-        if self.numbers is None:
-            return False
-        if self.are_texts:
-            return all(text.lstrip("+-").isdigit() for text in self.texts)
-        return all(isinstance(label, int) for label in self.labels)
+        """Whether all are whole numbers, each written in one way."""
+        numbers = self.numbers or ()
+        once = len(set(numbers)) == len(self.labels)
+        return bool(numbers) and once and all(number.is_integer() for number in numbers)
 
     @property
     def look_serial(self) -> bool:

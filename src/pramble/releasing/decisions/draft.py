@@ -81,6 +81,10 @@ def draft_decisions(
 
 def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
     """Write the columns that are left out, each with the reason."""
+    listed = [
+        f"  {toml_value(one.name)},  # {toml_comment(reason_dropped(one, tells.get(one.name)))}"
+        for one in others
+    ]
     note = [
         "# To randomise one that is marked “not chosen”, take it off and give it a table",
         "# [columns.NAME], or name all that you want in `pramble init FILE --columns NAME,NAME`.",
@@ -90,12 +94,7 @@ def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
         "# Left out of the release. A column that you take off this list without giving it a table",
         "# [columns.NAME] is published as it is, without any protection.",
         *(note if any(one.is_fit for one in others) else ()),
-        "drop = [",
-        *(
-            f"  {toml_value(one.name)},  # {toml_comment(reason_dropped(one, tells.get(one.name)))}"
-            for one in others
-        ),
-        "]",
+        *(["drop = [", *listed, "]"] if others else ["drop = []"]),
     ]
 
 
@@ -130,11 +129,9 @@ def file_lines(reading: Reading | None) -> list[str]:
     ]
 
 
-def missing_label(one: Look) -> str | int | bool:
-    """Return a label for empty cells that no value has; true where no label is of their type."""
-    if any(isinstance(label, bool) for label in one.labels):
-        return True
-    if one.labels and all(isinstance(label, int) for label in one.labels):
+def missing_label(one: Look) -> str | int:
+    """Return a label for empty cells that no value has."""
+    if one.labels and all(type(label) is int for label in one.labels):
         return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
     return next(word for word in MISSING if word not in one.labels)
 
@@ -169,9 +166,12 @@ def gaps(labels: Sequence[Any]) -> str:
 def column_lines(one: Look, *, accepted: bool) -> list[str]:
     """Write the table of one column."""
     lines = [heading(one)]
-    settled = accepted or one.is_public
+    settled, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
     if one.bands is not None:
         lines += band_lines(one, settled=settled)
+    elif settled and has_empty and all(isinstance(label, bool) for label in one.labels):
+        lines.append('categories = ["no", "yes"]')
+        lines.append(f"merge = {toml_value({'no': [False], 'yes': [True]})}")
     elif settled:
         if one.meanings and len(one.meanings) <= MOST_MEANINGS:
             lines.append(f"# {toml_comment('; '.join(one.meanings))}")
@@ -182,12 +182,10 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
         lines.append("trim = true  # blanks around values are taken off")
     if one.marks:
         lines.append(f"missing_values = {toml_value(one.marks)}  # these mean an empty cell")
-    if one.empty or one.marks:
-        cells = several(one.empty, "cell") if one.empty else "some cells"
-        are = "is" if one.empty == 1 else "are"
-        label = missing_label(one)
-        then = "true keeps them apart" if label is True else "this label makes them a category"
-        lines.append(f"missing = {toml_value(label)}  # {cells} {are} empty: {then}")
+    if has_empty:
+        cells = f"{several(one.empty, 'cell')} {'is' if one.empty == 1 else 'are'} empty"
+        said = cells if one.empty else "of empty cells"
+        lines.append(f"missing = {toml_value(missing_label(one))}  # their label: {said}")
     return lines
 
 

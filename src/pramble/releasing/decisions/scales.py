@@ -12,8 +12,8 @@ none/no/never/not at all/nothing; rarely/seldom/hardly ever/a little/little/slig
 sometimes/occasionally/some/somewhat/moderately/partly; often/usually/frequently/much/most/quite
 a bit/mostly; very often/nearly always/very much; always/all/completely/extremely/a lot
 
-very low/lowest/very small; low/small/light; lower middle;
-medium/middle/moderate/average/normal/mid; upper middle; high/large/heavy/big; very
+very low/lowest/very small; low/lo/small/light; lower middle;
+medium/middle/moderate/average/normal/mid/med; upper middle; high/hi/large/heavy/big; very
 high/highest/very large/severe
 
 very poor/very bad/terrible; poor/bad; fair/average/moderate; good; very good; excellent
