@@ -39,9 +39,10 @@ def csv_look(path, text):
 
 @pytest.mark.parametrize(
     "name",
-    "weight WGT pond poids peso Gewicht PWGTP PWGTP12 fnlwgt sampling_weight hh_weights final-wt w "
-    "poids_final Hochrechnungsfaktor factor_expansion".split(),
-)
+    ["weight", "WGT", "pond", "poids", "peso", "Gewicht", "PWGTP", "PWGTP12", "fnlwgt", "w",
+     "sampling_weight", "hh_weights", "final-wt", "poids_final", "Hochrechnungsfaktor",
+     "factor_expansion"],
+)  # fmt: skip
 def test_weights_are_known_by_their_names(name):
     numbers = RNG.gamma(2, 30, N)
     assert is_weight(name)
@@ -75,7 +76,9 @@ def test_dates_are_known_however_they_are_written(written):
 def test_dates_of_a_type_and_as_whole_numbers_are_dates():
     assert kind(DAYS) == "date"
     assert kind([int(day.strftime("%Y%m%d")) for day in DAYS]) == "date"
-    assert kind([dt.datetime(2020, 1, 1, 5, second) for second in range(60)]) == "date"
+    assert (
+        kind([dt.datetime(2020, 1, 1, 5, second, tzinfo=dt.UTC) for second in range(60)]) == "date"
+    )
 
 
 def test_numbers_that_only_look_like_dates_are_none():

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import value_type
+from pramble.data.arrays import is_text, plain_texts, value_type
+from pramble.data.formats.dialect import MARKERS
 from pramble.data.labels import Label, object_key
 from pramble.data.records import Records
 from pramble.data.scan import scan
@@ -102,12 +103,13 @@ class Look:
 class ColumnLook:
     """Gathers the values of one column, up to a number that no set of categories has."""
 
-    def __init__(self, column: str, *, typed: bool) -> None:
-        self.columns, self.typed = [column], typed
+    def __init__(self, column: str, *, typed: bool, ordered: bool = False) -> None:
+        self.columns, self.typed, self.ordered = [column], typed, ordered
         self.found: dict[Any, Label] = {}
         self.rows = self.empty = 0
         self.kind: Any = pa.null()
         self.order: dict[Label, None] = {}
+        self.marks: dict[Label, None] = {}
 
     def add(self, batch: Any) -> None:
         """Take a batch."""
@@ -119,11 +121,15 @@ class ColumnLook:
             return
         self.kind = values.type
         self.empty += pc.sum(pc.is_null(values, nan_is_null=True)).as_py() or 0
-        if pa.types.is_dictionary(values.type) and values.type.ordered:
+        if self.ordered and pa.types.is_dictionary(values.type):
             self.order |= dict.fromkeys(values.dictionary.to_pylist())
         if not self.is_many and is_looked_at(values.type):
             new = values.unique().slice(0, MOST_KEPT + 2).to_pylist()
             self.found |= dict(zip(new, new, strict=True))
+        elif is_text(values):
+            texts = plain_texts(values)
+            late = texts.filter(pc.is_in(texts, pa.array(MARKERS, texts.type)))
+            self.marks |= dict.fromkeys(late.unique().to_pylist())
 
     @property
     def is_many(self) -> bool:
@@ -135,7 +141,7 @@ class ColumnLook:
 
         The missing one is left out; in a file without types that is the empty text too.
         """
-        kept = list(self.found.values())[: MOST_KEPT + 1]
+        kept = list(dict.fromkeys([*list(self.found.values())[: MOST_KEPT + 1], *self.marks]))
         if kept and any(isinstance(label, float | Decimal) for label in kept):
             kept = [object_key(label)[-1] for label in kept]
         return [label for label in kept if label is not None and (self.typed or label != "")]
@@ -149,7 +155,14 @@ def is_looked_at(kind: Any) -> bool:
 
 def look_at(records: Records, *, progress: Watcher | None = None) -> list[Look]:
     """Look at every column in one scan, and say what it seems to be."""
-    jobs = [ColumnLook(name, typed=records.typed) for name in records.names]
+    jobs = [
+        ColumnLook(
+            field.name,
+            typed=records.typed,
+            ordered=pa.types.is_dictionary(field.type) and field.type.ordered,
+        )
+        for field in records.raw_schema
+    ]
     clock = Clock(progress)
     scan(records, jobs, watch=lambda rows, share: clock.tell("reading", share, rows=rows))
     listed = records.listed_values()
