@@ -126,7 +126,7 @@ class ColumnLook:
         if not self.is_many and is_looked_at(values.type):
             new = values.unique().slice(0, MOST_KEPT + 2).to_pylist()
             self.found |= dict(zip(new, new, strict=True))
-        elif is_text(values):
+        if self.is_many and is_text(values):
             texts = plain_texts(values)
             late = texts.filter(pc.is_in(texts, pa.array(MARKERS, texts.type)))
             self.marks |= dict.fromkeys(late.unique().to_pylist())
