@@ -25,7 +25,7 @@ from pramble.errors import InvalidInput
 from pramble.releasing.decisions.choose import checked_choice, chosen_columns
 from pramble.releasing.decisions.draft import draft_decisions
 from pramble.releasing.decisions.looks import Look, look_at
-from pramble.releasing.decisions.told import told_columns
+from pramble.releasing.decisions.told import FirstRows, told_columns
 from pramble.words import several
 
 MOST_NAMED = 8
@@ -80,14 +80,15 @@ def init(
     wanted = None if columns is None else names([columns])
     records.refuse_missing(wanted or ())
     with shown_progress() as progress:
-        looks = look_at(records, progress=progress)
+        first = FirstRows(records.names)
+        looks = look_at(records, beside=[first], progress=progress)
     chosen = chosen_columns(looks) if wanted is None else checked_choice(looks, wanted)
     summarise(looks, chosen)
     accepted = [look.name for look in looks if accept]
     if not accept and not decline:
         accepted = answered([look for look in looks if look.name in chosen and not look.is_public])
     dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
-    follows, tells = told_columns(records, chosen=chosen, dropped=dropped)
+    follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
     text = draft_decisions(
         looks,
         accepted=accepted,

@@ -13,7 +13,7 @@ from pramble.data.arrays import is_text, plain_texts, value_type
 from pramble.data.formats.dialect import MARKERS
 from pramble.data.labels import Label, object_key
 from pramble.data.records import Records
-from pramble.data.scan import scan
+from pramble.data.scan import Job, scan
 from pramble.releasing.decisions.distinct import ZEROS, Distinct
 from pramble.releasing.decisions.round_bands import RoundBands, round_bands
 from pramble.releasing.decisions.scales import in_expected_order
@@ -153,8 +153,13 @@ def is_looked_at(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind))
 
 
-def look_at(records: Records, *, progress: Watcher | None = None) -> list[Look]:
-    """Look at every column in one scan, and say what it seems to be."""
+def look_at(
+    records: Records, *, beside: Sequence[Job] = (), progress: Watcher | None = None
+) -> list[Look]:
+    """Look at every column in one scan, and say what it seems to be.
+
+    Jobs ``beside`` see the same batches.
+    """
     jobs = [
         ColumnLook(
             field.name,
@@ -164,7 +169,9 @@ def look_at(records: Records, *, progress: Watcher | None = None) -> list[Look]:
         for field in records.raw_schema
     ]
     clock = Clock(progress)
-    scan(records, jobs, watch=lambda rows, share: clock.tell("reading", share, rows=rows))
+    scan(
+        records, [*jobs, *beside], watch=lambda rows, share: clock.tell("reading", share, rows=rows)
+    )
     listed = records.listed_values()
     return [
         judge(

@@ -95,7 +95,8 @@ segunda; terça; quarta; quinta; sexta; sábado; domingo
 OTHER = "other others autre autres andere otro otra otros altro altri anders outro outros"
 UNKNOWN = (
     "unknown inconnu unbekannt desconocido sconosciuto onbekend desconhecido refused refusal "
-    "missing none-given not-stated no-answer don't-know n.a."
+    "missing none-given not-stated not-applicable no-answer "
+    "don't-know n.a."
 )
 """Words that come after all others, in this order; hyphens stand for blanks too."""
 
@@ -112,6 +113,21 @@ BAND_WORD = re.compile(
     r"más|mas|mayor|o|y|años|anos|meno|fino|di|più|oltre|anni|e|tot|onder|meer|minder|dan|ouder|"
     r"en|jaar|até|ou|mais|persons?|hours?|k|eur|usd|million)"
 )
+
+SCHOOL = tuple(
+    re.compile(stage)
+    for stage in (
+        r"^(none|never|no (schooling|education|school|grade)\b.*)$",
+        r"nursery|pre-?school|kindergarten",
+        r"\b(grade|class|year)\b(?!.*(college|university))|\b\d+(st|nd|rd|th)\b",
+        r"high school|diploma|ged|hs-grad",
+        r"college|associate",
+        r"bachelor|university",
+        r"master|professional|graduate",
+        r"doctor|phd",
+    )
+)
+"""Stages of schooling, in order."""
 
 
 def steps_of(scale: str) -> dict[str, int]:
@@ -144,10 +160,11 @@ def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
     late = {label: late_place(label) for label in labels}
     first = in_order(label for label in labels if late[label] < 0)
     last = sorted((label for label in labels if late[label] >= 0), key=lambda one: late[one])
-    for keys in rankings(first):
-        if None not in keys:
-            order = sorted(range(len(first)), key=lambda i: keys[i] or (0.0, 0.0))
-            return [*(first[i] for i in order), *last], True
+    for some, rest in ((in_order(labels), []), (first, last)):
+        for keys in rankings(some):
+            if None not in keys:
+                order = sorted(range(len(some)), key=lambda i: keys[i] or (0.0, 0.0))
+                return [*(some[i] for i in order), *rest], True
     return [*first, *last], False
 
 
@@ -173,6 +190,7 @@ def rankings(labels: Sequence[str]) -> Iterator[list[tuple[float, float] | None]
         places = [ranks.get(word) for word in words]
         yield [None if place is None else (float(place), 0.0) for place in places]
     yield [band_place(word) for word in words]
+    yield [school_place(word) for word in words]
 
 
 def band_place(word: str) -> tuple[float, float] | None:
@@ -192,6 +210,19 @@ def band_place(word: str) -> tuple[float, float] | None:
     single = len(figures) == 1
     side = -1.0 if single and BELOW.search(word) else 1.0 if single and ABOVE.search(word) else 0.0
     return sign * figures[0], side
+
+
+def school_place(word: str) -> tuple[float, float] | None:
+    """Return where a stage of schooling stands: by its kind, then by the grade or years it names.
+
+    >>> school_place("none"), school_place("grade 10"), school_place("2 years of college")
+    ((0.0, 0.0), (2.0, 10.0), (4.0, 2.0))
+    """
+    stage = next((place for place, words in enumerate(SCHOOL) if words.search(word)), None)
+    if stage is None:
+        return None
+    figures = [number(figure) for figure in FIGURE.findall(word)]
+    return float(stage), figures[0] if figures else 0.0
 
 
 def number(figure: str) -> float:

@@ -1,57 +1,67 @@
 """Which columns tell others: copies among those to randomise, and why dropped ones stay dropped."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from pramble.data.levels import Levels
-from pramble.data.records import Records
 from pramble.releasing.prepare.links import FUNCTION, MOST_KEPT, Links, likeness
 from pramble.values import Integers
 
 MOST_COMPARED = 50
 """Dropped columns that are looked at; a note on them is a courtesy, and costs time for each."""
 
+MOST_CELLS, LEAST_KEPT = 1 << 23, 1 << 10
+"""Cells that are kept of a file with many columns, and rows that are kept in any case."""
 
-def first_rows(records: Records, names: Sequence[str]) -> pa.RecordBatch:
-    """Return the first rows of a file as one batch: as many as a sample holds."""
-    kept, left = [], MOST_KEPT
-    for batch in records.batches(names):
-        kept.append(batch.slice(0, left))
-        left -= kept[-1].num_rows
-        if not left:
-            break
-    return pa.concat_batches(kept) if kept else pa.RecordBatch.from_pylist([])
+
+class FirstRows:
+    """Keeps the first rows of a file while it is scanned: as many as a sample holds, or as fit."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = list(columns)
+        self.left = max(min(MOST_KEPT, MOST_CELLS // max(len(self.columns), 1)), LEAST_KEPT)
+        self.kept: list[pa.RecordBatch] = []
+
+    def add(self, batch: Any) -> None:
+        """Take a batch."""
+        if self.left and isinstance(batch, pa.RecordBatch):
+            self.kept.append(batch.slice(0, self.left).select(self.columns))
+            self.left -= self.kept[-1].num_rows
+
+    def table(self) -> pa.Table:
+        """Return the rows, each column in one piece."""
+        whole = pa.Table.from_batches(self.kept) if self.kept else pa.table({})
+        return whole.unify_dictionaries().combine_chunks()
 
 
 def told_columns(
-    records: Records, *, chosen: Sequence[str], dropped: Sequence[str]
+    first: FirstRows, *, chosen: Sequence[str], dropped: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return, of the chosen columns, those that follow from an earlier one, and what tells one.
 
     The first maps a column to the one that determines it, or that it determines; the second a
     dropped column to the chosen one that it would tell if it were released as it is.
     """
-    dropped = dropped[:MOST_COMPARED]
-    batch = first_rows(records, [*chosen, *dropped])
-    if not batch.num_rows or not chosen:
+    rows = first.table()
+    if not rows.num_rows or not chosen:
         return {}, {}
-    codes = {name: Levels(name).codes(batch[name]) for name in chosen}
+    codes = {name: Levels(name).codes(rows[name]) for name in chosen}
     follows: dict[str, str] = {}
     for place, later in enumerate(chosen):
         for earlier in chosen[:place]:
             ways = (codes[earlier], codes[later]), (codes[later], codes[earlier])
             if later not in follows and any(likeness(*way) >= FUNCTION for way in ways):
                 follows[later] = earlier
-    return follows, telling(batch, codes, dropped) if dropped else {}
+    return follows, telling(rows, codes, dropped[:MOST_COMPARED]) if dropped else {}
 
 
 def telling(
-    batch: pa.RecordBatch, codes: Mapping[str, Integers], dropped: Sequence[str]
+    rows: pa.Table, codes: Mapping[str, Integers], dropped: Sequence[str]
 ) -> dict[str, str]:
     """Return what the dropped columns tell: their codes are compared, so an order is none."""
-    values = {name: batch[name].dictionary_encode() for name in dropped}
-    plain = {name: coded.indices.cast(pa.int64()) for name, coded in values.items()}
+    plain = {name: pa.array(Levels(name).codes(rows[name])) for name in dropped}
     links = Links(dropped, list(codes))
     links.add(pa.table(plain).to_batches()[0], codes)
     found = [link for link in links.found(rows_per_person=1) if link.kind in ("alike", "function")]
