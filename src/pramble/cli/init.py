@@ -95,6 +95,7 @@ def init(
         columns=chosen,
         alpha=alpha,
         reading=records.reading,
+        rows=first.rows,
         follows=follows,
         tells=tells,
     )

@@ -1,6 +1,8 @@
 """Which columns of a file a first plan randomises."""
 
+import math
 from collections.abc import Collection, Sequence
+from itertools import combinations
 
 from pramble.errors import InvalidInput
 from pramble.releasing.decisions.looks import Look
@@ -57,3 +59,28 @@ def checked_choice(looks: Sequence[Look], wanted: Collection[str]) -> tuple[str,
     if unfit:
         raise InvalidInput("\n".join(unfit))
     return tuple(look.name for look in looks if look.name in wanted)
+
+
+def noisy_pairs(looks: Sequence[Look], *, alpha: float, rows: int) -> tuple[int, int]:
+    r"""Return how many tables of two columns would be noise, roughly, and how many there are.
+
+    Each of :math:`t` tables is told by :math:`n/t` records. A cell of m evenly filled ones has
+    then the variance of randomised response, or that of the best known scheme for many cells,
+    :math:`4 e^\alpha t / ((e^\alpha - 1)^2 n)`, whichever is less; the table is noise if the 95 %
+    interval is wider than :math:`1/m`. The release itself computes what its plan will do.
+
+    >>> looks = [Look(name, "categorical", "", tuple(range(3))) for name in "abc"]
+    >>> noisy_pairs(looks, alpha=2.0, rows=1000), noisy_pairs(looks, alpha=2.0, rows=100_000)
+    ((3, 3), (0, 3))
+    """
+    sizes = [size_of(look) + bool(look.empty or look.marks) for look in looks]
+    cells = [one * other for one, other in combinations(sizes, 2)]
+    grows = math.exp(min(alpha, 50.0))
+    noisy = 0
+    for m in cells:
+        lie = 1 / (grows + m - 1)
+        response = (1 - 1 / m) / m / (lie * (grows - 1)) ** 2
+        subset = 4 * grows / (grows - 1) ** 2
+        error = math.sqrt(min(response, subset) * len(cells) / max(rows, 1))
+        noisy += 2 * 1.96 * error > 1 / m
+    return noisy, len(cells)

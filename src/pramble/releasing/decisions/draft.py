@@ -7,7 +7,12 @@ from typing import Any
 from pramble.data.order import WHOLE
 from pramble.data.reading import Reading
 from pramble.data.recode import band_labels
-from pramble.releasing.decisions.choose import MOST_CATEGORIES, chosen_columns, size_of
+from pramble.releasing.decisions.choose import (
+    MOST_CATEGORIES,
+    chosen_columns,
+    noisy_pairs,
+    size_of,
+)
 from pramble.releasing.decisions.decisions import OUTPUTS
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.toml import toml_table, toml_value
@@ -29,6 +34,7 @@ def draft_decisions(
     columns: Collection[str] | None = None,
     alpha: float = 2.0,
     reading: Reading | None = None,
+    rows: int | None = None,
     follows: Mapping[str, str] | None = None,
     tells: Mapping[str, str] | None = None,
 ) -> str:
@@ -37,8 +43,9 @@ def draft_decisions(
     ``columns`` are randomised (`pramble.releasing.decisions.choose` proposes them) and all others
     dropped. Categories and bands that come from the values of the file stand in the plan for the
     columns in ``accepted``. The others get a placeholder, and the plan is refused until the curator
-    has declared them. ``reading`` is how the file was read, to be read the same way again;
-    ``follows`` and ``tells`` are what `pramble.releasing.decisions.told` found.
+    has declared them. ``reading`` is how the file was read, to be read the same way again; by the
+    number of ``rows`` tables of one column are wanted where most pairs would be noise; ``follows``
+    and ``tells`` are what `pramble.releasing.decisions.told` found.
     """
     picked = set(chosen_columns(looks) if columns is None else columns)
     chosen = [look for look in looks if look.name in picked]
@@ -52,7 +59,7 @@ def draft_decisions(
         f"alpha = {toml_value(float(alpha))}",
         '# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as',
         '# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.',
-        "tables = 2",
+        *table_lines(chosen, alpha=alpha, rows=rows),
         "# false: each record shows the columns that are best for the tables and leaves the others",
         "# blank; true: every record keeps all its columns.",
         "whole = false",
@@ -77,6 +84,18 @@ def draft_decisions(
     lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
     lines += risk_lines(chosen)
     return "\n".join(lines) + "\n"
+
+
+def table_lines(chosen: Sequence[Look], *, alpha: float, rows: int | None) -> list[str]:
+    """Write which tables are wanted: of two columns, unless most of those would be noise."""
+    noisy, pairs = (0, 0) if rows is None else noisy_pairs(chosen, alpha=alpha, rows=rows)
+    if 2 * noisy <= pairs:
+        return ["tables = 2"]
+    return [
+        f"# Here of single columns: by a rough guess {noisy} of the {pairs} tables of two columns",
+        f"# would be noise with {several(rows or 0, 'row')} at this alpha; --dry-run tells it.",
+        "tables = 1",
+    ]
 
 
 def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:

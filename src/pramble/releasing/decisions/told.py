@@ -17,15 +17,17 @@ MOST_CELLS, LEAST_KEPT = 1 << 23, 1 << 10
 
 
 class FirstRows:
-    """Keeps the first rows of a file while it is scanned: as many as a sample holds, or as fit."""
+    """Counts rows while a file is scanned, and keeps the first: as a sample holds, or as fit."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = list(columns)
         self.left = max(min(MOST_KEPT, MOST_CELLS // max(len(self.columns), 1)), LEAST_KEPT)
         self.kept: list[pa.RecordBatch] = []
+        self.rows = 0
 
     def add(self, batch: Any) -> None:
         """Take a batch."""
+        self.rows += batch.num_rows
         if self.left and isinstance(batch, pa.RecordBatch):
             self.kept.append(batch.slice(0, self.left).select(self.columns))
             self.left -= self.kept[-1].num_rows
