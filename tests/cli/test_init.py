@@ -276,7 +276,7 @@ def test_columns_that_tell_others_are_marked(inside):
     pq.write_table(pa.table(table), "people.parquet")
     run("init", "people.parquet", "--accept-seen", "--columns", "sex,region,region_name")
     text = (inside / "plan.toml").read_text()
-    assert "# 'region' and this column follow from each other" in text
+    assert "# of 'region' and this column one follows from the other" in text
     assert '"town",  # categorical, not chosen: 60 values; too many' in text
     assert "as it is, it tells 'region'" in text
 

@@ -1,6 +1,7 @@
 """What columns look like: by their names in several languages, their types and their values."""
 
 import datetime as dt
+import tomllib
 from decimal import Decimal
 
 import numpy as np
@@ -287,3 +288,36 @@ def test_columns_with_very_many_categories_are_left_for_the_curator():
     looks = look_at(open_records(data))
     assert chosen_columns(looks) == ("sex",)
     assert "too many to randomise, merge them into fewer" in draft_decisions(looks, accepted=data)
+
+
+def test_columns_of_every_type_are_looked_at():
+    data = {
+        "nothing": pa.nulls(60),
+        "lists": [[1, 2]] * 60,
+        "bytes": [b"x", b"y"] * 30,
+        "infinite": [float("inf"), float("-inf"), 1.5] * 20,
+        "immense": [1.7e308, -1.7e308, 0.5] * 20,
+        "large": pa.array([2**63 + 7 * i**2 for i in range(60)], pa.uint64()),
+        "spans": pa.array([1] * 60, pa.duration("s")),
+        "signs": ["a\x00b", "c\nd"] * 30,
+    }
+    looks = look_at(open_records(data))
+    assert {one.name: one.kind for one in looks} == {
+        "nothing": "constant",
+        "lists": "unsuited",
+        "bytes": "unsuited",
+        "infinite": "numeric",
+        "immense": "numeric",
+        "large": "identifier",
+        "spans": "date",
+        "signs": "categorical",
+    }
+    plan = tomllib.loads(draft_decisions(looks, accepted=data))
+    assert list(plan["columns"]) == ["infinite", "immense", "signs"]
+    assert "low" in plan["columns"]["infinite"]
+
+
+def test_no_rows_give_no_columns_to_randomise():
+    looks = look_at(open_records({"a": pa.array([], pa.string()), "b": pa.array([], pa.int64())}))
+    assert chosen_columns(looks) == ()
+    assert tomllib.loads(draft_decisions(looks, accepted=()))["drop"] == ["a", "b"]

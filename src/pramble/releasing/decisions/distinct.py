@@ -69,9 +69,10 @@ class Distinct:
     @property
     def are_whole(self) -> bool:
         """Whether all are whole numbers, each written in one way."""
-        numbers = self.numbers or ()
-        once = len(set(numbers)) == len(self.labels)
-        return bool(numbers) and once and all(number.is_integer() for number in numbers)
+        if not self.numbers or all(isinstance(label, int) for label in self.labels):
+            return bool(self.numbers)
+        once = len(set(self.numbers)) == len(self.labels)
+        return once and all(number.is_integer() for number in self.numbers)
 
     @property
     def look_serial(self) -> bool:

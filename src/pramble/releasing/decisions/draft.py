@@ -77,7 +77,7 @@ def draft_decisions(
     for one in chosen:
         lines += ["", *column_lines(one, accepted=one.name in accepted)]
         if other := (follows or {}).get(one.name):
-            note = f"{other!r} and this column follow from each other: one of them may be enough"
+            note = f"of {other!r} and this column one follows from the other, and may be left out"
             lines.append(f"# {toml_comment(note)}")
     if not chosen:
         lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]

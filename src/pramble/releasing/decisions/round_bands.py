@@ -18,6 +18,9 @@ PUBLIC: dict[str, tuple[int, ...]] = {
 MOST_OF = {"age": (0, 130), "count": (0, 200), "hours": (0, 168), "birth year": (1800, 2100)}
 STEPS = (1.0, 2.0, 5.0, 10.0)
 BANDS, MOST_BANDS = 6, 9
+HUGE = 1e300
+"""Numbers beyond this, infinities among them, count with the last band or the first."""
+
 TAIL = 0.05
 """Part of the values at either end that does not count: the size is not that of one record."""
 
@@ -49,7 +52,7 @@ def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool
     >>> round_bands([float(i) for i in range(-30, 70)], None, all_seen=True).edges
     (-40, -20, 0, 20, 40, 60)
     """
-    numbers = np.sort(np.asarray(values, dtype=np.float64))
+    numbers = np.sort(np.clip(np.asarray(values, dtype=np.float64), -HUGE, HUGE))
     least, most = float(numbers[0]), float(numbers[-1])
     known = PUBLIC.get(quantity or "")
     if known is not None:
@@ -57,7 +60,8 @@ def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool
         if low <= least and most <= high:
             below = known[0] > 0 or not all_seen
             return RoundBands(known, low=below, public=True)
-    edges = edges_by_size(numbers)
+    usual = numbers[np.abs(numbers) < HUGE]
+    edges = edges_by_size(usual) if usual.size else (0, 1)
     return RoundBands(edges, low=least < edges[0] or not all_seen, public=False)
 
 
