@@ -321,3 +321,13 @@ def test_no_rows_give_no_columns_to_randomise():
     looks = look_at(open_records({"a": pa.array([], pa.string()), "b": pa.array([], pa.int64())}))
     assert chosen_columns(looks) == ()
     assert tomllib.loads(draft_decisions(looks, accepted=()))["drop"] == ["a", "b"]
+
+
+def test_a_long_file_tells_how_far_it_is(tmp_path):
+    (tmp_path / "long.csv").write_text("sex,age\n" + "f,10\nm,20\n" * 700_000)
+    told = []
+    look_at(open_records(tmp_path / "long.csv"), progress=told.append)
+    shares = [one.share for one in told]
+    assert len(shares) > 1
+    assert shares == sorted(shares)
+    assert told[-1].rows == 1_400_000
