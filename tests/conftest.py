@@ -53,7 +53,6 @@ def quick_releases(monkeypatch):
     monkeypatch.setattr(record_design, "SECONDS", 1.0)
     monkeypatch.setattr(advice, "QUICK", 0.3)
     monkeypatch.setattr(record_figures, "COMPARED", 0.5)
-    monkeypatch.setattr("pramble.releasing.decisions.draft.SECONDS", 0.5)
 
 
 @pytest.fixture

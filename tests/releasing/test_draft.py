@@ -41,9 +41,9 @@ KINDS = {
     "person_id": "identifier",
     "code": "identifier",
     "income": "numeric",
-    "zip": "numeric",
+    "zip": "codes",
     "remark": "free text",
-    "town": "free text",
+    "town": "nearly unique",
     "born": "date",
     "country": "constant",
 }
@@ -69,11 +69,13 @@ def test_an_accepted_draft_is_a_plan(looks):
     text = draft_decisions(looks, accepted=KINDS, alpha=1.5)
     plan = decisions_from(tomllib.loads(text))
     assert plan.alpha == 1.5
-    assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region"]
+    assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region", "income"]
     assert plan.columns[0].categories == ("f", "m")
     assert plan.columns[2].categories == (False, True)
     assert plan.columns[3].labels() == ("e", "n", "s", "w", "missing")
-    assert set(plan.drop) == {name for name, kind in KINDS.items() if kind != "categorical"}
+    assert plan.columns[4].recode["bands"] == (-2, -1, 0, 1)
+    assert plan.columns[4].recode["low"] == -2
+    assert set(plan.drop) == set(KINDS) - {c.name for c in plan.columns}
     assert "identifier: 400 distinct values in 400 rows" in text
 
 

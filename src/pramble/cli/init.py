@@ -1,22 +1,45 @@
 """``pramble init``: a first plan for a file."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pramble.cli.console import VERBOSITY, messages, visible
+from pramble.cli.console import VERBOSITY, complain, messages, visible
+from pramble.cli.options import (
+    Decimal,
+    Encoding,
+    MissingTexts,
+    Separator,
+    Sheet,
+    names,
+    reading_of,
+)
+from pramble.cli.progress import shown_progress
+from pramble.data.atomic import whole_file
 from pramble.data.open import open_records
+from pramble.data.recode import band_labels
 from pramble.errors import InvalidInput
+from pramble.releasing.decisions.choose import checked_choice, chosen_columns
 from pramble.releasing.decisions.draft import draft_decisions
-from pramble.releasing.decisions.looks import look_at
+from pramble.releasing.decisions.looks import Look, look_at
+from pramble.releasing.decisions.told import FirstRows, told_columns
+from pramble.words import several
+
+MOST_NAMED = 8
+MOST_SHOWN = 8
 
 
 def init(
-    source: Annotated[Path, typer.Argument(help="The confidential file.")],
+    source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The plan to write.")] = Path(
         "plan.toml"
     ),
+    columns: Annotated[
+        str | None, typer.Option(help="Columns to randomise: a,b,c; else they are proposed.")
+    ] = None,
     accept: Annotated[
         bool,
         typer.Option(
@@ -28,45 +51,132 @@ def init(
         bool, typer.Option("--decline-seen", help="Leave all categories for you to declare.")
     ] = False,
     alpha: Annotated[float, typer.Option(help="Privacy in total for a record (ε).")] = 2.0,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    missing: MissingTexts = None,
+    sheet: Sheet = None,
 ) -> None:
     """Write a commented plan from a file's columns, for you to edit.
 
-    Columns that look like identifiers, free text, numbers or dates are not randomised; they go on
-    the list of columns to drop. Values that were only seen in the data become categories only if
-    you accept them, because a release reveals its categories.
+    It proposes to randomise at most eight columns, those that an intruder is likely to know, with
+    categories in their order and numbers in round bands. All others are dropped, with the reason:
+    identifiers, weights, dates, free text, and what was not chosen. Values that were only seen in
+    the data become categories only if you accept them, because a release reveals its categories.
 
     Examples
     --------
       pramble init people.parquet
 
       pramble init people.csv --out plan.toml --accept-seen
+
+      pramble init people.csv --columns sex,age,region --separator ";" --missing NA,-9
     """
+    check_out(out)
+    if accept and decline:
+        raise InvalidInput("Give one of --accept-seen and --decline-seen, not both.")
+    reading = reading_of(separator, encoding, decimal, missing, sheet)
+    records = open_records(source, reading)
+    wanted = None if columns is None else names([columns])
+    records.refuse_missing(wanted or ())
+    with shown_progress() as progress:
+        first = FirstRows(records.names)
+        looks = look_at(records, beside=[first], progress=progress)
+    chosen = chosen_columns(looks) if wanted is None else checked_choice(looks, wanted)
+    summarise(looks, chosen)
+    accepted = [look.name for look in looks if accept]
+    if not accept and not decline:
+        accepted = answered([look for look in looks if look.name in chosen and not look.is_public])
+    dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
+    follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
+    text = draft_decisions(
+        looks,
+        accepted=accepted,
+        columns=chosen,
+        alpha=alpha,
+        reading=records.reading,
+        rows=first.rows,
+        follows=follows,
+        tells=tells,
+    )
+    with whole_file(out) as partial:
+        partial.write_text(text, encoding="utf-8")
+    messages().print(
+        f"Wrote {out}. Read it, edit it, then: pramble release {source} --plan {out} --dry-run",
+        soft_wrap=True,
+    )
+
+
+def check_out(out: Path) -> None:
+    """Refuse a plan that could not be written, before anything is read."""
     if out.exists():
         raise InvalidInput(f"{str(out)!r} exists already; choose another name with --out.")
-    records = open_records(source)
-    looks = look_at(records)
-    accepted = []
+    if not out.parent.is_dir():
+        raise InvalidInput(
+            f"There is no folder {str(out.parent)!r} for the plan; make it, or choose another name "
+            "with --out."
+        )
+
+
+def summarise(looks: Sequence[Look], chosen: Sequence[str]) -> None:
+    """Say in a line each what is randomised, what might be, and what is dropped."""
+    spare = [look.name for look in looks if look.is_fit and look.name not in chosen]
+    if chosen:
+        say(f"To randomise: {few(chosen)}.")
+    else:
+        say("No column was found to randomise; name those to randomise with --columns.")
+    if spare:
+        say(f"Not chosen, dropped: {few(spare)}. Others are chosen with --columns.")
+    kinds: dict[str, list[str]] = {}
     for look in looks:
-        if look.kind != "categorical":
-            messages().print(
-                f"{look.name}: {look.kind} ({look.reason}); not randomised, dropped",
-                soft_wrap=True,
-            )
-        elif accept or (not decline and asked(look.name, look.labels)):
-            accepted.append(look.name)
-    text = draft_decisions(
-        looks, accepted=accepted, alpha=alpha, reading=records.reading, propose=True
-    )
-    out.write_text(text, encoding="utf-8")
-    messages().print(f"Wrote {out}. Read it, edit it, then: pramble release --plan {out} …")
+        if not look.is_fit and look.name not in chosen:
+            kinds.setdefault(look.kind, []).append(look.name)
+    for kind, found in kinds.items():
+        say(f"Dropped ({kind}): {few(found)}.")
 
 
-def asked(name: str, labels: tuple[object, ...]) -> bool:
-    """Ask whether the values seen in a column are all there can be."""
-    shown = ", ".join(str(label) for label in labels[:8]) + (", …" if len(labels) > 8 else "")
-    listed = shown if VERBOSITY.values else "pramble --show-values lists them"
-    return typer.confirm(
-        visible(f"{name}: {len(labels)} values seen ({listed}). Take them as its categories?"),
-        default=False,
-        err=True,
-    )
+def say(line: str) -> None:
+    """Print a line, as long as it is."""
+    messages().print(line, soft_wrap=True)
+
+
+def few(found: Sequence[str]) -> str:
+    """Return some names, and how many more there are.
+
+    >>> few(["a", " b"]), few([str(i) for i in range(11)])
+    ("a, ' b'", '0, 1, 2, 3, 4, 5, 6, 7 and 3 more')
+    """
+    more = len(found) - MOST_NAMED
+    shown = (one if one and one == one.strip() else repr(one) for one in found[:MOST_NAMED])
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+
+def answered(looks: Sequence[Look]) -> list[str]:
+    """Return the columns whose categories are accepted, asking about each."""
+    try:
+        return [look.name for look in looks if asked(look)]
+    except typer.Abort:
+        if not sys.stdin.isatty():
+            raise InvalidInput(
+                "Nobody is there to say whether values seen in the file are its categories; use "
+                "--accept-seen or --decline-seen. No plan was written."
+            ) from None
+        complain("interrupted; no plan was written.")
+        raise typer.Exit(130) from None
+
+
+def asked(look: Look) -> bool:
+    """Ask whether the values seen in a column are all there can be, or whether bands will do."""
+    if look.bands is not None:
+        bands = ", ".join(band_labels(look.bands.edges))
+        listed = bands if VERBOSITY.values else "pramble --show-values lists them"
+        question = f"{look.name}: round bands of the size of its numbers ({listed}). Take them?"
+    else:
+        labels = look.labels
+        shown = ", ".join(map(str, labels[:MOST_SHOWN])) + (
+            ", …" if len(labels) > MOST_SHOWN else ""
+        )
+        listed = shown if VERBOSITY.values else "pramble --show-values lists them"
+        seen = several(len(labels), "value")
+        question = f"{look.name}: {seen} seen ({listed}). Take them as its categories?"
+    return typer.confirm(visible(question), default=False, err=True)

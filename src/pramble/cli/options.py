@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.risk.cells import Missing as MissingName
 from pramble.risk.models.registry import list_models
@@ -40,6 +41,33 @@ Verify = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Family = Annotated[FamilyName, typer.Option(help="uniform or general matrices.")]
 Objective = Annotated[ObjectiveName | None, typer.Option(help="information or estimation.")]
+
+Separator = Annotated[
+    str | None, typer.Option(help='What parts the fields of a text file: ",", ";", tab or "|".')
+]
+Encoding = Annotated[str | None, typer.Option(help="Of a text file, such as utf-8 or cp1252.")]
+Decimal = Annotated[str | None, typer.Option(help='The decimal sign of a text file: "." or ",".')]
+MissingTexts = Annotated[
+    str | None, typer.Option(help="Texts that mean a missing value in a text file: NA,-9.")
+]
+Sheet = Annotated[str | None, typer.Option(help="The sheet of an Excel file, by its name.")]
+
+
+def reading_of(
+    separator: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    missing: str | None,
+    sheet: str | None,
+) -> Reading:
+    """Return how to read a file, as far as it was said.
+
+    >>> reading_of("tab", None, None, "NA,-9", None).missing
+    ('NA', '-9')
+    """
+    mark = "\t" if separator in ("tab", "\\t") else separator
+    texts = None if missing is None else tuple(names([missing]))
+    return Reading(separator=mark, encoding=encoding, decimal=decimal, missing=texts, sheet=sheet)
 
 
 def names(given: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The records of files."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pramble.data.arrays import as_schema, is_text
 from pramble.data.formats.base import Format, Wanted, unreadable
+from pramble.data.labels import Label
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch
 from pramble.values import value
@@ -49,6 +50,10 @@ class FileRecords(Records):
     def rows(self) -> int | None:
         """Number of rows, where the file tells it."""
         return self.counted
+
+    def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
+        """Return the values that the first file lists for some columns, with their meanings."""
+        return {} if self.format.listed is None else self.format.listed(self.paths[0])
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None

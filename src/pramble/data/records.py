@@ -1,7 +1,7 @@
 """The records of a file, a frame or a stream, whatever it is: columns by name, read in batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,10 @@ class Records(ABC):
     def declared(self, column: str) -> tuple[Label, ...] | None:
         """Return the categories that a recoding or the column's own type declares, in order."""
         return categories_after(self.reading.recode.get(column, ()))
+
+    def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
+        """Return the values that the file itself lists for some columns, with their meanings."""
+        return {}
 
     def batches(
         self,

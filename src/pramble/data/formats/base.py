@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from difflib import get_close_matches
@@ -83,6 +83,8 @@ class Format:
         Whether values have types; else all is text.
     packed : bool
         Whether files may be compressed whole (.gz, .zst, …).
+    listed : callable or None
+        From a path to the values that the file itself lists for a column, with their meanings.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Format:
     settle: Callable[[Path, Reading], Reading] | None = None
     typed: bool = True
     packed: bool = False
+    listed: Callable[[Path], Mapping[str, Mapping[Any, str]]] | None = None
 
 
 def refuse_repeated(names: Sequence[str], path: Path) -> None:

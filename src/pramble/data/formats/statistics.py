@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, unreadable
+from pramble.data.labels import object_key
 from pramble.errors import InvalidData
 
 
@@ -79,9 +80,48 @@ def batches(frames: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(list(map(kept, batch.columns)), schema=schema)
 
 
+def lists(function: str) -> Any:
+    """Return what gives the values that a file labels, with their labels, in order.
+
+    Values that it declares as missing are none; nor are labels of a few special values, if others
+    than those occur, a list of all: that is for the caller to see.
+    """
+
+    def listed(path: Path) -> dict[str, dict[Any, str]]:
+        import pyreadstat
+
+        _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
+        missing = getattr(about, "missing_ranges", None) or {}
+        return {
+            name: {
+                plain: str(label)
+                for plain, label in sorted_labels(labels)
+                if not any(lies_in(plain, part) for part in missing.get(name, ()))
+            }
+            for name, labels in about.variable_value_labels.items()
+        }
+
+    return listed
+
+
+def sorted_labels(labels: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Return values and their labels in order; whole numbers as integers, others left out."""
+    plain = [(object_key(one)[-1], label) for one, label in labels.items()]
+    kinds = {type(one) for one, _ in plain}
+    return sorted(plain, key=lambda pair: pair[0]) if kinds in ({int}, {str}) else []
+
+
+def lies_in(label: Any, part: Mapping[str, Any]) -> bool:
+    """Whether a value lies in a range of values that are declared as missing."""
+    try:
+        return bool(part["lo"] <= label <= part["hi"])
+    except TypeError:
+        return False
+
+
 def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:
     """Return the format that a pyreadstat function reads."""
-    return Format(name, endings, reads(name, function))
+    return Format(name, endings, reads(name, function), listed=lists(function))
 
 
 STATA = statistics("stata", (".dta",), "read_dta")

@@ -1,53 +1,68 @@
 """A first plan for a file: the commented TOML for the curator to edit."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from pramble.data.order import WHOLE
 from pramble.data.reading import Reading
-from pramble.errors import InvalidInput
+from pramble.data.recode import band_labels
+from pramble.releasing.decisions.choose import (
+    MOST_CATEGORIES,
+    chosen_columns,
+    noisy_pairs,
+    size_of,
+)
 from pramble.releasing.decisions.decisions import OUTPUTS
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.toml import toml_table, toml_value
-from pramble.solvers.record.design_record import design_record
+from pramble.releasing.decisions.vocabulary import key_of
+from pramble.words import several
 
-MOST_COLUMNS, MOST_BRANCHES, SECONDS = 20, 6, 3.0
 MISSING = ("missing", "(missing)", "no answer", "empty cell")
+MOST_COMMENTED = 12
+MOST_MEANINGS = 12
+MOST_GAPS = 3
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
 
 
 def draft_decisions(
     looks: Sequence[Look],
     *,
     accepted: Collection[str],
+    columns: Collection[str] | None = None,
     alpha: float = 2.0,
     reading: Reading | None = None,
-    propose: bool = False,
+    rows: int | None = None,
+    follows: Mapping[str, str] | None = None,
+    tells: Mapping[str, str] | None = None,
 ) -> str:
     """Write a commented plan.
 
-    The values seen in the file stand as categories of the columns in ``accepted``. The others get
-    a placeholder, and the plan is refused until the curator has declared them. ``reading`` is how
-    the file was read, to be read the same way again; ``propose`` adds which columns would be
-    randomised together, by a search that ends by the clock.
+    ``columns`` are randomised (`pramble.releasing.decisions.choose` proposes them) and all others
+    dropped. Categories and bands that come from the values of the file stand in the plan for the
+    columns in ``accepted``. The others get a placeholder, and the plan is refused until the curator
+    has declared them. ``reading`` is how the file was read, to be read the same way again; by the
+    number of ``rows`` tables of one column are wanted where most pairs would be noise; ``follows``
+    and ``tells`` are what `pramble.releasing.decisions.told` found.
     """
-    suited = [look for look in looks if look.kind == "categorical"]
-    others = [look for look in looks if look.kind != "categorical"]
+    picked = set(chosen_columns(looks) if columns is None else columns)
+    chosen = [look for look in looks if look.name in picked]
+    others = [look for look in looks if look.name not in picked]
+    spare = [look for look in others if look.is_fit]
     lines = [
-        "# A plan for `pramble release FILE --plan THIS --out FOLDER`. Read it, edit it.",
+        "# A plan for `pramble release FILE --plan THIS --out FOLDER`; --dry-run says beforehand",
+        "# what the release will be worth. Read it, edit it.",
         "",
         "# Privacy in total for each record, over all randomised columns (often called ε).",
         f"alpha = {toml_value(float(alpha))}",
         '# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as',
         '# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.',
-        "tables = 2",
-        "# Each record shows some of its columns and leaves the others blank, as is best for the",
-        "# tables; true keeps all columns of every record.",
+        *table_lines(chosen, alpha=alpha, rows=rows),
+        "# false: each record shows the columns that are best for the tables and leaves the others",
+        "# blank; true: every record keeps all its columns.",
         "whole = false",
-        '# The matrices of the paper, a column at a time: design = "paper" in place of these two.',
-        *(
-            blocks_proposed({o.name: o.labels for o in suited if o.name in accepted}, alpha)
-            if propose
-            else ()
-        ),
         '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
         '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
         'prior = "private"',
@@ -56,57 +71,59 @@ def draft_decisions(
         'output = "parquet"',
         "# Release the rows in a random order: in a sorted file a row's place tells its values.",
         "shuffle = true",
-        "",
-        "# Left out of the release. These are not randomised; a column that you take off this list",
-        "# is published as it is, without any protection.",
-        "drop = [",
-        *(f"  {toml_value(look.name)},  # {look.kind}: {look.reason}" for look in others),
-        "]",
+        *drop_lines(others, tells or {}),
+        *file_lines(reading),
     ]
-    lines += file_lines(reading)
-    for one in suited:
-        lines += column_lines(one, accepted=one.name in accepted)
-    lines += [
-        "",
-        "# Records that cannot occur, from public knowledge alone; never counted on this file:",
-        "# [[possible]]",
-        '# if = { AGE = ["0-14"] }',
-        '# then = { MARST = ["never married"] }',
-        '# repair = { MARST = "never married" }',
-        "",
-        "# Risk of re-identification before and after; keys are what an intruder may know:",
-        "# [risk]",
-        f"# keys = {toml_value([one.name for one in suited[:4]])}",
-        "# population_size = 1000000",
-        '# model = "two-way"',
-    ]
+    for one in chosen:
+        lines += ["", *column_lines(one, accepted=one.name in accepted)]
+        if other := (follows or {}).get(one.name):
+            note = f"of {other!r} and this column one follows from the other, and may be left out"
+            lines.append(f"# {toml_comment(note)}")
+    if not chosen:
+        lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]
+    lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
+    lines += risk_lines(chosen)
     return "\n".join(lines) + "\n"
 
 
-def blocks_proposed(labels: Mapping[str, Sequence[Any]], alpha: float) -> list[str]:
-    """Say which columns would be randomised together for all pairs of columns, at an even prior.
-
-    Nothing of the file is looked at but the categories that were accepted.
-    """
-    if not 2 <= len(labels) <= MOST_COLUMNS:
-        return []
-    try:
-        best = design_record(labels, alpha, time_limit=SECONDS)
-    except InvalidInput:
-        return []
-    branches = sorted(best.one_file.branches, key=lambda branch: -branch.share)
-    shown = [
-        f"#   {float(branch.share):.1%} of the records show "
-        + "; ".join(" with ".join(block) for block in branch.blocks)
-        for branch in branches[:MOST_BRANCHES]
-    ]
-    more = len(branches) - len(shown)
+def table_lines(chosen: Sequence[Look], *, alpha: float, rows: int | None) -> list[str]:
+    """Write which tables are wanted: of two columns, unless most of those would be noise."""
+    noisy, pairs = (0, 0) if rows is None else noisy_pairs(chosen, alpha=alpha, rows=rows)
+    if 2 * noisy <= pairs:
+        return ["tables = 2"]
     return [
-        "# With these categories, records that are all alike likely, and all pairs wanted:",
-        *(toml_comment(line) for line in shown),
-        *([f"#   … and {more} more ways"] if more else []),
-        "# A release designs this anew, for its own prior.",
+        f"# Here of single columns: by a rough guess {noisy} of the {pairs} tables of two columns",
+        f"# would be noise with {several(rows or 0, 'row')} at this alpha; --dry-run tells it.",
+        "tables = 1",
     ]
+
+
+def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
+    """Write the columns that are left out, each with the reason."""
+    listed = [
+        f"  {toml_value(one.name)},  # {toml_comment(reason_dropped(one, tells.get(one.name)))}"
+        for one in others
+    ]
+    note = [
+        "# To randomise one that is marked “not chosen”, take it off and give it a table",
+        "# [columns.NAME], or name all that you want in `pramble init FILE --columns NAME,NAME`.",
+    ]
+    return [
+        "",
+        "# Left out of the release. A column that you take off this list without giving it a table",
+        "# [columns.NAME] is published as it is, without any protection.",
+        *(note if any(one.is_fit for one in others) else ()),
+        *(["drop = [", *listed, "]"] if others else ["drop = []"]),
+    ]
+
+
+def reason_dropped(one: Look, told: str | None) -> str:
+    """Say what a dropped column is and why it is left out."""
+    chosen = ", not chosen" if one.is_fit else ""
+    many = one.is_fit and size_of(one) > MOST_CATEGORIES
+    merge = "; too many to randomise, merge them into fewer" if many else ""
+    as_it_is = "" if told is None else f"; as it is, it tells {told!r}"
+    return f"{one.kind}{chosen}: {one.reason}{merge}{as_it_is}"
 
 
 def toml_comment(line: str) -> str:
@@ -115,35 +132,125 @@ def toml_comment(line: str) -> str:
 
 
 def file_lines(reading: Reading | None) -> list[str]:
-    """Write how a text file was read, so that nothing is found out anew."""
-    if reading is None or reading.separator is None:
+    """Write how a file was read, so that nothing is found out anew."""
+    if reading is None:
         return []
-    names = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
+    names = OF_TEXT if reading.separator is not None else ()
+    said = {name: getattr(reading, name) for name in ("format", *names, "sheet")}
+    table = {name: setting for name, setting in said.items() if setting is not None}
+    if not table:
+        return []
     return [
         "",
-        "# How the file is read, as it was found out.",
+        "# How the file is read, as it was found out or said.",
         "[file]",
-        *toml_table({name: getattr(reading, name) for name in names}),
+        *toml_table(table),
     ]
 
 
-def missing_label(one: Look) -> str | int | bool:
-    """Return a label for empty cells that no value has; true where labels are no texts."""
-    if not all(isinstance(label, str) for label in one.labels):
-        return True
+def missing_label(one: Look) -> str | int:
+    """Return a label for empty cells that no value has."""
+    if one.labels and all(type(label) is int for label in one.labels):
+        return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
     return next(word for word in MISSING if word not in one.labels)
 
 
+def heading(one: Look) -> str:
+    """Return the line that begins a column's table, with what is proposed for it."""
+    name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
+    values = several(len(one.labels), "value")
+    said = f"{values} declared in the file" if one.declared else f"{values} seen{gaps(one.labels)}"
+    if one.bands is not None:
+        said = f"{one.reason}, in round bands"
+    return f"[columns.{name}]  # {toml_comment(said)}"
+
+
+def gaps(labels: Sequence[Any]) -> str:
+    """Say which whole numbers between those seen were not, if they are few.
+
+    >>> gaps([1, 2, 4]), gaps([1, 2, 3]), gaps(["a", "b"])
+    (', 3 not: add it if it can occur', '', '')
+    """
+    if not labels or not all(WHOLE.fullmatch(str(label)) for label in labels):
+        return ""
+    seen = {int(label) for label in labels}
+    if max(seen) - min(seen) > len(seen) + MOST_GAPS:
+        return ""
+    absent = sorted(set(range(min(seen), max(seen))) - seen)
+    listed = ", ".join(map(str, absent))
+    it = "it if it" if len(absent) == 1 else "those that"
+    return f", {listed} not: add {it} can occur" if 0 < len(absent) <= MOST_GAPS else ""
+
+
 def column_lines(one: Look, *, accepted: bool) -> list[str]:
-    """Write the table of one categorical column."""
-    lines = ["", f"[columns.{toml_value(one.name)}]  # {one.reason} seen"]
-    if accepted:
+    """Write the table of one column."""
+    lines = [heading(one)]
+    settled, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
+    if one.bands is not None:
+        lines += band_lines(one, settled=settled)
+    elif settled and has_empty and all(isinstance(label, bool) for label in one.labels):
+        lines.append('categories = ["no", "yes"]')
+        lines.append(f"merge = {toml_value({'no': [False], 'yes': [True]})}")
+    elif settled:
+        if one.meanings and len(one.meanings) <= MOST_MEANINGS:
+            lines.append(f"# {toml_comment('; '.join(one.meanings))}")
         lines.append(f"categories = {toml_value(one.labels)}")
     else:
         lines.append("categories = []  # declare every possible value, in order")
-    if one.empty:
-        lines += [
-            f"# {one.empty} cells are empty: this label makes them a category of their own",
-            f"missing = {toml_value(missing_label(one))}",
-        ]
+    if one.trim:
+        lines.append("trim = true  # blanks around values are taken off")
+    if one.marks:
+        lines.append(f"missing_values = {toml_value(one.marks)}  # these mean an empty cell")
+    if has_empty:
+        cells = f"{several(one.empty, 'cell')} {'is' if one.empty == 1 else 'are'} empty"
+        said = cells if one.empty else "of empty cells"
+        lines.append(f"missing = {toml_value(missing_label(one))}  # their label: {said}")
     return lines
+
+
+def band_lines(one: Look, *, settled: bool) -> list[str]:
+    """Write the bands of a column of numbers."""
+    assert one.bands is not None
+    if not settled:
+        return ["bands = []  # increasing edges, such as [0, 10, 20, 50]; the last band is open"]
+    edges = one.bands.edges
+    labels = band_labels(edges)
+    shown = labels if len(labels) <= 3 else (labels[0], labels[1], "…", labels[-1])
+    known = "the usual ones" if one.bands.public else "round numbers of the size of the file's"
+    lines = [f"bands = {toml_value(edges)}  # {', '.join(shown)}: {known}"]
+    if one.bands.low:
+        lines.insert(1, f"low = {toml_value(edges[0])}  # smaller numbers count as this one")
+    return lines
+
+
+def spare_lines(spare: Sequence[Look], *, of: int) -> list[str]:
+    """Write tables of columns that were not chosen, as comments, where they are few."""
+    if not spare or of > MOST_COMMENTED:
+        return []
+    lines = [
+        "",
+        "# Not chosen; to randomise one, take it off the drop list and uncomment its table:",
+    ]
+    for one in spare:
+        if size_of(one) <= MOST_CATEGORIES:
+            lines += [f"# {line}" for line in column_lines(one, accepted=True)]
+    return lines if len(lines) > 2 else []
+
+
+def risk_lines(chosen: Sequence[Look]) -> list[str]:
+    """Write the tables that the curator may want besides, as comments."""
+    known = [one.name for one in chosen if key_of(one.name)] or [one.name for one in chosen]
+    return [
+        "",
+        "# Records that cannot occur, from public knowledge alone; never counted on this file:",
+        "# [[possible]]",
+        '# if = { age = ["0-14"] }',
+        '# then = { marital = ["never married"] }',
+        '# repair = { marital = "never married" }',
+        "",
+        "# Risk of re-identification before and after; keys are what an intruder may know:",
+        "# [risk]",
+        f"# keys = {toml_comment(toml_value(known[:4]))}",
+        "# population_size = 1000000",
+        '# model = "two-way"',
+    ]

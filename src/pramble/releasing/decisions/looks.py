@@ -1,33 +1,45 @@
 """What each column of a file looks like: one scan, judged by names, types and values."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pramble.data.arrays import value_type
-from pramble.data.labels import Label
-from pramble.data.levels import Levels
-from pramble.data.order import in_order, typed_texts
+from pramble.data.arrays import is_text, plain_texts, value_type
+from pramble.data.formats.dialect import MARKERS
+from pramble.data.labels import Label, object_key
 from pramble.data.records import Records
-from pramble.data.scan import scan
-from pramble.values import value
+from pramble.data.scan import Job, scan
+from pramble.releasing.decisions.distinct import ZEROS, Distinct
+from pramble.releasing.decisions.round_bands import RoundBands, round_bands
+from pramble.releasing.decisions.scales import in_expected_order
+from pramble.releasing.decisions.vocabulary import (
+    is_code,
+    is_direct,
+    is_pointing,
+    is_weight,
+    quantity_of,
+)
+from pramble.values import Clock, Watcher, value
+from pramble.words import several
 
 MOST_TEXTS = 200
 MOST_INTEGERS = 60
+MOST_OF_QUANTITY = 12
+"""Whole numbers of a quantity, such as ages, are categories up to so many, and banded beyond."""
+
+MOST_POINTERS = 20
 MOST_KEPT = 5_000
 """Distinct values of a column above which no more are kept: it is no set of categories."""
 
 LONG_TEXT = 40
-IDENTIFIER = re.compile(
-    r"(^|_)(id|uuid|guid|ssn|nin|name|surname|forename|email|e_mail|phone|tel|address|passport|"
-    r"licen[cs]e|account|iban)(_|$)",
-    re.IGNORECASE,
-)
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
-NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
+FEW_ROWS = 20
+SHARED_BY = 5
+"""Rows that share a value on average, below which a column of texts nearly names its rows."""
 
 
 @value
@@ -38,13 +50,26 @@ class Look:
     ----------
     name : str
     kind : str
-        "categorical", "identifier", "free text", "numeric", "date", "constant" or "unsuited".
+        "categorical", "numeric", "identifier", "nearly unique", "weight", "date", "codes",
+        "free text", "constant" or "unsuited".
     reason : str
         Why, for the curator.
     labels : tuple
-        The values that occur, in order, of a categorical column.
+        The categories of a categorical column, in order.
     empty : int
         Number of empty cells.
+    bands : RoundBands or None
+        Of a numeric column.
+    marks : tuple of str
+        Texts that stand for a missing value.
+    trim : bool
+        Whether blanks around texts are to be taken off.
+    declared : bool
+        Whether the categories are the file's own declaration rather than the values seen.
+    ordered : bool
+        Whether their order means something.
+    meanings : tuple of str
+        What the file says that its categories mean.
     """
 
     name: str
@@ -52,36 +77,74 @@ class Look:
     reason: str
     labels: tuple[Any, ...] = ()
     empty: int = 0
+    bands: RoundBands | None = None
+    marks: tuple[str, ...] = ()
+    trim: bool = False
+    declared: bool = False
+    ordered: bool = False
+    meanings: tuple[str, ...] = ()
+
+    @property
+    def can_be_randomised(self) -> bool:
+        """Whether categories can be proposed for it."""
+        return bool(self.labels) or self.bands is not None
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it is to be randomised without being asked for by name."""
+        return self.kind in ("categorical", "numeric")
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the proposed categories are known without the values of the file."""
+        return self.declared or (self.bands is not None and self.bands.public)
 
 
 class ColumnLook:
     """Gathers the values of one column, up to a number that no set of categories has."""
 
-    def __init__(self, column: str, *, typed: bool) -> None:
-        self.columns, self.typed = [column], typed
-        self.levels = Levels(column)
+    def __init__(self, column: str, *, typed: bool, ordered: bool = False) -> None:
+        self.columns, self.typed, self.ordered = [column], typed, ordered
+        self.found: dict[Any, Label] = {}
         self.rows = self.empty = 0
         self.kind: Any = pa.null()
+        self.order: dict[Label, None] = {}
+        self.marks: dict[Label, None] = {}
 
     def add(self, batch: Any) -> None:
         """Take a batch."""
         values = batch[self.columns[0]]
-        self.kind = values.type
         self.rows += len(values)
-        self.empty += values.null_count
+        if not isinstance(values, pa.Array | pa.ChunkedArray):
+            self.found |= {object_key(one): object_key(one)[-1] for one in values}
+            self.empty += sum(object_key(one)[-1] is None for one in values)
+            return
+        self.kind = values.type
+        self.empty += pc.sum(pc.is_null(values, nan_is_null=True)).as_py() or 0
+        if self.ordered and pa.types.is_dictionary(values.type):
+            self.order |= dict.fromkeys(values.dictionary.to_pylist())
         if not self.is_many and is_looked_at(values.type):
-            self.levels.codes(values)
+            new = values.unique().slice(0, MOST_KEPT + 2).to_pylist()
+            self.found |= dict(zip(new, new, strict=True))
+        if self.is_many and is_text(values):
+            texts = plain_texts(values)
+            late = texts.filter(pc.is_in(texts, pa.array(MARKERS, texts.type)))
+            self.marks |= dict.fromkeys(late.unique().to_pylist())
 
     @property
     def is_many(self) -> bool:
         """Whether there are more distinct values than are kept."""
-        return len(self.levels.labels) > MOST_KEPT
+        return len(self.found) > MOST_KEPT + 1
 
-    @property
     def labels(self) -> list[Label]:
-        """The distinct values, without the missing one."""
-        found = self.levels.labels if self.typed else typed_texts(self.levels.labels)
-        return [label for label in found if label is not None and (self.typed or label != "")]
+        """Return the distinct values in order of appearance, whole numbers as integers.
+
+        The missing one is left out; in a file without types that is the empty text too.
+        """
+        kept = list(dict.fromkeys([*list(self.found.values())[: MOST_KEPT + 1], *self.marks]))
+        if kept and any(isinstance(label, float | Decimal) for label in kept):
+            kept = [object_key(label)[-1] for label in kept]
+        return [label for label in kept if label is not None and (self.typed or label != "")]
 
 
 def is_looked_at(kind: Any) -> bool:
@@ -90,42 +153,135 @@ def is_looked_at(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind))
 
 
-def look_at(records: Records) -> list[Look]:
-    """Look at every column in one scan, and say what it seems to be."""
-    jobs = [ColumnLook(name, typed=records.typed) for name in records.names]
-    scan(records, jobs)
-    return [judge(job, declared=records.declared(job.columns[0])) for job in jobs]
+def look_at(
+    records: Records, *, beside: Sequence[Job] = (), progress: Watcher | None = None
+) -> list[Look]:
+    """Look at every column in one scan, and say what it seems to be.
+
+    Jobs ``beside`` see the same batches.
+    """
+    jobs = [
+        ColumnLook(
+            field.name,
+            typed=records.typed,
+            ordered=pa.types.is_dictionary(field.type) and field.type.ordered,
+        )
+        for field in records.raw_schema
+    ]
+    clock = Clock(progress)
+    scan(
+        records, [*jobs, *beside], watch=lambda rows, share: clock.tell("reading", share, rows=rows)
+    )
+    listed = records.listed_values()
+    return [
+        judge(
+            job,
+            declared=records.declared(job.columns[0]) or tuple(job.order) or None,
+            listed=listed.get(job.columns[0], {}),
+            decimal=records.reading.decimal or ".",
+        )
+        for job in jobs
+    ]
 
 
-def judge(found: ColumnLook, *, declared: Sequence[Label] | None = None) -> Look:
+def judge(
+    found: ColumnLook,
+    *,
+    declared: Sequence[Label] | None = None,
+    listed: Mapping[Label, str] | None = None,
+    decimal: str = ".",
+) -> Look:
     """Judge one column by its name, its type and its values."""
-    name, labels, kind = found.columns[0], found.labels, value_type(found.kind)
-    distinct, filled = len(labels), found.rows - found.empty
-    many = f"more than {MOST_KEPT:,}" if found.is_many else str(distinct)
-    texts = [label for label in labels if isinstance(label, str)]
-
-    def look(what: str, reason: str) -> Look:
-        return Look(name, what, reason, empty=found.empty)
-
-    if pa.types.is_temporal(kind) or (texts and all(DATE.fullmatch(text) for text in texts)):
-        return look("date", "dates are not randomised; group them into labels first")
+    name, kind = found.columns[0], value_type(found.kind)
+    if pa.types.is_temporal(kind):
+        return Look(name, "date", DATES, empty=found.empty)
     if not is_looked_at(kind):
-        return look("unsuited", f"its type is {kind}")
-    numbers = bool(texts) and all(NUMBER.fullmatch(text) for text in texts)
-    broken = numbers and any(not text.lstrip("+-").isdigit() for text in texts)
-    if broken or any(isinstance(label, float) for label in labels):
-        return look("numeric", f"numbers with {many} distinct values")
+        return Look(name, "unsuited", f"its type is {kind}", empty=found.empty)
+    values = Distinct(found.labels(), typed=found.typed, decimal=decimal)
+    what, reason = kind_of(found, values, declared=bool(declared) or bool(listed))
+    look = Look(
+        name,
+        what,
+        reason,
+        empty=found.empty,
+        marks=values.marks if values.labels else (),
+        trim=values.trim,
+    )
+    if what in ("numeric", "weight", "nearly unique") and values.numbers:
+        bands = round_bands(values.numbers, quantity_of(name), all_seen=not found.is_many)
+        return replace(look, bands=bands)
+    if what in ("date", "constant", "free text") or not 1 < len(values.labels) <= MOST_TEXTS:
+        return look
+    own = declared_labels(values.labels, declared, listed)
+    if own is not None:
+        meanings = tuple(filter(None, ((listed or {}).get(label, "") for label in own)))
+        return replace(look, labels=own, declared=True, ordered=True, meanings=meanings)
+    labels, ordered = in_expected_order(values.labels)
+    return replace(look, labels=tuple(labels), ordered=ordered)
+
+
+DATES = "it can single people out; to keep it, make a column of its years or months in the file"
+
+
+def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
+    """Return what a column seems to be, and why."""
+    name, labels = found.columns[0], values.labels
+    distinct, filled = len(labels), found.rows - found.empty
+    many = f"more than {MOST_KEPT:,}" if found.is_many else f"{distinct:,}"
+    unique = found.is_many or (found.rows > FEW_ROWS and distinct > 0.9 * filled)
+    if values.are_dates:
+        return "date", DATES
+    if values.numbers is not None and is_weight(name) and weighs(values.numbers):
+        return "weight", "it can single people out; keep it only rounded to few values"
     if distinct < 2:
-        return look("constant", "it has fewer than two values")
-    if IDENTIFIER.search(name) and distinct > MOST_INTEGERS:
-        return look("identifier", f"by its name, and {many} distinct values")
-    if found.rows > 20 and distinct > 0.9 * min(filled, MOST_KEPT):
-        return look("identifier", f"{many} distinct values in {found.rows} rows")
-    if not texts and distinct > MOST_INTEGERS:
-        return look("numeric", f"whole numbers with {many} distinct values")
-    if texts and np.mean([len(text) for text in texts]) > LONG_TEXT:
-        return look("free text", "its values are long")
+        return "constant", "all its values are alike" if distinct else "it has no values"
+    if is_direct(name) or (is_pointing(name) and (unique or distinct > MOST_POINTERS)):
+        return "identifier", f"by its name, with {many} distinct values"
+    if values.numbers is not None:
+        return kind_of_numbers(name, values, many=many, unique=unique, declared=declared)
+    if declared and distinct <= MOST_TEXTS:
+        return "categorical", several(distinct, "value")
+    if values.texts and np.mean([len(text) for text in values.texts]) > LONG_TEXT:
+        return "free text", "its values are long"
+    if unique:
+        return "identifier", f"{many} distinct values in {several(found.rows, 'row')}"
+    if distinct > MOST_POINTERS and distinct * SHARED_BY > filled:
+        return "nearly unique", f"{many} distinct values in {several(found.rows, 'row')}"
     if distinct > MOST_TEXTS:
-        return look("numeric" if numbers else "free text", f"{many} distinct values")
-    order = tuple(declared or ()) or tuple(in_order(labels))
-    return Look(name, "categorical", f"{distinct} values", order, found.empty)
+        fine = is_code(name) or any(ZEROS.fullmatch(text) for text in values.texts)
+        return ("codes" if fine else "free text"), f"{many} distinct values"
+    return "categorical", several(distinct, "value")
+
+
+def kind_of_numbers(
+    name: str, values: Distinct, *, many: str, unique: bool, declared: bool
+) -> tuple[str, str]:
+    """Return what a column of numbers seems to be, and why."""
+    distinct, quantity = len(values.labels), quantity_of(name)
+    if not values.are_whole:
+        return "numeric", f"numbers, {many} distinct"
+    if declared and distinct <= MOST_INTEGERS:
+        return "categorical", several(distinct, "value")
+    if unique and values.look_serial and quantity is None:
+        return "identifier", f"{many} whole numbers, of which hardly any stands twice"
+    if distinct > MOST_INTEGERS or (quantity is not None and distinct > MOST_OF_QUANTITY):
+        if is_code(name) and quantity is None:
+            return "codes", f"{many} distinct values"
+        return "numeric", f"whole numbers, {many} distinct"
+    return "categorical", several(distinct, "value")
+
+
+def weighs(numbers: Sequence[float]) -> bool:
+    """Whether numbers can be weights: most of them are positive (replicates may not all be)."""
+    positive = sum(number > 0 for number in numbers)
+    return positive >= 0.5 * len(numbers) > 0
+
+
+def declared_labels(
+    seen: Sequence[Label], declared: Sequence[Label] | None, listed: Mapping[Label, str] | None
+) -> tuple[Label, ...] | None:
+    """Return the categories that the file declares, if they hold every value that was seen."""
+    for own in (declared, tuple(listed or ())):
+        if own and len(own) > 1 and set(seen) <= set(own):
+            return tuple(own)
+    return None

@@ -96,9 +96,10 @@ def a_list(value: Any, of: str) -> Sequence[Any]:
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Read a list of distinct names."""
+    """Read a list of distinct names; that of a column without one is an empty text."""
     for name in a_list(value, "column names"):
-        text(name)
+        if not isinstance(name, str):
+            raise Mistake(f"must be a list of column names; found {name!r}")
     repeated = [name for i, name in enumerate(value) if name in value[:i]]
     if repeated:
         raise Mistake(f"must name each column once; {repeated[0]!r} stands twice")

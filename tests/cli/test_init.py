@@ -1,0 +1,293 @@
+"""``pramble init``: the same plan from every format, plans that release, and one sentence each."""
+
+import datetime as dt
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pyreadstat
+import pytest
+from typer.testing import CliRunner
+
+from pramble.cli.app import app
+from pramble.errors import InvalidInput
+
+N = 400
+RNG = np.random.default_rng(8)
+runner = CliRunner()
+
+
+def draw(*labels):
+    return RNG.choice(list(labels), N)
+
+
+PEOPLE = pa.table(
+    {
+        "serial": [f"p{i:04}" for i in range(N)],
+        "sex": draw("male", "female"),
+        "age": RNG.integers(0, 97, N),
+        "marital": draw(1, 2, 3, 4, 10),
+        "health": draw("very good", "good", "fair", "bad"),
+        "band": [None if i % 11 == 0 else ("under 15", "15-24", "65+")[i % 3] for i in range(N)],
+        "children": pa.array([None if i % 13 == 0 else int(i % 5) for i in range(N)], pa.int64()),
+        "income": np.round(RNG.gamma(2, 1500, N), 2),
+        "weight": np.round(RNG.gamma(2, 10, N), 3),
+        "born": [dt.date(1930, 1, 1) + dt.timedelta(days=int(d)) for d in RNG.integers(0, 9999, N)],
+        "remark": [f"{'words and more words about it ' * 2}{i % 70}" for i in range(N)],
+        "place": draw("x"),
+    }
+)
+FRAME = PEOPLE.to_pandas()
+FILES = {
+    "people.parquet": lambda path: pq.write_table(PEOPLE, path, row_group_size=150),
+    "people.csv": lambda path: pl.from_arrow(PEOPLE).write_csv(path),
+    "european.csv": lambda path: pl.from_arrow(PEOPLE).write_csv(
+        path, separator=";", decimal_comma=True
+    ),
+    "people.tsv": lambda path: pl.from_arrow(PEOPLE).write_csv(path, separator="\t"),
+    "people.arrow": lambda path: pa.feather.write_feather(PEOPLE, path),
+    "people.dta": lambda path: pyreadstat.write_dta(FRAME, path),
+    "people.sav": lambda path: pyreadstat.write_sav(FRAME, path),
+    "people.xlsx": lambda path: FRAME.to_excel(path, index=False),
+}
+
+
+@pytest.fixture(autouse=True)
+def inside(monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments, words=None):
+    answer = runner.invoke(app, list(map(str, arguments)), input=words)
+    assert answer.exception is None, repr(answer.exception)
+    return answer.output
+
+
+def refused(*arguments, words=None):
+    answer = runner.invoke(app, list(map(str, arguments)), input=words)
+    assert isinstance(answer.exception, InvalidInput), answer.output
+    return str(answer.exception)
+
+
+def without_file(text):
+    return re.sub(r"\n# How the file is read.*?\n(?=\n)", "", text, flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("formats")
+    for name, write in FILES.items():
+        write(folder / name)
+        run("init", folder / name, "--accept-seen", "--out", folder / f"{name}.toml")
+    return {name: (folder / f"{name}.toml").read_text(encoding="utf-8") for name in FILES}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_same_data_gives_the_same_plan_from_every_format(plans, name):
+    assert without_file(plans[name]) == plans["people.parquet"]
+
+
+def test_the_plan_says_what_a_curator_would(plans):
+    plan = tomllib.loads(plans["people.parquet"])
+    columns = plan["columns"]
+    assert columns == {
+        "sex": {"categories": ["female", "male"]},
+        "age": {"bands": [0, 15, 25, 35, 45, 55, 65, 75]},
+        "marital": {"categories": [1, 2, 3, 4, 10]},
+        "health": {"categories": ["bad", "fair", "good", "very good"]},
+        "band": {"categories": ["under 15", "15-24", "65+"], "missing": "missing"},
+        "children": {"categories": [0, 1, 2, 3, 4], "missing": -1},
+        "income": {"bands": [0, 2000, 4000, 6000]},
+    }
+    assert plan["drop"] == ["serial", "weight", "born", "remark", "place"]
+    reasons = dict(re.findall(r'^  "(\w+)",  # ([\w ]+):', plans["people.parquet"], re.MULTILINE))
+    assert reasons == {
+        "serial": "identifier",
+        "weight": "weight",
+        "born": "date",
+        "remark": "free text",
+        "place": "constant",
+    }
+
+
+def lines_of(header, *columns, separator=","):
+    rows = [header, *zip(*columns, strict=True)]
+    return "".join(separator.join(map(str, row)) + "\n" for row in rows)
+
+
+def numbered(word):
+    return [f"{word}{i}" for i in range(N)]
+
+
+def test_repeated_names_are_refused_in_a_sentence(inside):
+    (inside / "people.csv").write_text("sex,sex\nf,m\nm,f\n")
+    assert "must name each column once" in refused("init", "people.csv", "--accept-seen")
+    assert not (inside / "plan.toml").exists()
+
+
+@pytest.fixture
+def csv(inside):
+    text = lines_of(["sex", "region", "town"], draw("f", "m"), draw("n", "s"), draw("a", "b"))
+    (inside / "people.csv").write_text(text)
+    return inside
+
+
+def test_without_anybody_to_answer_one_sentence_says_what_to_do(csv):
+    answer = subprocess.run(
+        [sys.executable, "-c", "from pramble.cli import main; main()", "init", "people.csv"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 1
+    assert "use --accept-seen or --decline-seen. No plan was written." in answer.stderr
+    assert "Aborted" not in answer.stderr
+    assert not (csv / "plan.toml").exists()
+
+
+def test_an_interrupt_during_the_questions_writes_nothing(csv):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from pramble.cli import main; main()", "init", "people.csv"]
+    running = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    said = b""
+    while b"Take them" not in said:
+        said += os.read(ours, 4096)
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(20) == 130
+    said += os.read(ours, 4096)
+    assert b"interrupted; no plan was written." in said
+    assert b"Traceback" not in said
+    assert sorted(path.name for path in csv.iterdir()) == ["people.csv"]
+
+
+def test_answers_decide_what_stands_in_the_plan(csv):
+    said = run("init", "people.csv", words="y\nn\ny\n")
+    assert "sex: 2 values seen" in said
+    text = (csv / "plan.toml").read_text()
+    assert text.count("declare every possible value") == 1
+    assert "[columns.region]  # 2 values seen\ncategories = []" in text
+
+
+def test_declined_bands_are_left_open_unless_they_are_known_to_all(inside):
+    text = lines_of(["age", "salary"], RNG.integers(0, 90, N), RNG.integers(0, 9_000, N))
+    (inside / "people.csv").write_text(text)
+    run("init", "people.csv", "--decline-seen")
+    columns = tomllib.loads((inside / "plan.toml").read_text())["columns"]
+    assert columns == {"age": {"bands": [0, 15, 25, 35, 45, 55, 65, 75]}, "salary": {"bands": []}}
+
+
+def test_a_plan_is_refused_where_it_cannot_stand_before_the_file_is_read(csv):
+    assert "There is no folder 'nowhere'" in refused(
+        "init", "absent.csv", "--out", "nowhere/p.toml"
+    )
+    (csv / "plan.toml").write_text("mine")
+    assert "exists already" in refused("init", "people.csv", "--accept-seen")
+    assert (csv / "plan.toml").read_text() == "mine"
+    assert "not both" in refused(
+        "init", "people.csv", "--out", "p.toml", "--accept-seen", "--decline-seen"
+    )
+
+
+def test_columns_are_chosen_by_name(csv):
+    said = run("init", "people.csv", "--accept-seen", "--columns", "town, sex")
+    plan = tomllib.loads((csv / "plan.toml").read_text())
+    assert list(plan["columns"]) == ["sex", "town"]
+    assert plan["drop"] == ["region"]
+    assert "Not chosen, dropped: region." in said
+    assert "did you mean 'town'" in refused("init", "people.csv", "--out", "p", "--columns", "twon")
+
+
+def test_a_weight_or_an_identifier_is_randomised_only_by_name(inside):
+    text = lines_of(["id", "weight"], numbered("p"), RNG.integers(40, 150, N))
+    (inside / "people.csv").write_text(text)
+    said = run("init", "people.csv", "--accept-seen", "--out", "none.toml")
+    assert "No column was found to randomise" in said
+    run("init", "people.csv", "--accept-seen", "--columns", "weight")
+    plan = tomllib.loads((inside / "plan.toml").read_text())
+    assert "bands" in plan["columns"]["weight"]
+    assert "Column 'id' cannot be randomised as it is (identifier" in refused(
+        "init", "people.csv", "--accept-seen", "--columns", "id", "--out", "p.toml"
+    )
+
+
+def test_how_the_file_is_read_can_be_said_and_stands_in_the_plan(inside):
+    text = lines_of(["sexe", "taille"], draw("é", "h", "zz"), draw("1,5", "zz"), separator="|")
+    (inside / "people.csv").write_bytes(text.encode("latin-1"))
+    run(
+        "init", "people.csv", "--accept-seen", "--separator", "|", "--encoding", "latin-1",
+        "--decimal", ",", "--missing", "zz,-9",
+    )  # fmt: skip
+    plan = tomllib.loads((inside / "plan.toml").read_text())
+    assert plan["file"]["encoding"] == "latin-1"
+    assert (plan["file"]["separator"], plan["file"]["decimal"]) == ("|", ",")
+    assert plan["file"]["missing"] == ["zz", "-9"]
+    assert plan["columns"]["sexe"] == {"categories": ["h", "é"], "missing": "missing"}
+
+
+def test_a_sheet_can_be_named(inside):
+    import pandas as pd
+
+    with pd.ExcelWriter("people.xlsx") as book:
+        pd.DataFrame({"note": ["none"]}).to_excel(book, sheet_name="about", index=False)
+        FRAME[["sex", "age"]].to_excel(book, sheet_name="data", index=False)
+    run("init", "people.xlsx", "--accept-seen", "--sheet", "data")
+    plan = tomllib.loads((inside / "plan.toml").read_text())
+    assert plan["file"] == {"sheet": "data"}
+    assert list(plan["columns"]) == ["sex", "age"]
+
+
+def test_of_many_columns_those_an_intruder_knows_are_proposed(inside):
+    names = [f"q{i}" for i in range(30)] + ["Geschlecht", "Alter", "Bundesland", "Familienstand"]
+    columns = {name: draw("a", "b", "c") for name in names}
+    columns["Alter"] = RNG.integers(0, 90, N)
+    pq.write_table(pa.table(columns), "people.parquet")
+    said = run("init", "people.parquet", "--accept-seen")
+    text = (inside / "plan.toml").read_text()
+    plan = tomllib.loads(text)
+    assert list(plan["columns"]) == ["Geschlecht", "Alter", "Bundesland", "Familienstand"]
+    assert plan["drop"] == [f"q{i}" for i in range(30)]
+    assert '"q0",  # categorical, not chosen: 3 values' in text
+    assert "To randomise: Geschlecht, Alter, Bundesland, Familienstand." in said
+    assert "and 22 more. Others are chosen with --columns." in said
+    assert len(text.splitlines()) < 100
+
+
+def test_columns_that_tell_others_are_marked(inside):
+    region = draw("n", "s", "e")
+    names = {"n": "north", "s": "south", "e": "east"}
+    table = {
+        "sex": draw("f", "m"),
+        "region": region,
+        "region_name": [names[one] for one in region],
+        "town": [f"{one}{RNG.integers(20)}" for one in region],
+        **{f"education_{i}": draw("a", "b") for i in range(8)},
+    }
+    pq.write_table(pa.table(table), "people.parquet")
+    run("init", "people.parquet", "--accept-seen", "--columns", "sex,region,region_name")
+    text = (inside / "plan.toml").read_text()
+    assert "# of 'region' and this column one follows from the other" in text
+    assert '"town",  # categorical, not chosen: 60 values; too many' in text
+    assert "as it is, it tells 'region'" in text
+
+
+def test_pairs_are_wanted_only_where_the_rows_bear_them(inside):
+    for rows, tables in ((500, 1), (200_000, 2)):
+        table = pa.table({name: RNG.choice(["a", "b", "c"], rows) for name in "vwxyz"})
+        pq.write_table(table, "people.parquet")
+        run("init", "people.parquet", "--accept-seen", "--out", f"{rows}.toml")
+        text = (inside / f"{rows}.toml").read_text()
+        assert tomllib.loads(text)["tables"] == tables
+        assert ("10 of the 10 tables of two columns" in text) == (tables == 1)
+    run("init", "people.parquet", "--accept-seen", "--alpha", "0.05", "--out", "little.toml")
+    assert tomllib.loads((inside / "little.toml").read_text())["tables"] == 1
