@@ -138,12 +138,13 @@ class Release(Display):
             ("α of a person", f"{self.alpha:g}"),
         ]
         if self.central is not None:
-            rows.append(("central ε", f"{self.central.shown:.4g} at δ = {self.central.delta:.3g}"))
+            rows.append(
+                ("central ε", f"{self.central.shown:.4g} at δ = {self.central.shown_delta:.3g}")
+            )
         if "synthetic" in self.manifest:
             rows.append(("synthetic", "complete records, drawn from the release"))
         rows += [
-            ("good for", sentence)
-            for sentence in self.manifest.get("worth", {}).get("sentences", ())
+            ("worth", sentence) for sentence in self.manifest.get("worth", {}).get("sentences", ())
         ]
         where = "nothing written: a dry run" if self.folder is None else str(self.folder)
         return Facts(f"Release: {where}", rows, notes=(self.manifest["promise"]["sentence"],))

@@ -7,7 +7,7 @@ from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
 from pramble.releasing.prepare.prepare import Prepared
-from pramble.releasing.prepare.record_design import rules_of
+from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import restricted
 from pramble.releasing.prepare.repair import columns_of
 from pramble.releasing.prepare.worth import Ground, ground_of
@@ -76,10 +76,11 @@ def told(way: str, noise: int, tables: int) -> Iterator[str]:
         yield f"{way} (noise: {noise} of {tables})"
 
 
-def promised(job: Prepared, times: float, central: tuple[float, float] | None) -> dict[str, Any]:
+def promised(
+    job: Prepared, times: float, central: tuple[float, float] | None, *, whole: bool
+) -> dict[str, Any]:
     """Return what a release promises, times a number, in the words of `design_record`."""
     decisions = job.decisions
-    whole = decisions.whole
     if decisions.central is not None:
         central = times * decisions.central, decisions.delta
     if central is None:
@@ -116,7 +117,7 @@ def noise_of(
             possible=possible,
             tables=wanted,
             time_limit=QUICK,
-            **promised(job, times, central),
+            **promised(job, times, central, whole=keeps_whole(job.decisions, labels)),
         )
     except InvalidInput:
         return len(wanted), len(wanted)

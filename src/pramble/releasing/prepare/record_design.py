@@ -144,7 +144,7 @@ def design_of_record(
     )  # fmt: skip
     alpha = float_below(total - prior.spent)
     law = law_of(prior, labels, tables, possible=possible)
-    empty = [name for name, own in labels.items() if any(label in EMPTY for label in own)]
+    empty = with_empty_cells(labels)
     best = design_record(
         labels,
         alpha,
@@ -152,7 +152,7 @@ def design_of_record(
         possible=possible,
         tables=tables,
         objective=decisions.objective,
-        whole=decisions.whole or bool(empty),
+        whole=keeps_whole(decisions, labels),
         time_limit=SECONDS if seconds is None else seconds,
     )
     costs = plan_costs(best.one_file, labels, law, tables=tables, possible=possible)
@@ -189,6 +189,16 @@ def rules_of(decisions: Decisions) -> list[dict[str, Any]] | None:
         for rule in decisions.possible
     ]
     return rules or None
+
+
+def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the columns of which an empty cell is a category."""
+    return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
+
+
+def keeps_whole(decisions: Decisions, labels: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether every record keeps all its columns: as asked, or since blanks could not be told."""
+    return decisions.whole or bool(with_empty_cells(labels))
 
 
 def kept_whole(empty: Sequence[str]) -> str:

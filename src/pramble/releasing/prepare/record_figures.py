@@ -12,7 +12,7 @@ from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.prepare.prepare import Prepared
-from pramble.releasing.prepare.record_design import rules_of
+from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import evened
 from pramble.report.record import FrequencyOutcome, PairOutcome, RecordOutcome
 from pramble.solvers.record.costs import plan_costs
@@ -118,7 +118,7 @@ def loss_from_noise(job: Prepared) -> float | None:
         prior=own,
         possible=possible,
         tables=wanted,
-        whole=job.decisions.whole,
+        whole=keeps_whole(job.decisions, labels),
         time_limit=COMPARED,
     )
     here, there = (

@@ -1,0 +1,52 @@
+"""What would help where tables will be noise."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pramble
+
+
+def told(r):
+    (said,) = [warning for warning in r.outcome.warnings if "will be noise" in warning]
+    return said
+
+
+@pytest.mark.parametrize("design", ["records", "paper"])
+def test_many_columns_at_a_small_alpha_are_warned_of_with_ways_out(tmp_path, design):
+    rng = np.random.default_rng(1)
+    frame = pa.table({f"c{i}": rng.integers(0, 4, 3000) for i in range(8)})
+    columns = {name: {"categories": [0, 1, 2, 3]} for name in frame.column_names}
+    r = pramble.release(
+        frame, tmp_path / "out", columns=columns, alpha=1.0, prior="uniform", design=design,
+        dry_run=True, ledger=False,
+    )  # fmt: skip
+    said = told(r)
+    assert "28 of the 28 wanted tables" in said
+    ways = said.partition("What would help: ")[2].split(";")
+    assert 1 <= len(ways) <= 3
+    if design == "records":
+        assert any("--central 1" in way or "alone" in way for way in ways)
+
+
+def test_empty_cells_that_are_a_category_keep_records_whole_in_tries_too(tmp_path):
+    """A blank could not be told from an empty cell: no plan that is tried may leave one."""
+    rng = np.random.default_rng(2)
+    b = [[False, True, None][i] for i in rng.integers(0, 3, 600)]
+    frame = pa.table({"b": b, "n": rng.integers(0, 3, 600), "s": rng.choice(list("uvw"), 600)})
+    columns = {
+        "b": {"categories": [False, True], "missing": True},
+        "n": {"categories": [0, 1, 2]},
+        "s": {"categories": list("uvw")},
+    }
+    r = pramble.release(frame, tmp_path / "out", columns=columns, alpha=0.5, ledger=False)
+    assert told(r)
+    assert len(r.plan.branches) == 1
+
+
+def test_a_shuffled_release_shows_itself(tmp_path):
+    frame = pa.table({"s": list("uvw") * 300})
+    r = pramble.release(frame, tmp_path / "out", columns=["s"], alpha=1.0, shuffle=True,
+                        ledger=False)  # fmt: skip
+    assert r.central is not None
+    assert "central ε" in repr(r)
