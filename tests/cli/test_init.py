@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from pramble.cli.app import app
 from pramble.errors import InvalidInput
+from pramble.releasing.decisions.parsing import read_decisions
 
 N = 400
 RNG = np.random.default_rng(8)
@@ -172,7 +173,7 @@ def test_an_interrupt_during_the_questions_writes_nothing(csv):
 
 
 def test_answers_decide_what_stands_in_the_plan(csv):
-    said = run("init", "people.csv", words="y\nn\ny\n")
+    said = run("init", "people.csv", words="y\nn\ny\ny\n")
     assert "sex: 2 values seen" in said
     text = (csv / "plan.toml").read_text()
     assert text.count("declare every possible value") == 1
@@ -291,3 +292,16 @@ def test_pairs_are_wanted_only_where_the_rows_bear_them(inside):
         assert ("10 of the 10 tables of two columns" in text) == (tables == 1)
     run("init", "people.parquet", "--accept-seen", "--alpha", "0.05", "--out", "little.toml")
     assert tomllib.loads((inside / "little.toml").read_text())["tables"] == 1
+
+
+def test_a_promise_towards_readers_alone_is_asked_for_or_said(csv):
+    run("init", "people.csv", "--accept-seen", "--central", 0.5, "--out", "said.toml")
+    said = read_decisions("said.toml")
+    assert (said.alpha, said.central, said.delta) == (None, 0.5, 1e-6)
+    run("init", "people.csv", "--out", "asked.toml", words="y\ny\ny\nn\n")
+    asked = read_decisions("asked.toml")
+    assert (asked.alpha, asked.central) == (None, 1.0)
+    run("init", "people.csv", "--out", "all.toml", words="y\ny\ny\ny\n")
+    assert read_decisions("all.toml").alpha == 2.0
+    answer = runner.invoke(app, ["init", "people.csv", "--alpha", "1", "--central", "1"])
+    assert isinstance(answer.exception, InvalidInput)

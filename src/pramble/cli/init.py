@@ -1,7 +1,8 @@
 """``pramble init``: a first plan for a file."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,11 @@ from pramble.releasing.decisions.looks import Look, look_at
 from pramble.releasing.decisions.told import FirstRows, told_columns
 from pramble.words import several
 
+ALPHA, CENTRAL = 2.0, 1.0
+AGAINST = (
+    "Must the promise hold also against whoever handles the file before it is released? (no: only "
+    "against those who read the release)"
+)
 MOST_NAMED = 8
 MOST_SHOWN = 8
 
@@ -50,7 +56,14 @@ def init(
     decline: Annotated[
         bool, typer.Option("--decline-seen", help="Leave all categories for you to declare.")
     ] = False,
-    alpha: Annotated[float, typer.Option(help="Privacy in total for a record (ε).")] = 2.0,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="The promise against everybody, in total for a record; 2 by default."),
+    ] = None,
+    central: Annotated[
+        float | None,
+        typer.Option(help="Instead: a promise (ε) towards readers of the release alone."),
+    ] = None,
     separator: Separator = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
@@ -71,10 +84,14 @@ def init(
       pramble init people.csv --out plan.toml --accept-seen
 
       pramble init people.csv --columns sex,age,region --separator ";" --missing NA,-9
+
+      pramble init people.csv --accept-seen --central 1
     """
     check_out(out)
     if accept and decline:
         raise InvalidInput("Give one of --accept-seen and --decline-seen, not both.")
+    if alpha is not None and central is not None:
+        raise InvalidInput("Give one of --alpha and --central, not both.")
     reading = reading_of(separator, encoding, decimal, missing, sheet)
     records = open_records(source, reading)
     wanted = None if columns is None else names([columns])
@@ -87,13 +104,16 @@ def init(
     accepted = [look.name for look in looks if accept]
     if not accept and not decline:
         accepted = answered([look for look in looks if look.name in chosen and not look.is_public])
+    if alpha is None and central is None and not accept and not decline:
+        central = asked_against()
     dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
     follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
     text = draft_decisions(
         looks,
         accepted=accepted,
         columns=chosen,
-        alpha=alpha,
+        alpha=ALPHA if alpha is None else alpha,
+        central=central,
         reading=records.reading,
         rows=first.rows,
         follows=follows,
@@ -151,10 +171,23 @@ def few(found: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
+def asked_against() -> float | None:
+    """Ask whom the promise must hold against; return the central ε if it is readers alone."""
+    with asking():
+        return None if typer.confirm(AGAINST, default=True, err=True) else CENTRAL
+
+
 def answered(looks: Sequence[Look]) -> list[str]:
     """Return the columns whose categories are accepted, asking about each."""
-    try:
+    with asking():
         return [look.name for look in looks if asked(look)]
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Say what an unanswered question means: nobody is there, or an interrupt."""
+    try:
+        yield
     except typer.Abort:
         if not sys.stdin.isatty():
             raise InvalidInput(

@@ -33,6 +33,7 @@ def draft_decisions(
     accepted: Collection[str],
     columns: Collection[str] | None = None,
     alpha: float = 2.0,
+    central: float | None = None,
     reading: Reading | None = None,
     rows: int | None = None,
     follows: Mapping[str, str] | None = None,
@@ -41,11 +42,12 @@ def draft_decisions(
     """Write a commented plan.
 
     ``columns`` are randomised (`pramble.releasing.decisions.choose` proposes them) and all others
-    dropped. Categories and bands that come from the values of the file stand in the plan for the
-    columns in ``accepted``. The others get a placeholder, and the plan is refused until the curator
-    has declared them. ``reading`` is how the file was read, to be read the same way again; by the
-    number of ``rows`` tables of one column are wanted where most pairs would be noise; ``follows``
-    and ``tells`` are what `pramble.releasing.decisions.told` found.
+    dropped. With ``central`` the promise is towards readers alone. Categories and bands that come
+    from the values of the file stand in the plan for the columns in ``accepted``. The others get a
+    placeholder, and the plan is refused until the curator has declared them. ``reading`` is how the
+    file was read, to be read the same way again; by the number of ``rows`` tables of one column are
+    wanted where most pairs would be noise; ``follows`` and ``tells`` are what
+    `pramble.releasing.decisions.told` found.
     """
     picked = set(chosen_columns(looks) if columns is None else columns)
     chosen = [look for look in looks if look.name in picked]
@@ -55,18 +57,11 @@ def draft_decisions(
         "# A plan for `pramble release FILE --plan THIS --out FOLDER`; --dry-run says beforehand",
         "# what the release will be worth. Read it, edit it.",
         "",
-        "# Privacy in total for each record, over all randomised columns (often called ε).",
-        f"alpha = {toml_value(float(alpha))}",
+        *promise_lines(alpha, central),
         '# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as',
         '# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.',
-        *table_lines(chosen, alpha=alpha, rows=rows),
-        "# false: each record shows the columns that are best for the tables and leaves the others",
-        "# blank; true: every record keeps all its columns.",
-        "whole = false",
-        '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
-        '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
-        'prior = "private"',
-        "prior_share = 0.02",
+        *(["tables = 2"] if central else table_lines(chosen, alpha=alpha, rows=rows)),
+        *([] if central else LOCAL_LINES),
         f"# {', '.join(toml_value(name) for name in OUTPUTS)}",
         'output = "parquet"',
         "# Release the rows in a random order: in a sorted file a row's place tells its values.",
@@ -84,6 +79,37 @@ def draft_decisions(
     lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
     lines += risk_lines(chosen)
     return "\n".join(lines) + "\n"
+
+
+LOCAL_LINES = (
+    "# false: each record shows the columns that are best for the tables and leaves the others",
+    "# blank; true: every record keeps all its columns.",
+    "whole = false",
+    '# Where probabilities come from: "private" (a noisy histogram that spends prior_share of',
+    '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
+    'prior = "private"',
+    "prior_share = 0.02",
+)
+
+
+def promise_lines(alpha: float, central: float | None) -> list[str]:
+    """Write what is promised, to whom, and what else could be."""
+    if central is None:
+        return [
+            "# The promise to each record, over all randomised columns (often called ε): it holds",
+            "# against everybody, also whoever handles the file before it is released. Where only",
+            "# readers of the release are feared: central = 1.0 and delta = 1e-6 in its place.",
+            "# `pramble try FILE --plan THIS` compares both for this file.",
+            f"alpha = {toml_value(float(alpha))}",
+        ]
+    return [
+        "# The promise to each person towards those who only read the release: its rows are put",
+        "# in random order, and every column in it is randomised. Whoever handles the file before",
+        "# that is not covered; a promise against everybody is alpha = 2.0 in place of these two.",
+        "# `pramble try FILE --plan THIS` compares both for this file.",
+        f"central = {toml_value(float(central))}",
+        "delta = 1e-6",
+    ]
 
 
 def table_lines(chosen: Sequence[Look], *, alpha: float, rows: int | None) -> list[str]:
