@@ -31,6 +31,7 @@ from pramble.words import several
 
 SCHEMA = "pramble/release/4"
 MANIFEST = "manifest.json"
+SCRIPTS = ("analysis.R", "analysis.py")
 
 
 def manifest_of(
@@ -303,14 +304,28 @@ def refuse_others(folder: Path, stated: Sequence[str]) -> None:
         )
 
 
-def check_data(path: Path, stated: Mapping[str, Any]) -> None:
-    """Refuse a data file of another name, format, size or content than the manifest states."""
+def check_format(path: Path, stated: Mapping[str, Any], *, copy: bool = False) -> None:
+    """Refuse a file of another format than the manifest states, and data in one never written."""
+    form = format_of(path)
+    if form.name != stated["format"] or (form.write is None and not copy):
+        raise InvalidData(f"{MANIFEST} is damaged: {path.name!r} is no {short(stated['format'])}.")
+
+
+def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse scripts that were changed or that the manifest does not state: somebody runs them."""
+    stated = {script["file"]: script for script in manifest.get("scripts", [])}
+    for name in SCRIPTS:
+        if name in stated:
+            check_content(folder / name, stated[name], what="script")
+        elif (folder / name).exists():
+            raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
+
+
+def check_content(path: Path, stated: Mapping[str, Any], *, what: str = "data file") -> None:
+    """Refuse a file that is not there, or of another size or content than the manifest states."""
     refuse_link(path)
     if not path.is_file():
-        raise InvalidData(f"The release lacks its data file {path.name!r}.")
-    form = format_of(path)
-    if form.write is None or form.name != stated["format"]:
-        raise InvalidData(f"{MANIFEST} is damaged: {path.name!r} is no {short(stated['format'])}.")
+        raise InvalidData(f"The release lacks its {what} {path.name!r}.")
     size = path.stat().st_size
     if size != stated["bytes"]:
         raise InvalidData(

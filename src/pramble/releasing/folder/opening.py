@@ -34,7 +34,9 @@ from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.shuffled.central import proven_epsilon
 from pramble.releasing.folder.manifest import (
     MANIFEST,
-    check_data,
+    check_content,
+    check_format,
+    check_scripts,
     files_of,
     plan_of,
     read_manifest,
@@ -139,6 +141,9 @@ class Release(Display):
         ]
         if self.central is not None:
             rows.append(("central ε", f"{self.central.shown:.4g} at δ = {self.central.delta:.3g}"))
+        if self.manifest.get("copies"):
+            copied = dict.fromkeys(copy["format"] for copy in self.manifest["copies"])
+            rows.append(("copies", ", ".join(copied)))
         if "synthetic" in self.manifest:
             rows.append(("synthetic", "complete records, drawn from the release"))
         where = "nothing written: a dry run" if self.folder is None else str(self.folder)
@@ -179,7 +184,7 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
         What `pramble.release` wrote.
     verify : str or Path, optional
         The public key of who made the release, a PEM file: refuse a folder that its private key
-        did not sign.
+        did not sign, or whose scripts were changed.
 
     Returns
     -------
@@ -196,12 +201,16 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    files = [*files_of(manifest).values()]
+    copies, files = manifest.get("copies", []), [*files_of(manifest).values()]
     files += [manifest["synthetic"]] if "synthetic" in manifest else []
-    refuse_others(folder, [stated["file"] for stated in files])
-    for stated in files:
-        refuse_link((folder / stated["file"]).parent)
-        check_data(folder / stated["file"], stated)
+    refuse_others(folder, [stated["file"] for stated in (*files, *copies)])
+    for stated in (*files, *copies):
+        path = folder / stated["file"]
+        refuse_link(path.parent)
+        check_format(path, stated, copy=stated in copies)
+        check_content(path, stated)
+    if verify is not None:
+        check_scripts(folder, manifest)
     release = Release(folder, manifest, plan_of(manifest))
     check_promise(release)
     assert release.data is not None, "reading checks it"
