@@ -42,6 +42,8 @@ def test_init_then_release_then_open(inside):
     assert "δ = 1e-06 towards readers (α = 2 a record before shuffling)" in answer.output
     assert open_release("out").data.column_names == ["SEX", "AGE", "MARST"]
     assert {path.name for path in (inside / "out").iterdir()} == {
+        "analysis.R",
+        "analysis.py",
         "data.parquet",
         "manifest.json",
         "summary.html",

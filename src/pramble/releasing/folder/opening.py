@@ -140,7 +140,8 @@ class Release(Display):
             ("α of a person", f"{self.alpha:g}"),
         ]
         if self.central is not None:
-            rows.append(("central ε", f"{self.central.shown:.4g} at δ = {self.central.delta:.3g}"))
+            pair = self.central.shown, self.central.shown_delta
+            rows.append(("central ε", "{:.4g} at δ = {:.3g}".format(*pair)))
         if self.manifest.get("copies"):
             copied = dict.fromkeys(copy["format"] for copy in self.manifest["copies"])
             rows.append(("copies", ", ".join(copied)))
