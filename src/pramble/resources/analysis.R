@@ -183,7 +183,7 @@ aspects_of <- function(source, wanted, bearing = wanted) {
     found <- c(found, list(aspect_of(source$branches[[b]], own, wanted, bearing, direct)))
   }
   found <- Filter(Negate(is.null), found)
-  if (!length(found)) stop("No branch of the plan tells ", paste(wanted, collapse = ", "), ".")
+  if (!length(found)) stop("No branch of the plan tells ", paste(encodeString(wanted), collapse = ", "), ".")
   possible <- Reduce(`&`, lapply(found, function(a) !is.na(a$onto)))
   list(aspects = found, possible = which(possible), n = length(branch))
 }
@@ -278,11 +278,11 @@ likelihood_estimate <- function(sources, wanted, found) {
 # and the interval of 1.96 of them, and maximum likelihood, which is never negative.
 table_of <- function(wanted) {
   unknown <- setdiff(wanted, names(categories))
-  if (length(unknown)) stop("Not randomised by the plan: ", paste(unknown, collapse = ", "), ".")
+  if (length(unknown)) stop("Not randomised by the plan: ", paste(encodeString(unknown), collapse = ", "), ".")
   shows <- function(source) all(wanted %in% unlist(lapply(source$branches, function(b)
     lapply(b$blocks, `[[`, "columns"))))
   used <- Filter(shows, sources)
-  if (!length(used)) stop("No file shows ", paste(wanted, collapse = " and "), " together.")
+  if (!length(used)) stop("No file shows ", paste(encodeString(wanted), collapse = " and "), " together.")
   cells <- grid(wanted)
   if (nrow(cells) > 3000) stop("A table of more than 3000 cells is too large for this script.")
   found <- lapply(used, aspects_of, wanted = wanted)
@@ -309,7 +309,7 @@ table_of <- function(wanted) {
 }
 
 show_table <- function(wanted) {
-  cat("\nShares of ", paste(wanted, collapse = " by "), " among ", rows, " records\n", sep = "")
+  cat("\nShares of ", paste(encodeString(wanted), collapse = " by "), " among ", rows, " records\n", sep = "")
   tryCatch(print(table_of(wanted), digits = 4, row.names = FALSE),
     error = function(e) cat(conditionMessage(e), "\n"))
 }
