@@ -65,13 +65,6 @@ key_of <- function(codes, names, labels) {
   key
 }
 
-grid <- function(names) {
-  sizes <- vapply(names, function(name) length(categories[[name]]), 0L)
-  cells <- as.matrix(rev(expand.grid(rev(lapply(sizes, seq_len)))))
-  dimnames(cells) <- list(NULL, names)
-  cells
-}
-
 sums <- function(rows, onto) unname(rowsum(as.matrix(rows), onto))
 
 # The smallest generalised inverse of a symmetric A, scaled by `root`; NULL where `onto` is lost.
@@ -191,7 +184,7 @@ aspects_of <- function(source, wanted, bearing = wanted) {
 # ---- Estimates -----------------------------------------------------------------------------------
 
 # The best linear unbiased estimate of the cells from all branches, weighed by what they tell, and
-# its variances from sampling and randomisation.
+# its covariance from sampling and randomisation; of many cells their variances alone.
 inverse_estimate <- function(found) {
   cells <- found$possible
   n <- found$n
@@ -220,14 +213,18 @@ inverse_estimate <- function(found) {
   }
   # A record of branch b with output z counts u[z, ] L - shift: all branches have the same mean.
   silent <- 1 - sum(vapply(found$aspects, `[[`, 0, "n")) / n
-  second <- silent * p^2
+  whole <- length(p) <= 600
+  second <- if (whole) silent * outer(p, p) else silent * p^2
   for (b in seq_along(found$aspects)) {
     a <- found$aspects[[b]]
     shift <- drop(margin(p, a, ontos[[b]]) %*% L[[b]]) - p
     rows <- sweep(a$u %*% L[[b]], 2, shift)
-    second <- second + drop((a$counts / n) %*% rows^2)
+    weight <- a$counts / n
+    second <- second + if (whole) crossprod(rows, weight * rows) else drop(weight %*% rows^2)
   }
-  list(p = p, variance = pmax(second - p^2, 0) / n)
+  if (!whole) return(list(p = p, variance = pmax(second - p^2, 0) / n))
+  covariance <- (second - outer(p, p)) / n
+  list(p = p, variance = pmax(diag(covariance), 0), covariance = covariance)
 }
 
 # Maximum likelihood by EM, squared steps (Varadhan and Roland 2008): the most of
@@ -252,11 +249,46 @@ maximum_likelihood <- function(blocks, cells, gap = 1e-8, most = 20000) {
     leap <- if (all(leap >= 0) && sum(leap) > 0) leap / sum(leap) else two
     p <- if (isTRUE(value(leap) >= value(two))) leap else two
   }
+  if (step == most) warning("Maximum likelihood stopped before it reached its tolerance.")
   p
 }
 
-# The finer table of all columns that the needed blocks hold: there the likelihood is known exactly.
-likelihood_estimate <- function(sources, wanted, found) {
+# The table without negative cells that is nearest to an unbiased one, by its covariance V:
+# p + V l with l >= 0 that is zero where a cell is not, found by an active set (Lawson and Hanson).
+nearest_inside <- function(p, V) {
+  total <- sum(p)
+  if (is.null(V)) {
+    from_top <- sort(p, decreasing = TRUE)
+    shift <- (cumsum(from_top) - total) / seq_along(p)
+    return(pmax(p - shift[max(which(from_top >= shift))], 0))
+  }
+  lift <- rep(0, length(p))
+  held <- integer(0)
+  for (step in seq_len(10 * length(p))) {
+    now <- p + drop(V %*% lift)
+    now[held] <- 0
+    if (min(now) >= -1e-12) break
+    held <- c(held, which.min(now))
+    repeat {
+      wanted <- -solve(V[held, held], p[held])
+      if (all(wanted > 0)) break
+      bad <- wanted <= 0
+      share <- min((lift[held] / (lift[held] - wanted))[bad])
+      lift[held] <- lift[held] + share * (wanted - lift[held])
+      lift[held[lift[held] <= 1e-15 * max(lift)]] <- 0
+      held <- held[lift[held] > 0]
+      if (!length(held)) return(pmax(now, 0) / sum(pmax(now, 0)) * total)
+    }
+    lift[held] <- wanted
+  }
+  now <- pmax(now, 0)
+  now / sum(now) * total
+}
+
+# Shares that are never negative: maximum likelihood, in the finer table of all columns that the
+# needed blocks hold, since there the likelihood is known; where that has more than 500 cells, the
+# table nearest to the unbiased one (minimum chi-square).
+fitted_estimate <- function(sources, wanted, found, pooled) {
   aspects <- unlist(lapply(found, `[[`, "aspects"), recursive = FALSE)
   cells <- Reduce(intersect, lapply(found, `[[`, "possible"))
   p <- rep(0, nrow(grid(wanted)))
@@ -265,7 +297,11 @@ likelihood_estimate <- function(sources, wanted, found) {
     return(p)
   }
   finer <- unique(c(wanted, unlist(lapply(aspects, `[[`, "needed"))))
-  if (prod(lengths(categories[finer])) > 3000) return(rep(NA_real_, length(p)))
+  if (prod(lengths(categories[finer])) > 500) {
+    V <- pooled$covariance
+    p[cells] <- nearest_inside(pooled$p[cells], if (!is.null(V)) V[cells, cells, drop = FALSE])
+    return(p / sum(p))
+  }
   fine <- lapply(sources, aspects_of, wanted = finer, bearing = wanted)
   cells <- Reduce(intersect, lapply(fine, `[[`, "possible"))
   q <- maximum_likelihood(unlist(lapply(fine, `[[`, "aspects"), recursive = FALSE), cells)
@@ -275,7 +311,7 @@ likelihood_estimate <- function(sources, wanted, found) {
 }
 
 # The table of some randomised columns: for each cell the unbiased estimate with its standard error
-# and the interval of 1.96 of them, and maximum likelihood, which is never negative.
+# and the interval of 1.96 of them, and the fitted share, which is never negative.
 table_of <- function(wanted) {
   unknown <- setdiff(wanted, names(categories))
   if (length(unknown)) stop("Not randomised by the plan: ", paste(encodeString(unknown), collapse = ", "), ".")
@@ -291,6 +327,10 @@ table_of <- function(wanted) {
     whole <- list(p = rep(0, nrow(cells)), variance = rep(0, nrow(cells)))
     whole$p[own$possible] <- made$p
     whole$variance[own$possible] <- made$variance
+    if (!is.null(made$covariance)) {
+      whole$covariance <- matrix(0, nrow(cells), nrow(cells))
+      whole$covariance[own$possible, own$possible] <- made$covariance
+    }
     whole
   })
   # Several views hold the same records: they are averaged by the inverse of their summed variances,
@@ -300,12 +340,13 @@ table_of <- function(wanted) {
   p <- Reduce(`+`, Map(function(own, w) w * own$p, each, weight))
   sampling <- function(p) p * (1 - p) / rows
   variance <- Reduce(`+`, Map(function(own, w) w^2 * (own$variance - sampling(own$p)), each, weight))
-  error <- sqrt(pmax(variance + if (length(each) > 1) sampling(p) else sampling(each[[1]]$p), 0))
+  error <- sqrt(pmax(variance + sampling(p), 0))
+  pooled <- list(p = p, covariance = each[[which.max(weight)]]$covariance)
   labels <- as.data.frame(lapply(wanted, function(name) categories[[name]][cells[, name]]),
     stringsAsFactors = FALSE)
   names(labels) <- wanted
   cbind(labels, estimate = p, standard_error = error, lower = p - 1.96 * error,
-    upper = p + 1.96 * error, maximum_likelihood = likelihood_estimate(used, wanted, found))
+    upper = p + 1.96 * error, fitted = fitted_estimate(used, wanted, found, pooled))
 }
 
 show_table <- function(wanted) {

@@ -1,9 +1,12 @@
 """Values as R code: labels may hold anything, so all but plain characters are escaped."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pramble.data.arrays import text_of
 from pramble.data.formats.registry import split_ending
@@ -18,6 +21,9 @@ PLAIN = frozenset(map(chr, range(0x20, 0x7F))) - set('"\\')
 WIDTH = 96
 MOST_ENTRIES, MOST_CHARACTERS = 1_000_000, 1_000_000
 """Entries of a matrix, and what they take to write, up to which it stands in a script."""
+
+MOST_CELLS_HELD = 200_000
+"""Cells of a block up to which a script in R holds them."""
 
 
 def r_text(text: str) -> str:
@@ -177,21 +183,32 @@ def branch_code(
     branch: Branch, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
 ) -> str:
     """Return a branch: its share and its blocks."""
+    before, after = codes
     blocks = [
-        f"list(columns = {r_vector(map(r_text, block))}, mechanism = {places[id(mechanism)]},\n"
-        f"        cells = {cells_code(block, mechanism.labels, codes[0])},\n"
-        f"        outputs = {cells_code(block, mechanism.output_labels, codes[1])})"
-        for block, mechanism in branch.blocks.items()
+        f"list(columns = {r_vector(map(r_text, block))}, mechanism = {places[id(m)]},\n"
+        f"        cells = {cells_code(block, m.labels, before, side='categories')},\n"
+        f"        outputs = {cells_code(block, m.output_labels, after, side='released')})"
+        for block, m in branch.blocks.items()
     ]
     return f"list(share = {branch.share}, blocks = {r_list(blocks, indent=6)})"
 
 
-def cells_code(block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]]) -> str:
+def cells_code(
+    block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]], *, side: str
+) -> str:
     """Return the code of each column of a block in its cells, as a matrix with named columns."""
+    names = r_vector(map(r_text, block))
+    if len(labels) > MOST_CELLS_HELD:
+        raise Unwritable(f"a block has {len(labels):,} cells")
     parts = list(zip(*labels.values, strict=True)) if len(block) > 1 else [labels.values]
-    columns = []
-    for name, own in zip(block, parts, strict=True):
-        places = [known[name][key] for key in label_keys(own)]
-        plain = places == list(range(1, len(places) + 1))
-        columns.append(f"1:{len(places)}" if plain else numbers(places))
-    return f"`colnames<-`(cbind({', '.join(columns)}), {r_vector(map(r_text, block))})"
+    codes = np.array([
+        [known[name][key] for key in label_keys(own)]
+        for name, own in zip(block, parts, strict=True)
+    ])  # fmt: skip
+    sizes = [len(known[name]) for name in block]
+    if len(labels) == math.prod(sizes) and np.array_equal(
+        codes - 1, np.unravel_index(np.arange(len(labels)), sizes)
+    ):
+        return f"grid({names}, {side})"
+    columns = ", ".join(numbers(own) for own in codes.tolist())
+    return f"`colnames<-`(cbind({columns}), {names})"

@@ -14,7 +14,7 @@ from pramble.releasing.prepare.part import Part
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.r_code import Unwritable, plan_code, r_text, r_vector
 
-MOST_TRIED = 10
+MOST_TRIED = 5
 """Pairs of columns that are looked at for a table to show first."""
 
 PYTHON = '''\
@@ -49,12 +49,19 @@ R_HEAD = """\
 #
 # The columns were randomised by the plan below, which is public; nothing here is confidential.
 # Shares of the original records are estimated without bias by the inverse of the plan, from all
-# branches that tell something of the table, weighed by how much they tell; and by maximum
-# likelihood. From views a table is estimated by those that show all of its columns: pramble in
+# branches that tell something of the table, weighed by how much they tell; and fitted by maximum
+# likelihood, or minimum chi-square where the likelihood has too many cells. From views a table is estimated by those that show all of its columns: pramble in
 # Python uses the others too, and is a little more precise. Standard errors count sampling and
 # randomisation. Text files are read by base R, Parquet through the package arrow.
 
 shown_first <- {shown}
+
+# Codes of all combinations of the labels of some columns, those of the last running fastest.
+grid <- function(names, labels = categories) {{
+  codes <- as.matrix(rev(expand.grid(rev(lapply(labels[names], seq_along)))))
+  dimnames(codes) <- list(NULL, names)
+  codes
+}}
 
 # ---- The plan ------------------------------------------------------------------------------------
 
