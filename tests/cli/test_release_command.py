@@ -50,6 +50,16 @@ def test_init_then_release_then_open(inside):
     }
 
 
+def test_copies_and_scripts_are_asked_for(inside):
+    given = ["people.parquet", "--columns", "SEX", "--alpha", "2", "--design", "paper"]
+    run("release", *given, "--out", "out", "--copies", "csv,stata", "--no-scripts", "--no-ledger")
+    names = {path.name for path in (inside / "out").iterdir()}
+    assert names == {"data.parquet", "data.csv", "data.dta", "manifest.json", "summary.html"}
+    assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv", "stata"]
+    answer = run("release", *given, "--out", "other", "--copies", "sas", code=1)
+    assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error
+
+
 def test_init_asks_about_each_column(inside):
     answer = run("init", "people.parquet", words="y\nn\ny\n")
     assert "Take them as its categories?" in answer.output

@@ -15,7 +15,7 @@ from pramble.releasing.write.r_code import r_text
 
 pytestmark = pytest.mark.r
 
-A, B, C = ["f", "m"], ["lo", "mi", "hi"], ["x", "y"]
+A, B, C, D = ["f", "m"], ["lo", "mi", "hi"], ["x", "y"], [f"d{i}" for i in range(45)]
 N = 3000
 RR = pramble.randomized_response
 
@@ -24,9 +24,8 @@ def general(labels, outputs=None, *, seed):
     """A matrix of no special kind."""
     T = len(labels if outputs is None else outputs)
     noise = np.random.default_rng(seed).dirichlet(np.ones(T), len(labels))
-    return pramble.Mechanism.from_matrix(
-        0.4 * noise + 0.6 * np.eye(len(labels), T), labels, outputs
-    )
+    own = np.eye(T)[np.arange(len(labels)) % T]
+    return pramble.Mechanism.from_matrix(0.4 * noise + 0.6 * own, labels, outputs)
 
 
 def cells(*columns):
@@ -58,6 +57,16 @@ PLANS = {
         pramble.Branch(QUARTER, {("a", "c"): general(cells(A, C), seed=8)}),
         pramble.Branch(QUARTER, {("c", "b"): general(cells(C, B), seed=9)}),
     ]),
+    "a block that tells a part": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("a", "b"): general(cells(A, B), seed=7), "c": RR(C, 1.0)}),
+        pramble.Branch(QUARTER, {("a", "c"): general(cells(A, C), cells(A, ["x"]), seed=8)}),
+        pramble.Branch(QUARTER, {("c", "b"): general(cells(C, B), cells(["y"], B), seed=9)}),
+    ]),
+    "a likelihood of many cells": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("a", "b"): general(cells(A, B), seed=7)}),
+        pramble.Branch(QUARTER, {("b", "d"): general(cells(B, D), seed=8)}),
+        pramble.Branch(QUARTER, {("c", "b"): general(cells(C, B), seed=9)}),
+    ]),
 }  # fmt: skip
 
 
@@ -68,7 +77,7 @@ def people():
     b = (rng.random(N) * 3 * (0.6 + 0.4 * a)).astype(int)
     c = (rng.random(N) < 0.2 + 0.2 * b).astype(int)
     return pa.table({"a": np.take(A, a), "b": np.take(B, b), "c": np.take(C, c),
-                     "left": rng.random(N)})  # fmt: skip
+                     "d": rng.choice(D, N), "left": rng.random(N)})  # fmt: skip
 
 
 def in_r(rscript, folder, tables):
@@ -113,7 +122,8 @@ def agree(release, tables, found):
 @pytest.mark.parametrize("kind", PLANS)
 def test_tables_agree(kind, people, tmp_path, tool):
     plan = PLANS[kind]
-    release_by(plan, people, tmp_path / "out", copies=["csv"], drop=["left"])
+    left = [name for name in people.column_names if name not in plan.columns]
+    release_by(plan, people, tmp_path / "out", copies=["csv"], drop=left)
     release = pramble.open_release(tmp_path / "out")
     tables = [ONE, PAIR, OTHER, *([ALL] if len(plan.branches) == 1 else [])]
     found, printed = in_r(tool("Rscript"), release.folder, tables)
@@ -127,7 +137,7 @@ def test_impossible_cells_are_left_at_nothing(people, tmp_path, tool):
     frame = people.to_pandas()
     frame = frame[~((frame.a == "m") & (frame.b == "hi"))]
     release_by(plan, pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "out",
-               copies=["csv"], drop=["left"])  # fmt: skip
+               copies=["csv"], drop=["d", "left"])  # fmt: skip
     release = pramble.open_release(tmp_path / "out")
     found, _ = in_r(tool("Rscript"), release.folder, [PAIR, ALL])
     agree(release, [PAIR, ALL], found)
@@ -137,7 +147,7 @@ def test_impossible_cells_are_left_at_nothing(people, tmp_path, tool):
 def test_a_view_alone_agrees_and_several_are_averaged(people, tmp_path, tool):
     views = pramble.Views([{("a", "b"): RR(cells(A, B), 3.0)}, {"c": RR(C, 2.0)},
                            {("b", "a"): RR(cells(B, A), 2.0)}])  # fmt: skip
-    release_by(views, people, tmp_path / "out", copies=["csv"], drop=["left"])
+    release_by(views, people, tmp_path / "out", copies=["csv"], drop=["d", "left"])
     release = pramble.open_release(tmp_path / "out")
     found, _ = in_r(tool("Rscript"), release.folder, [["c"], PAIR])
     inverse = pramble.estimate(release, by="c", method="inverse")
@@ -175,7 +185,7 @@ def test_labels_of_any_kind_are_read_and_nothing_of_them_is_run(tmp_path, tool):
 
 
 def test_text_data_needs_no_copy_and_a_table_that_is_not_told_says_so(people, tmp_path, tool):
-    release_by(PLANS["branches"], people, tmp_path / "out", output="tsv")
+    release_by(PLANS["branches"], people, tmp_path / "out", output="tsv", drop=["d"])
     release = pramble.open_release(tmp_path / "out")
     found, _ = in_r(tool("Rscript"), release.folder, [PAIR])
     agree(release, [PAIR], found)
@@ -185,7 +195,7 @@ def test_text_data_needs_no_copy_and_a_table_that_is_not_told_says_so(people, tm
 
 
 def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):
-    release_by(PLANS["columns"], people, tmp_path / "out")
+    release_by(PLANS["columns"], people, tmp_path / "out", drop=["d"])
     arrow = [tool("Rscript"), "-e", 'quit(status = !requireNamespace("arrow", quietly = TRUE))']
     if subprocess.run(arrow, capture_output=True, check=False).returncode == 0:
         pytest.skip("R has the package arrow here, and reads Parquet")

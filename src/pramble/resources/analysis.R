@@ -67,28 +67,38 @@ key_of <- function(codes, names, labels) {
 
 sums <- function(rows, onto) unname(rowsum(as.matrix(rows), onto))
 
-# The smallest generalised inverse of a symmetric A, scaled by `root`; NULL where `onto` is lost.
-inverse_of <- function(A, root, tolerance, onto = seq_len(nrow(A))) {
+# A generalised inverse of a symmetric A, scaled by `root`, and what A does not show.
+inverse_of <- function(A, root, tolerance) {
   parts <- eigen(A * outer(root, root), symmetric = TRUE)
   told <- parts$values > tolerance * parts$values[1]
-  lost <- parts$vectors[, !told, drop = FALSE] * root
-  if (ncol(lost) && max(abs(sums(lost, onto))) > 1e-6) return(NULL)
   kept <- parts$vectors[, told, drop = FALSE]
-  (kept %*% (t(kept) / parts$values[told])) * outer(root, root)
+  list(inverse = (kept %*% (t(kept) / parts$values[told])) * outer(root, root),
+    lost = parts$vectors[, !told, drop = FALSE] * root)
 }
 
-# What a block of columns tells of the wanted ones: its released columns that count, the matrix from
-# their combinations to outputs, and u, which is unbiased: matrix %*% u = 1. Combinations that are
-# randomised by a matrix of their own need nothing else of the output; else the whole block counts.
+# What a block of columns tells of the wanted ones it has, or else of fewer of them.
 told_by <- function(block, wanted, counts_of, steps) {
-  m <- mechanisms[[block$mechanism]]
-  if (is.null(m)) stop("A matrix of this plan is too large for a script; take analysis.py.")
+  if (is.null(mechanisms[[block$mechanism]]))
+    stop("A matrix of this plan is too large for a script; take analysis.py.")
   shared <- intersect(block$columns, wanted)
+  for (size in rev(seq_along(shared))) for (some in combn(shared, size, simplify = FALSE)) {
+    part <- told_of(block, some, counts_of, steps)
+    if (!is.null(part)) return(part)
+  }
+}
+
+# Of the combinations of some columns: the released columns that count, the matrix from combinations
+# to outputs, and u, which is unbiased, matrix %*% u = 1; where only sums of combinations are told, an
+# orthonormal basis of them. Combinations that are randomised by a matrix of their own need nothing
+# else of the output; else the whole block counts.
+told_of <- function(block, shared, counts_of, steps) {
+  m <- mechanisms[[block$mechanism]]
   before <- key_of(block$cells, shared, categories)
   after <- key_of(block$outputs, shared, released)
   margins <- sort(unique(before))
   onto <- match(before, margins)
-  cells <- block$cells[match(margins, before), shared, drop = FALSE]
+  first <- match(margins, before)
+  cells <- block$cells[first, shared, drop = FALSE]
   matrix <- margin_matrix(m, onto, after)
   if (!is.null(matrix)) {
     u <- tryCatch(solve(matrix), error = function(e) NULL)
@@ -96,6 +106,7 @@ told_by <- function(block, wanted, counts_of, steps) {
       return(list(needed = shared, keys = sort(unique(after)), cells = cells, matrix = matrix,
         u = u, exact = TRUE))
   }
+  if (nrow(block$cells) > 3000) return(NULL)
   M <- dense(m)
   keys <- key_of(block$outputs, block$columns, released)
   counts <- counts_of(block$columns, keys)
@@ -103,16 +114,27 @@ told_by <- function(block, wanted, counts_of, steps) {
   for (step in seq_len(steps)) {
     out <- drop(law %*% M)
     scores <- t(M) / ifelse(out > 0, out, Inf)
-    V <- inverse_of(M %*% scores, sqrt(law + 1e-3 / length(law)), 1e-13, onto)
-    if (is.null(V)) return(NULL)
-    G <- scores %*% V
+    V <- inverse_of(M %*% scores, sqrt(law + 1e-3 / length(law)), 1e-13)
+    if (step == 1) told <- told_sums(V$lost, onto)
+    if (!is.null(told) && ncol(told) <= 1) return(NULL)
+    G <- scores %*% V$inverse
     fitted <- law
     law <- pmax(drop(counts %*% G), 1e-12)
     law <- law / sum(law)
   }
-  list(needed = block$columns, keys = keys, cells = cells, u = t(sums(t(G), onto)),
+  u <- t(sums(t(G), onto))
+  if (!is.null(told)) u <- u %*% tcrossprod(told)
+  list(needed = block$columns, keys = keys, cells = cells, u = u, told = told,
     matrix = sums(fitted * M, onto) / drop(sums(fitted, onto)),
-    exact = length(margins) == nrow(M))
+    exact = max(abs(M - M[first, , drop = FALSE][onto, ])) < 1e-12)
+}
+
+# A basis of the sums of combinations that are told, given changes of cells that are not; NULL: all.
+told_sums <- function(lost, onto) {
+  if (!ncol(lost)) return(NULL)
+  parts <- svd(sums(lost, onto), nu = max(onto))
+  rank <- sum(parts$d > 1e-6)
+  if (rank) parts$u[, -seq_len(rank), drop = FALSE]
 }
 
 margin_matrix <- function(m, onto, after) {
@@ -125,6 +147,8 @@ margin_matrix <- function(m, onto, after) {
     if (!same || !identical(onto, into)) return(NULL)
     return(outer(m$off[first], tabulate(onto)) + diag(m$d[first], S))
   }
+  whole <- tryCatch(max(rowSums(abs(solve(m)))), error = function(e) Inf)
+  if (whole > 1e6) return(NULL)  # the whole block then tells more
   lumped <- t(sums(t(m), into))
   if (max(abs(lumped - lumped[first, , drop = FALSE][onto, ])) >= 1e-15 * length(onto)) return(NULL)
   lumped[first, , drop = FALSE]
@@ -146,7 +170,7 @@ aspect_of <- function(branch, codes, wanted, bearing, direct) {
   table <- grid(wanted)
   onto <- rep(0, nrow(table))
   place <- rep(0, length(codes[[1]]))
-  M <- u <- matrix(1)
+  M <- u <- told <- matrix(1)
   for (part in parts) {
     shared <- colnames(part$cells)
     known <- key_of(part$cells, shared, categories)
@@ -155,8 +179,10 @@ aspect_of <- function(branch, codes, wanted, bearing, direct) {
     place <- place * length(part$keys) + match(seen, part$keys) - 1
     M <- kronecker(M, part$matrix)
     u <- kronecker(u, part$u)
+    told <- kronecker(told, if (is.null(part$told)) diag(nrow(part$matrix)) else part$told)
   }
   list(counts = tabulate(place + 1, ncol(M)), n = length(place), matrix = M, u = u, onto = onto + 1,
+    told = if (ncol(told) < nrow(told)) told,
     exact = all(vapply(parts, `[[`, TRUE, "exact")),
     needed = unique(unlist(lapply(parts, `[[`, "needed"))))
 }
@@ -192,18 +218,21 @@ inverse_estimate <- function(found) {
   ontos <- lapply(found$aspects, function(a) a$onto[cells])
   margin <- function(p, a, onto) drop(sums(c(p, rep(0, nrow(a$matrix))),
     c(onto, seq_len(nrow(a$matrix)))))
-  alone <- length(ontos) == 1 && nrow(found$aspects[[1]]$matrix) == length(cells)
+  one <- found$aspects[[1]]
+  alone <- length(ontos) == 1 && is.null(one$told) && nrow(one$matrix) == length(cells)
   for (step in 1:3) {
     if (alone) {
-      L <- list(diag(n / found$aspects[[1]]$n, length(cells))[, ontos[[1]], drop = FALSE])
+      L <- list(diag(n / one$n, length(cells))[, ontos[[1]], drop = FALSE])
     } else {
-      info <- Map(function(a, onto)
-        solve(crossprod(a$u, drop(margin(law, a, onto) %*% a$matrix) * a$u)), found$aspects, ontos)
+      info <- Map(function(a, onto) {
+        A <- crossprod(a$u, drop(margin(law, a, onto) %*% a$matrix) * a$u)
+        if (is.null(a$told)) solve(A) else a$told %*% solve(t(a$told) %*% A %*% a$told, t(a$told))
+      }, found$aspects, ontos)
       total <- Reduce(`+`, Map(function(a, onto, f) a$n / n * f[onto, onto, drop = FALSE],
         found$aspects, ontos, info))
-      V <- inverse_of(total, 1 / sqrt(diag(total)), 1e-9)
-      if (is.null(V)) stop("The plan cannot give this table: its cells are not all told.")
-      L <- Map(function(onto, f) f[, onto, drop = FALSE] %*% V, ontos, info)
+      V <- inverse_of(total, 1 / sqrt(pmax(diag(total), 1e-14 * max(diag(total)))), 1e-9)
+      if (ncol(V$lost)) stop("The plan cannot give this table: its cells are not all told.")
+      L <- Map(function(onto, f) f[, onto, drop = FALSE] %*% V$inverse, ontos, info)
     }
     p <- Reduce(`+`, Map(function(a, l) drop((a$counts / n) %*% a$u %*% l), found$aspects, L))
     if (step < 3) {

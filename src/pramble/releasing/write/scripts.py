@@ -50,9 +50,10 @@ R_HEAD = """\
 # The columns were randomised by the plan below, which is public; nothing here is confidential.
 # Shares of the original records are estimated without bias by the inverse of the plan, from all
 # branches that tell something of the table, weighed by how much they tell; and fitted by maximum
-# likelihood, or minimum chi-square where the likelihood has too many cells. From views a table is estimated by those that show all of its columns: pramble in
-# Python uses the others too, and is a little more precise. Standard errors count sampling and
-# randomisation. Text files are read by base R, Parquet through the package arrow.
+# likelihood, or minimum chi-square where the likelihood has too many cells. From views a table is
+# estimated by those that show all of its columns: pramble in Python uses the others too, and is a
+# little more precise. Standard errors count sampling and randomisation. Text files are read by base
+# R, Parquet through the package arrow.
 
 shown_first <- {shown}
 
