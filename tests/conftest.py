@@ -55,10 +55,10 @@ def leave_out(config, items, is_left):
 @pytest.fixture(autouse=True)
 def quick_releases(monkeypatch):
     """Search one second for the plan of a release: what plans are worth is tested elsewhere."""
-    from pramble.releasing.prepare import record_design, record_figures
+    from pramble.releasing.prepare import advice, record_design, record_figures
 
     monkeypatch.setattr(record_design, "SECONDS", 1.0)
-    monkeypatch.setattr(record_figures, "QUICK", 0.3)
+    monkeypatch.setattr(advice, "QUICK", 0.3)
     monkeypatch.setattr(record_figures, "COMPARED", 0.5)
     monkeypatch.setattr("pramble.releasing.decisions.draft.SECONDS", 0.5)
 

@@ -54,6 +54,7 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.composition import compose
 from pramble.privacy.guarantee import Guarantee
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.releasing.candidates import Candidates, try_release
 from pramble.releasing.folder.opening import Release, open_release
 from pramble.releasing.release import release
 from pramble.risk.assess import assess
@@ -73,6 +74,7 @@ __all__ = [
     "Assessment",
     "Branch",
     "Calibration",
+    "Candidates",
     "CentralGuarantee",
     "Certificate",
     "Combined",
@@ -137,6 +139,7 @@ __all__ = [
     "release",
     "released_distribution",
     "synthesize",
+    "try_release",
 ]
 
 _MOVED = (

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
-MOST_ROWS = 60
+MOST_ROWS, WIDTH = 60, 98
 
 
 def number(value: float, digits: int = 5) -> str:
@@ -135,8 +136,9 @@ class Display:
 
 
 def noted(notes: Sequence[str]) -> list[str]:
-    """Return notes as lines."""
-    return [f"note: {note}" for note in notes]
+    """Return notes as lines that fit a terminal."""
+    wrapped = (wrap(f"note: {note}", WIDTH, subsequent_indent="  ") for note in notes)
+    return [line for lines in wrapped for line in lines]
 
 
 def paragraphs(notes: Sequence[str]) -> str:

@@ -24,8 +24,8 @@ import pramble
 from pramble.engine import canonical
 from pramble.engine.block import Block
 from pramble.releasing.decisions.decisions import COPIES
-from pramble.releasing.folder.manifest import SCRIPTS
-from pramble.releasing.prepare import central_design, record_design, record_figures
+from pramble.releasing.folder.files import SCRIPTS
+from pramble.releasing.prepare import advice, central_design, record_design, record_figures
 from pramble.releasing.write import check
 from pramble.solvers.central.promise import as_promise
 from pramble.solvers.record.result import RecordDesign
@@ -88,7 +88,7 @@ def same_outputs():
     patch.setattr(check, "BATCH_ROWS", BLOCK)
     patch.setattr(canonical, "BATCH_ROWS", BLOCK)
     patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
-    for module in (record_design, record_figures):
+    for module in (record_design, record_figures, advice):
         patch.setattr(module, "design_record", design_once)
     yield
     patch.undo()

@@ -54,14 +54,14 @@ def test_more_rows_of_a_person_leave_a_smaller_alpha(people):
 
 
 def test_the_smallest_epsilon_for_an_error(people):
-    k = central(people, measure="error", at_most=0.04)
+    k = central(people, measure="error", at_most=0.01)
     assert k.met
     assert k.tried == ("epsilon", k.epsilon)
     assert k.central.epsilon <= k.epsilon
     assert k.central.delta == DELTA
     assert k.alpha == pramble.certify(k.plan).alpha > k.epsilon
-    assert k.value <= 0.04
-    short = k.curve["epsilon"][k.curve["value"] > 0.04]
+    assert k.value <= 0.01
+    short = k.curve["epsilon"][k.curve["value"] > 0.01]
     assert k.epsilon > short.max() >= k.epsilon / 1.06
     again = json.loads(json.dumps(k.summary()))
     assert again["central"]["epsilon"] == k.central.epsilon
@@ -77,7 +77,7 @@ def test_the_largest_epsilon_for_a_risk(people):
 
 
 def test_views_are_calibrated_to_an_error(people):
-    k = central(people, measure="error", at_most=0.05, tables=1, views=True, tolerance=0.5)
+    k = central(people, measure="error", at_most=0.02, tables=1, views=True, tolerance=0.5)
     assert k.met
     assert isinstance(k.plan, pramble.Views)
     assert k.after is None

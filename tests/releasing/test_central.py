@@ -17,7 +17,7 @@ import pramble
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
 from pramble.privacy.shuffled.central import proven_epsilon
-from pramble.releasing.prepare import central_design, record_figures
+from pramble.releasing.prepare import advice, central_design, worth
 
 release_verb = import_module("pramble.releasing.release")
 pytestmark = pytest.mark.usefixtures("designed_once")
@@ -303,12 +303,14 @@ def test_advice_under_a_central_promise_is_of_larger_central_promises(
 
     def design(_labels, **options):
         asked.append((options["central"], options["rows"]))
-        enough = options["central"][0] >= 1.5
-        costs = dict.fromkeys(options["tables"], 1e-3 if enough else 1e9)
-        return SimpleNamespace(central=object(), costs=costs)
+        return SimpleNamespace(plan=1e-3 if options["central"][0] >= 1.5 else 1e9)
 
-    monkeypatch.setattr(record_figures, "design_record", design)
-    monkeypatch.setattr(release_verb, "advice", record_figures.advice)
+    def costs(_ground, plan, tables):
+        return dict.fromkeys(tables, plan if isinstance(plan, float) else 1e9)
+
+    monkeypatch.setattr(advice, "design_record", design)
+    monkeypatch.setattr(worth.Ground, "costs", costs)
+    monkeypatch.setattr(release_verb, "advice", advice.advice)
     made = central(crowd(100), tmp_path / "out", central=0.5, tables=[("sex", "ill"), ("age",)])
     assert asked[:2] == [((0.75, 1e-5), 100), ((1.5, 1e-5), 100)]
     assert asked[2:] == [((0.5, 1e-5), 100)] * 2

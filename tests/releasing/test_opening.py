@@ -14,7 +14,7 @@ from tests.releasing.conftest import PLAN
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.folder.manifest import file_sha256
+from pramble.releasing.folder.files import file_sha256
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.release import release
 

@@ -104,7 +104,7 @@ def test_the_default_is_a_plan_for_records(request, people, tmp_path, kind, outp
     truth = [pairs.count(cell) / len(pairs) for cell in zip(*e.cells.values(), strict=True)]
     held = (e.lower <= truth) & (truth <= e.upper)
     assert held.sum() >= 14
-    expected = next(t for t in r.outcome.record.tables if t.columns == ("SEX", "AGE")).error
+    expected = next(t for t in r.outcome.tables if t.columns == ("SEX", "AGE")).error
     found = np.sqrt(np.mean(np.square(e.standard_errors)))
     assert found == pytest.approx(expected, rel=0.15)
 
@@ -119,9 +119,14 @@ def test_the_manifest_of_records_follows_its_schema_and_adds_up(people_file, tmp
     assert spent == Fraction(document["promise"]["spent"]["alpha_exact"]) <= 4
     assert design["prior"]["source"] == "private"
     assert design["prior"]["alpha"] > 0
-    assert [table["columns"] for table in design["tables"]] == [
+    worth = document["worth"]["tables"]
+    assert [table["columns"] for table in worth if table["wanted"]] == [
         ["SEX", "AGE"], ["SEX", "RACESING"], ["AGE", "RACESING"],
     ]  # fmt: skip
+    assert [table["columns"] for table in worth if not table["wanted"]] == [
+        [name] for name in COLUMNS
+    ]
+    assert all(table["standard_error"] > 0 for table in worth)
     assert pramble.Plan.from_json(document["plan"]) == r.plan
 
 
@@ -228,7 +233,7 @@ def test_tables_that_will_be_noise_are_told_before_writing(people_file, tmp_path
     (said,) = [warning for warning in r.outcome.warnings if "will be noise" in warning]
     assert "What would help: α = " in said or "tables = 1" in said
     assert "alone" in said
-    assert all(table.useless for table in r.outcome.record.useless)
+    assert any(table.useless for table in r.outcome.tables)
     good = release(
         people_file, tmp_path / "out", columns=["SEX"], alpha=4.0, dry_run=True, ledger=False
     )
@@ -265,8 +270,8 @@ def test_confidential_tables_are_flagged_and_not_printed(people_file, tmp_path):
     )  # fmt: skip
     assert r.manifest["promise"]["conditional_on_prior"] is True
     assert r.manifest["design"]["prior"]["tables"] == []
-    assert all("cost" not in table for table in r.manifest["design"]["tables"])
-    assert r.outcome.without_raw().record.tables == ()
+    assert "worth" not in r.manifest
+    assert r.outcome.without_raw().tables == ()
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -381,7 +386,7 @@ def test_tables_that_are_too_large_give_way_and_named_ones_are_refused(tmp_path)
     columns = {name: {"categories": list(range(size))} for name, size in sizes.items()}
     asked = {"columns": columns, "alpha": 8.0, "prior": "uniform", "dry_run": True, "ledger": False}
     r = release(table, tmp_path / "out", **asked)
-    assert [one.columns for one in r.outcome.record.tables] == [("a", "c"), ("b", "c")]
+    assert [one.columns for one in r.outcome.tables if one.wanted] == [("a", "c"), ("b", "c")]
     assert any("more than 3,000 cells" in warning for warning in r.outcome.warnings)
     with pytest.raises(InvalidPlan, match="The table a × b has more than 3,000 cells"):
         release(table, tmp_path / "out", **asked, tables=[["a", "b"]])

@@ -11,6 +11,7 @@ import pytest
 
 import pramble
 from pramble.privacy.guarantee import RecordPrivacy
+from pramble.report.numbers import share_text
 from pramble.report.outcome import (
     Check,
     ColumnOutcome,
@@ -19,6 +20,7 @@ from pramble.report.outcome import (
     Rival,
 )
 from pramble.report.pages import report_page, summary_page
+from pramble.report.tables import TableOutcome, verdict_of
 
 CANARY = 314_159_265
 """A raw count that must not reach the summary."""
@@ -122,13 +124,15 @@ def test_the_curators_page_says_so_and_shows_raw_figures(tmp_path):
     assert "This page stays with the curator" in report
     assert "27.2%" in report
     assert "secret-file.parquet" in report
-    assert "expected correct matches" in report
+    assert "right matches expected" in report
+    assert "Keys: SEX, AGE." in report
+    assert "built-in" not in report
 
 
 def test_the_summary_has_no_raw_figure(tmp_path):
     _, summary = pages(tmp_path, outcome())
     assert "may be published" in summary
-    for raw in ("27.2%", "secret-file", "Mind the gap", "in the file", "correct matches"):
+    for raw in ("27.2%", "secret-file", "Mind the gap", "in the file", "right matches"):
         assert raw not in summary
     assert str(CANARY) not in summary.replace(",", "")
 
@@ -136,8 +140,7 @@ def test_the_summary_has_no_raw_figure(tmp_path):
 def test_a_confidential_prior_leaves_no_figures_in_the_summary(tmp_path):
     confidential = column(source="confidential")
     report, summary = pages(tmp_path, outcome(confidential))
-    share = f"{confidential.share:.0%}"
-    for figure in (f"{confidential.information:.4f}", f"{share}</strong>", "25.0%"):
+    for figure in (share_text(confidential.kept), share_text(confidential.share), "25.0%"):
         assert figure in report
         assert figure not in summary
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", summary, flags=re.DOTALL).lower()
@@ -145,6 +148,52 @@ def test_a_confidential_prior_leaves_no_figures_in_the_summary(tmp_path):
     at_the_prior = ("entropy", "information", "information_bound", "change_expected")
     assert all(math.isnan(getattr(published, name)) for name in at_the_prior)
     assert published.rivals == ()
+
+
+TABLES = (
+    TableOutcome(("SEX",), 2, 0.5, 1000, wanted=False),
+    TableOutcome(("SEX", "AGE"), 10, 1.0, 1000),
+    TableOutcome(("SEX", "COUNTY"), 200, 400.0, 1000),
+)
+
+
+def test_a_verdict_says_what_the_tables_are_good_for_and_what_not():
+    good = verdict_of(TABLES)
+    error = math.sqrt(0.5 / 2000)
+    assert TABLES[0].error == pytest.approx(error)
+    assert good.good.startswith(
+        f"Good for single columns down to groups of about {4000 * 0.98 * error:.0f}"
+    )
+    assert "1 of the 2 two-way tables" in good.good
+    assert good.bad.startswith("Not for SEX × COUNTY: the interval of a typical cell is wider")
+    noise = verdict_of(TABLES[2:])
+    assert noise.is_noise
+    assert noise.bad.startswith("Not for two-way tables")
+    lost = TableOutcome(("a",), 3, math.inf, 1000)
+    assert verdict_of([lost]).headline == "none"
+    assert lost.text == "cannot be told"
+
+
+def test_both_pages_lead_with_what_tables_are_worth(tmp_path):
+    for page in pages(tmp_path, outcome(tables=TABLES)):
+        start = page[: page.index("Details</h1>")]
+        assert "What it is good for" in start
+        assert f"{TABLES[1].text}</td>" in start
+        assert "cannot" not in start
+    for page in pages(tmp_path, outcome(tables=TABLES[2:])):
+        assert "Nothing useful is left." in page
+
+
+def test_what_is_published_names_no_other_product(tmp_path):
+    rival = Rival("sdcMicro's default", 3.0, 0.05, 30.0, 0.3)
+    report, summary = pages(tmp_path, outcome(dataclasses.replace(column(), rivals=(rival,))))
+    assert "sdcMicro" in report
+    assert "sdcMicro" not in summary
+
+
+def test_a_matrix_that_is_not_drawn_is_said_not_to_be(tmp_path):
+    report, _ = pages(tmp_path, outcome(column(categories=range(50))))
+    assert "50 × 50 entries, too many to draw" in report
 
 
 def test_labels_cannot_break_out_of_the_page(tmp_path):

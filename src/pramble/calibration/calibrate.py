@@ -105,8 +105,8 @@ def calibrate(
     measure : {"tau2", "tau1", "worst", "share", "epsilon", "error"}
         τ̃2, τ̃1 or the largest r̃2 after randomisation; the share of records with r̃2 above ``level``;
         the central ε of the file in random order at ``delta`` (:func:`~pramble.central_guarantee`);
-        or the expected Euclidean distance between estimated and true distribution of the column, or
-        of the wanted table (asymptotic; the worst one's).
+        or the standard error of a typical cell of the column, or of the wanted table that is worst
+        (:func:`pramble.information.error.typical_error`).
     level : float, optional
         With "share" only.
     prior : array_like, or mapping from column to array_like, optional

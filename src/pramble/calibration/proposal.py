@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from pramble.data.table import Crosstab
+from pramble.information.error import typical_error
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.plan import Plan
@@ -37,7 +38,7 @@ class Proposal(Protocol):
         """The entropy that the information is a share of."""
 
     def error(self, n: int) -> float:
-        """Return the expected distance of an estimated from the true distribution."""
+        """Return the standard error of a typical cell of the worst wanted table."""
 
 
 @value(eq=False)
@@ -62,13 +63,17 @@ class ByColumn:
         return sum(entropy(design.prior) for design in self.designs.values())
 
     def error(self, n: int) -> float:
-        r"""Return :math:`\sqrt{\operatorname{tr}\operatorname{Cov}(\hat p)}`, the largest column's.
+        """Return the standard error of a typical category of the worst column.
 
         Asymptotic, for the maximum likelihood estimate from n released records; infinite when a
         column is not identifiable.
         """
         return max(
-            math.sqrt(estimation_variance(design.prior, design.mechanism) / n)
+            typical_error(
+                estimation_variance(design.prior, design.mechanism),
+                cells=len(design.prior),
+                rows=n,
+            )
             for design in self.designs.values()
         )
 
@@ -109,5 +114,6 @@ class ByRecord:
         return sum(entropy(self.table.array(axes=[axis]) / self.table.n) for axis in axes)
 
     def error(self, n: int) -> float:
-        """Return the same for the wanted table that costs most."""
-        return math.sqrt(max(self.design.costs.values()) / n)
+        """Return the same for the wanted table that is worst."""
+        found = self.design.columns()
+        return float(max(found["standard_error"])) / math.sqrt(n)

@@ -15,7 +15,7 @@ MEASURES = {
     "worst": "largest chance that a match is right",
     "share": "share of records whose match is right with a chance above the level",
     "epsilon": "central ε of the file in random order, proven at delta",
-    "error": "expected distance of the estimated from the true distribution",
+    "error": "standard error of a typical cell of the worst wanted table",
 }
 
 

@@ -21,6 +21,7 @@ from pramble.cli.ledger import ledger
 from pramble.cli.release import release
 from pramble.cli.study import study
 from pramble.cli.synthesize import synthesize
+from pramble.cli.try_ import try_
 from pramble.errors import PrambleError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ VERBS: list[Callable[..., None]] = [
     init,
     design,
     certify,
+    try_,
     release,
     estimate,
     impute,
@@ -50,7 +52,7 @@ VERBS: list[Callable[..., None]] = [
 """Every command, in the order that --help shows."""
 
 for verb in VERBS:
-    app.command()(verb)
+    app.command(verb.__name__.removesuffix("_"))(verb)
 
 
 def show_version(wanted: bool) -> None:
@@ -88,19 +90,39 @@ def run() -> None:
     """Run a command: exit 0 when done, 1 when refused for data or plan, 2 for usage."""
     warnings.showwarning = remark
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        if code == INTERRUPTED:  # typer takes the interrupt for an exit
+            raise KeyboardInterrupt  # noqa: TRY301 (told below, as any other)
+        sys.exit(code)
     except PrambleError as error:
         refuse(str(error), error.values)
     except typer.Abort:
         refuse("aborted")
     except KeyboardInterrupt:
-        console.complain("interrupted")
-        sys.exit(130)
+        console.complain(f"interrupted: {undone(sys.argv[1:])}")
+        sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001 (its message may hold values of the data)
         if hasattr(error, "format_message"):
             wrong_usage(error)
         frames = "".join(traceback.format_tb(error.__traceback__))
         refuse(f"{frames}unexpected {type(error).__name__}; please report it", str(error))
+
+
+INTERRUPTED = 130
+
+
+def undone(words: list[str]) -> str:
+    """Say what an interrupted command has and has not done.
+
+    >>> undone(["release", "people.csv"]), undone(["--verbose", "design"])
+    ('nothing was released, and nothing was spent.', 'nothing was written.')
+    """
+    verb = next((word for word in words if not word.startswith("-")), "")
+    return {
+        "release": "nothing was released, and nothing was spent.",
+        "study": "no page was written.",
+        "demo": "the folder may hold a part of the demonstration; delete it.",
+    }.get(verb, "nothing was written.")
 
 
 def remark(

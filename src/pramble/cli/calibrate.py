@@ -29,8 +29,10 @@ from pramble.cli.options import (
     names,
     rules,
 )
+from pramble.cli.outputs import new_file, new_picture
 from pramble.cli.progress import shown_progress
 from pramble.plots.calibration import SIGNS
+from pramble.plots.images import save
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
 
@@ -76,10 +78,12 @@ def calibrate(
     family: Family = "uniform",
     objective: Objective = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Write the mechanisms found to this JSON file.")
+        Path | None,
+        typer.Option(callback=new_file, help="Write the mechanisms found to this JSON file."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the curve into this file (.svg, .png or .pdf).")
+        Path | None,
+        typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -128,7 +132,7 @@ def calibrate(
     else:
         answers().print(choice_table(k))
     if plot is not None:
-        k.plot().savefig(plot)
+        save(k.plot(), plot, name="calibration", description="The measure against the promise")
     if k.met and plan is not None:
         plan.write_text(json.dumps(k.plan.to_json()), encoding="utf-8")
     for note in k.notes[0 if k.met else 1 :]:

@@ -6,6 +6,7 @@ from rich.table import Table
 
 import pramble
 from pramble.cli.console import answers, print_json, table_of
+from pramble.plots.images import save
 from pramble.solvers.tradeoff import Comparison, Pareto
 
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -26,7 +27,8 @@ def show_comparison(
         answers().print(information_table(comparison))
         answers().print(pareto_table(pareto, alpha))
     if plot is not None:
-        pramble.plot_tradeoff(comparison, pareto).savefig(plot)
+        figure = pramble.plot_tradeoff(comparison, pareto)
+        save(figure, plot, name="tradeoff", description="Information of every family against α")
 
 
 def information_table(comparison: Comparison) -> Table:

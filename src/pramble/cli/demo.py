@@ -16,6 +16,7 @@ from rich.markup import escape
 
 import pramble
 from pramble.cli.console import answers, messages, said_later, table_of
+from pramble.cli.outputs import new_folder
 from pramble.cli.release import promise_text, show_record
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Estimate
@@ -28,9 +29,9 @@ TABLE = ("AGE", "EDUC")
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to make.")] = Path(
-        "demo-release"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", callback=new_folder, help="Folder to make.")
+    ] = Path("demo-release"),
     rows: Annotated[int, typer.Option(help="Number of people.", min=1000)] = 953_076,
 ) -> None:
     """Play both parts on made-up New Yorkers: assess, release, and estimate from the release.

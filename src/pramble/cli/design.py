@@ -11,6 +11,7 @@ from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.design_records import show_record
 from pramble.cli.options import AsJson, Family, Impossible
+from pramble.cli.outputs import new_file, new_picture
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
@@ -59,10 +60,12 @@ def design(
     tolerance: Annotated[float, typer.Option(help="Relative gap to prove.")] = 1e-6,
     time_limit: Annotated[float | None, typer.Option(help="Seconds to search at most.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the mechanism to this JSON file.")
+        Path | None,
+        typer.Option("--out", "-o", callback=new_file, help="Write the mechanism: a JSON file."),
     ] = None,
     matrix: Annotated[
-        Path | None, typer.Option(help="Write the labelled matrix to this CSV file.")
+        Path | None,
+        typer.Option(callback=new_file, help="Write the labelled matrix to this CSV file."),
     ] = None,
     information_at_least: Annotated[
         float | None,
@@ -72,7 +75,8 @@ def design(
         bool, typer.Option("--compare", help="Compare all families, and their trade-offs.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(help="With --compare: draw it to this SVG, PNG or PDF file.")
+        Path | None,
+        typer.Option(callback=new_picture, help="With --compare: draw it, as .svg, .png or .pdf."),
     ] = None,
     columns: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from rich.table import Table
 import pramble
 from pramble.cli.console import answers, messages, print_csv, print_json, table_of
 from pramble.cli.options import AsJson, Verify
+from pramble.cli.outputs import new_picture
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Covers, Estimate, Method
@@ -63,7 +64,8 @@ def estimate(
         float | None, typer.Option(help="Size of the finite population the file is a sample of.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Write a plot with intervals to this .png or .svg file.")
+        Path | None,
+        typer.Option(callback=new_picture, help="Plot with intervals: .svg, .png or .pdf."),
     ] = None,
     verify: Verify = None,
     as_json: AsJson = False,

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from pramble.cli.console import answers, facts_table, messages, print_json
 from pramble.cli.options import AsJson, Verify, names, tables_in
+from pramble.cli.outputs import new_folder
 from pramble.cli.plans import released_data
 from pramble.cli.progress import shown_progress
 from pramble.data.formats.registry import target_format
@@ -28,7 +29,10 @@ def impute(
     release: Annotated[
         Path, typer.Argument(help="A release folder; or released data, with --plan.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to make, a file a copy.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", callback=new_folder, help="The folder to make, a file a copy."),
+    ],
     plan: Annotated[
         Path | None, typer.Option(help="The plan that the data was released with, as JSON.")
     ] = None,

@@ -10,28 +10,34 @@ import pramble
 from pramble.cli.console import answers, messages, print_json, said_later, table_of, visible
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, rules
+from pramble.cli.outputs import new_file, new_folder
 from pramble.cli.progress import shown_progress
 from pramble.ledger.account import as_central
 from pramble.ledger.book import pair
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key
+from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
+from pramble.report.pages import table_row
 from pramble.report.record import RecordOutcome
-from pramble.report.record_view import loss_sentence, plan_sentences, table_row, worst_first
+from pramble.report.record_view import loss_sentence, plan_sentences
+from pramble.report.tables import verdict_of, worst_first
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
-    "standard_error",
+    "entropy", "kept", "share", "standard_error",
 )  # fmt: skip
 MOST_TABLES = 20
-TABLE_HEADINGS = ("table", "cells", "typical cell", "± 95 %", "smallest group", "")
-HEADINGS = ("column", "α", "on prior", "prior", "changed", "nats", "of most", "s.e.")
+TABLE_HEADINGS = ("table", "95 % interval", "typical cell", "cells", "smallest group")
+HEADINGS = ("column", "α", "prior", "changed", "information kept", "of the most possible")
 
 
 def release(
     source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", callback=new_folder, help="The folder to make.")
+    ] = None,
     plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
     alpha: Annotated[
@@ -110,7 +116,8 @@ def release(
         str | None, typer.Option(help="Refuse to pass this central ε,δ over all releases.")
     ] = None,
     key_file: Annotated[
-        Path | None, typer.Option(help="Write the secret key here; by default nowhere.")
+        Path | None,
+        typer.Option(callback=new_file, help="Write the secret key here; by default nowhere."),
     ] = None,
     sign: Annotated[
         Path | None, typer.Option(help="Sign with this private key (Ed25519, PEM).")
@@ -126,7 +133,8 @@ def release(
 ) -> None:
     """Randomise columns of a confidential file into a folder that may be published.
 
-    Every other column is released as it is, unless dropped.
+    Every other column is released as it is, unless dropped. Beside a plan, options take the place
+    of what it says; --columns then names some of its columns, and the others are dropped.
 
     Examples
     --------
@@ -136,12 +144,14 @@ def release(
 
       pramble release people.parquet --out out --plan plan.toml --dry-run
 
+      pramble release people.parquet --out out --plan plan.toml --alpha 3 --columns sex,age
+
       pramble release people.parquet --out out --columns sex,age,region --central 1 --drop id
     """
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
-    if (plan is None) == (columns is None):
-        raise typer.BadParameter("give either --plan or --columns", param_hint="--plan")
+    if plan is None and columns is None:
+        raise typer.BadParameter("give --plan or --columns", param_hint="--plan")
     settings: dict[str, Any] = {
         "columns": listed(columns),
         "central": central,
@@ -229,14 +239,17 @@ def show(result: Release) -> None:
         console.print(column_table(outcome))
     else:
         show_record(outcome.record)
+    if outcome.tables:
+        show_worth(outcome)
     if outcome.risk:
         risk = outcome.risk
         console.print(
             f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
-            f"{risk.tau2_before:.4g} before, {risk.tau2_after:.4g} after.",
+            f"{numbers.expected(risk.tau2_before)} before, "
+            f"{numbers.expected(risk.tau2_after)} after.",
             soft_wrap=True,
         )
-    size, wait = f"{outcome.data_bytes / 1e6:.1f} MB", f"{outcome.seconds:.1f} s"
+    size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
     console.print(
         f"It would need about {size} of disk and {wait}."
         if outcome.dry_run
@@ -266,38 +279,41 @@ def column_table(outcome: ReleaseOutcome) -> Table:
     """Return what each column keeps, where columns were designed one by one."""
     table = table_of(None, *HEADINGS, left={"column", "prior"})
     for c in outcome.columns:
-        error = "—" if c.standard_error is None else f"{max(c.standard_error):.4f}"
         table.add_row(
             c.name,
             f"{c.alpha:.4g}",
-            f"{c.alpha_prior:.3g}",
             c.prior_source,
             f"{c.change_expected:.1%}",
-            f"{c.information:.4f}",
-            f"{c.share:.0%}",
-            error,
+            numbers.share_text(c.kept),
+            numbers.share_text(c.share),
         )
     return table
 
 
+def show_worth(outcome: ReleaseOutcome) -> None:
+    """Print what single columns and the wanted tables will be worth, and what they are good for."""
+    console = answers()
+    table = table_of(
+        "What tables will be worth, worst first", *TABLE_HEADINGS, left={"table"},
+        title_justify="left",
+    )  # fmt: skip
+    for one in worst_first(outcome.tables)[:MOST_TABLES]:
+        row = table_row(one)
+        noise = "noise" if row["bad"] else row["group"]
+        table.add_row(row["name"], row["error"], row["typical"], row["cells"], noise)
+    console.print(table)
+    if len(outcome.tables) > MOST_TABLES:
+        console.print(f"{len(outcome.tables) - MOST_TABLES} more, narrower: see --json.")
+    verdict = verdict_of(outcome.tables)
+    for sentence in filter(None, (verdict.good or "Nothing useful is left.", verdict.bad)):
+        console.print(sentence, soft_wrap=True)
+
+
 def show_record(record: RecordOutcome) -> None:
-    """Print what is done to a record, and what the wanted tables will be worth."""
+    """Print what is done to a record."""
     console = answers()
     for sentence in plan_sentences(record):
         console.print(sentence, soft_wrap=True)
-    table = table_of(
-        "95 % intervals of a cell, worst first", *TABLE_HEADINGS, left={"table"},
-        title_justify="left",
-    )  # fmt: skip
-    for one in worst_first(record.tables)[:MOST_TABLES]:
-        row = table_row(one)
-        table.add_row(
-            row["name"], row["cells"], row["typical"],
-            row["error"], row["group"], "noise" if row["bad"] else "",
-        )  # fmt: skip
-    console.print(table)
-    if len(record.tables) > MOST_TABLES:
-        console.print(f"{len(record.tables) - MOST_TABLES} more, narrower: see --json.")
     console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
     if record.loss is not None:
         console.print(loss_sentence(record.loss), soft_wrap=True)
@@ -312,16 +328,6 @@ def record_document(record: RecordOutcome) -> dict[str, Any]:
         "branches": record.branches,
         "views": record.views,
         "loss": record.loss,
-        "tables": [
-            {
-                "columns": list(one.columns),
-                "cells": one.cells,
-                "standard_error": one.error,
-                "half_width": one.half_width,
-                "noise": one.useless,
-            }
-            for one in record.tables
-        ],
     }
 
 
@@ -346,6 +352,17 @@ def as_document(result: Release) -> dict[str, Any]:
             for c in outcome.columns
         ],
         "record": outcome.record and record_document(outcome.record),
+        "tables": [
+            {
+                "columns": list(one.columns),
+                "cells": one.cells,
+                "standard_error": one.error,
+                "half_width": one.half_width,
+                "wanted": one.wanted,
+                "noise": one.useless,
+            }
+            for one in outcome.tables
+        ],
         "risk": None if outcome.risk is None else vars(outcome.risk),
         "warnings": list(outcome.warnings),
         "checks": [vars(check) for check in outcome.checks],

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pramble.cli.console import answers, messages
+from pramble.cli.outputs import new_folder
 from pramble.values import Progress as Told
 
 
@@ -16,7 +17,9 @@ def study(
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="Studies to run; all of them if none is named."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("study"),
+    out: Annotated[Path, typer.Option(callback=new_folder, help="Folder to write.")] = Path(
+        "study"
+    ),
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer repetitions; done within a minute.")
     ] = False,

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from pramble.cli.console import answers, messages, print_json, table_of
 from pramble.cli.options import AsJson, Verify, names, tables_in
+from pramble.cli.outputs import new_file
 from pramble.cli.plans import released_data
 from pramble.cli.progress import shown_progress
 from pramble.data.formats.registry import target_format
@@ -27,7 +28,10 @@ def synthesize(
     release: Annotated[
         Path, typer.Argument(help="A release folder; or released data, with --plan.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .parquet, .csv …")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", callback=new_file, help="The file to write: .parquet, .csv …"),
+    ],
     plan: Annotated[
         Path | None, typer.Option(help="The plan that the data was released with, as JSON.")
     ] = None,

@@ -17,7 +17,7 @@ WORDS = {
     "worst": "largest r2 left",
     "share": "share of records above the level",
     "epsilon": "central ε of the file, proven",
-    "error": "estimation error",
+    "error": "standard error of a typical cell",
 }
 
 

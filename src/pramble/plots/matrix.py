@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +64,27 @@ def annotate(axes: Any, matrix: Floats) -> None:
 
 
 def shorten(labels: Sequence[Any], most: int = 26) -> list[str]:
-    """Return labels as text that fits beside a chart; a missing value says so."""
+    """Return labels as text that fits beside a chart, and still differ; a missing one says so.
+
+    >>> shorten(["a", None]), shorten(["group number one of many", "group number two of many"], 9)
+    (['a', '(missing)'], ['…one…', '…two…'])
+    """
     texts = ["(missing)" if label is None else str(label) for label in labels]
-    return [text if len(text) <= most else text[: most - 1] + "…" for text in texts]
+    short = [text if len(text) <= most else text[: most - 1] + "…" for text in texts]
+    if len(set(short)) == len(set(texts)):
+        return short
+    front = alike(texts)
+    back = alike([text[front:][::-1] for text in texts])
+    cores = [f"…{text[front : len(text) - back].strip()}{'…' if back else ''}" for text in texts]
+    return [core if len(core) <= most else core[: most // 2] + "…" + core[-most // 2 + 1 :]
+            for core in cores]  # fmt: skip
+
+
+def alike(texts: Sequence[str]) -> int:
+    """Return how many first letters all texts share.
+
+    >>> alike(["abc", "abd"]), alike(["abc"]), alike(["a", "b"])
+    (2, 3, 0)
+    """
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, columns))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 MOST_BRANCHES = 24
 BLOCKS = (BLUE, ORANGE, GREEN, PURPLE)
-MOST_WRITTEN = 14
-"""Columns up to which a chart of pairs has its numbers written in."""
+FEWEST_DRAWN, MOST_WRITTEN = 5, 14
+"""Columns from which pairs have a chart, and up to which its numbers are written in."""
 
 
 def branches_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]]) -> Figure:
@@ -79,7 +79,7 @@ def pairs_chart(tables: Sequence[Any]) -> str | None:
     """Draw the error of every two-way table as a square of columns; None if there are none."""
     pairs = {frozenset(table.columns): table for table in tables if len(table.columns) == 2}
     names = list(dict.fromkeys(name for table in tables for name in table.columns))
-    if len(pairs) < 2:
+    if len(names) < FEWEST_DRAWN or not pairs:
         return None
     grid = np.full((len(names), len(names)), np.nan)
     for i, one in enumerate(names):

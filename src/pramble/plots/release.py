@@ -11,7 +11,7 @@ from pramble.plots.images import to_svg
 from pramble.plots.matrix import MOST_DRAWN, matrix_figure, shorten
 from pramble.plots.style import BLUE, PALE, VERMILION, house_style, new_figure
 
-MOST_ROWS = 40
+MOST_ROWS = 60
 
 
 def budget_chart(outcome: Any) -> str:
@@ -58,6 +58,7 @@ def frequency_chart(column: Any) -> str | None:
         axes.set_yticks(np.arange(len(shown))[::-1], shorten([column.categories[i] for i in shown]))
         axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         axes.set_xlim(left=0)
+        axes.set_ylim(-0.6, len(shown) - 0.4)
         axes.grid(visible=False, axis="y")
         axes.legend(loc="lower center", bbox_to_anchor=(0.42, 1.0), ncols=3)
         return to_svg(
@@ -102,6 +103,11 @@ def draw_frequencies(axes: Any, column: Any, shown: list[int]) -> None:
 def shares(counts: Sequence[int]) -> NDArray[np.float64]:
     """Return counts divided by their total."""
     return np.array(counts) / max(sum(counts), 1)
+
+
+def cut_text(size: int) -> str:
+    """Say how many categories a chart leaves out."""
+    return f"The {MOST_ROWS} most frequent of {size:,} categories." if size > MOST_ROWS else ""
 
 
 def positions(values: Sequence[float]) -> list[int]:

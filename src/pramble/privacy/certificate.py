@@ -87,9 +87,11 @@ class Certificate:
 def label_text(label: Any) -> str:
     """Return a label as it is written, or its beginning.
 
-    >>> label_text("f"), len(label_text(tuple(range(500)))) < 100
-    ("'f'", True)
+    >>> label_text("f"), label_text((("f", "old"),)), len(label_text(tuple(range(500)))) < 100
+    ("'f'", "('f', 'old')", True)
     """
+    while isinstance(label, tuple) and len(label) == 1:
+        (label,) = label
     text = repr(label)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 

@@ -15,9 +15,10 @@ from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
 from pramble.mechanisms.plan import Plan
-from pramble.releasing.copies.write import check_copies, copy_names, write_copies
+from pramble.releasing.copies.write import check_copies
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.parsing import decisions_from, read_decisions
+from pramble.releasing.decisions.overrides import document_of, overridden
+from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.build import (
     building,
@@ -27,33 +28,29 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.manifest import (
-    MANIFEST,
-    SCRIPTS,
-    file_sha256,
-    manifest_of,
-    manifest_text,
-)
+from pramble.releasing.folder.files import MANIFEST, file_sha256
+from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
+from pramble.releasing.prepare.advice import advice
 from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
 from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.record_figures import (
-    advice,
     expected_record,
     loss_from_noise,
     observed_record,
 )
 from pramble.releasing.prepare.repair import RepairedRecords
+from pramble.releasing.prepare.worth import table_outcomes
+from pramble.releasing.write.beside import published_files, write_beside
 from pramble.releasing.write.check import Tally, compare
 from pramble.releasing.write.released import rehearse, write_part
-from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
-from pramble.releasing.write.synthetic import SYNTHETIC, write_synthetic
+from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
-from pramble.values import Clock, Watcher
+from pramble.values import Clock, Watcher, names_of
 
 COUNTING, WRITING = 0.25, 0.65
 SYNTHESIS = 0.88
@@ -107,7 +104,8 @@ def release(
         α in total for a person (the ε of most of the literature). A person has one row unless
         ``person`` or ``rows_per_person`` says otherwise; each row then gets its part.
     plan : str, Path, Decisions or mapping
-        A plan instead of columns, α and settings: a TOML file, or its contents.
+        A plan: a TOML file, or its contents. What is given beside it takes the place of what it
+        says; columns are then some of its columns, and its others are dropped.
     reading : Reading or mapping, optional
         How to read the file; what neither this nor the plan says is found out.
     dry_run : bool
@@ -212,7 +210,7 @@ def release(
     if dry_run:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, []), job.plan, outcome)
+        return Release(None, manifest_of(job, [], tables=outcome.tables), job.plan, outcome)
     entry = account.entered(
         job.spent, columns=list(job.plan.columns), target=target, central=job.central
     )
@@ -227,8 +225,7 @@ def release(
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)
             (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-        files = [*(part.file for part in job.parts), *copy_names(job), SYNTHETIC]
-        held = check_contents(folder, (*files, *SCRIPTS, MANIFEST, SIGNATURE, SUMMARY))
+        held = check_contents(folder, (*published_files(job), MANIFEST, SIGNATURE, SUMMARY))
         outcome = replace(outcome, checks=(*outcome.checks, held))
         if pages:
             write_private(report_path(target), report_page(outcome))
@@ -249,29 +246,35 @@ def decisions_of(
     if plan is None:
         if columns is None:
             raise InvalidPlan("A release needs a plan, or a list of columns and alpha.")
-        names = [columns] if isinstance(columns, str) else columns
-        tables = names if isinstance(names, Mapping) else {name: {} for name in names}
+        tables = (
+            columns if isinstance(columns, Mapping) else {name: {} for name in names_of(columns)}
+        )
         total = {} if alpha is None else {"alpha": alpha}
         return decisions_from({**settings, **total, "columns": tables}, seen_allowed=True)
-    if columns is not None or alpha is not None or settings:
-        raise InvalidPlan("Give a plan, or columns with alpha and settings, not both.")
-    if isinstance(plan, Decisions):
+    if isinstance(columns, Mapping):
+        raise InvalidPlan("Beside a plan, columns are names of some of its columns.")
+    changes = {**settings, **({} if alpha is None else {"alpha": alpha})}
+    if not changes and columns is None and isinstance(plan, Decisions):
         return plan
-    return read_decisions(plan) if isinstance(plan, str | Path) else decisions_from(plan)
+    document = document_of(plan)
+    if changes or columns is not None:
+        document = overridden(document, changes, None if columns is None else names_of(columns))
+    return decisions_from(document, seen_allowed=isinstance(plan, Decisions))
 
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
     asked, document, before = job.decisions.risk, manifest_of(job, []), account.before()
-    risk, record = None, expected_record(job)
-    noise = None if record is None else advice(job, record)
+    risk, tables = None, table_outcomes(job)
+    noise = advice(job, tables)
     if asked is not None and job.keys is not None:
         risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
         columns=tuple(expected_figures(design, rows=job.rows) for design in job.designs),
-        record=record,
+        record=expected_record(job),
+        tables=tables,
         untouched=job.untouched,
         dropped=job.decisions.drop,
         guarantee=job.spent,
@@ -348,16 +351,20 @@ def write_folder(
         synthetic = write_synthetic(
             folder, data_in(folder, job), job.plan, files=files, clock=clock.part(SYNTHESIS, 0.02)
         )
-    document = manifest_of(job, files, synthetic=synthetic)
-    copies = write_copies(Release(folder, document, job.plan), job.decisions.copies)
-    document |= {"copies": copies} if copies else {}
-    document |= {"scripts": write_scripts(job, folder)} if job.decisions.scripts else {}
+    document = manifest_of(job, files, synthetic=synthetic, tables=outcome.tables)
+    document |= write_beside(job, Release(folder, document, job.plan))
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     after, changed = tallies[0].after, tallies[0].changed
     return document, replace(
         outcome,
         columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
-        record=outcome.record and observed_record(outcome.record, data_in(folder, job)),
+        record=outcome.record
+        and observed_record(
+            outcome.record,
+            data_in(folder, job),
+            counted={} if job.record is None else job.record.counted,
+            rows=job.rows,
+        ),
         checks=checks[0] if len(checks) == 1 else together(checks),
         data_bytes=sum(file["bytes"] for file in files),
         created=document["created"],

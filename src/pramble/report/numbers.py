@@ -13,10 +13,13 @@ def ratio_text(alpha: float) -> str:
 
     >>> ratio_text(1.0), ratio_text(274.1), ratio_text(2000.0)
     ('2.72', '10¹¹⁹', '10⁸⁶⁸')
+    >>> ratio_text(3.0), ratio_text(6.0)
+    ('20', '403')
     """
     if alpha > 20:
         return "∞" if math.isinf(alpha) else power_of_ten(int(alpha / math.log(10)))
-    return f"{math.exp(alpha):,.2f}"
+    ratio = math.exp(alpha)
+    return f"{ratio:.2f}" if ratio < 10 else f"{float(f'{ratio:.3g}'):,.0f}"
 
 
 def power_of_ten(exponent: int) -> str:
@@ -44,6 +47,29 @@ def percent(share: float, digits: int = 1) -> str:
     return "—" if math.isnan(share) else f"{share:.{digits}%}"
 
 
+def share_text(share: float) -> str:
+    """Return a share that was reached: never more than it is, and 100 % only if it is that.
+
+    >>> share_text(0.9997), share_text(1 - 1e-9), share_text(0.00003), share_text(float("nan"))
+    ('99.9 %', '100 %', 'less than 0.1 %', '—')
+    """
+    if math.isnan(share):
+        return "—"
+    if share >= 1 - 1e-6:
+        return "100 %"
+    down = math.floor(1000 * share) / 10
+    return f"{down:.1f} %" if down else "less than 0.1 %"
+
+
+def expected(number: float) -> str:
+    """Return how many are expected; hardly any below a thousandth.
+
+    >>> expected(12.3), expected(6.6e-07), expected(0.0)
+    ('12.3', 'about 0', '0')
+    """
+    return "about 0" if 0 < number < 1e-3 else few_digits(number)
+
+
 def points(share: float) -> str:
     """Return a share in percentage points, with two significant digits and no exponent.
 
@@ -56,6 +82,17 @@ def points(share: float) -> str:
 def count(number: float) -> str:
     """Return a whole number with separators."""
     return f"{number:,.0f}"
+
+
+def rounded(number: float) -> str:
+    """Return a number of people with one or two significant digits.
+
+    >>> rounded(7.3), rounded(483.2), rounded(12_345.6), rounded(float("inf"))
+    ('7', '480', '12,000', '∞')
+    """
+    if math.isinf(number):
+        return "∞"
+    return f"{float(f'{number:.2g}'):,.0f}"
 
 
 def few_digits(value: float) -> str:

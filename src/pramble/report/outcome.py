@@ -13,6 +13,7 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.report.record import Numbers, RecordOutcome
+from pramble.report.tables import TableOutcome
 from pramble.values import value
 
 
@@ -59,7 +60,8 @@ class ColumnOutcome:
         Probabilities the design used (empty when confidential and published); "uniform",
         "public", "private" or "confidential"; a sentence.
     entropy, information, information_bound : float
-        H(X) at the prior, I(X;Z), and the most that any α-private mechanism could carry, nats.
+        H(X) at the prior, I(X;Z), and a proven bound on what any α-private mechanism for these
+        categories can carry, nats.
     estimation_variance : float
         n × summed asymptotic variance of the estimate of p; infinite if not identifiable.
     change_expected, change_observed : float, float or None
@@ -104,8 +106,13 @@ class ColumnOutcome:
 
     @property
     def share(self) -> float:
-        """Information as a share of the most that α allows."""
+        """Information as a share of the most that is proven possible at this α."""
         return self.information / self.information_bound if self.information_bound else 1.0
+
+    @property
+    def kept(self) -> float:
+        """Information as a share of the entropy: what a released value tells of the true one."""
+        return self.information / self.entropy if self.entropy else 1.0
 
     def without_raw(self) -> "ColumnOutcome":
         """Return a copy without figures that were counted on the confidential file.
@@ -176,6 +183,9 @@ class ReleaseOutcome:
         Where columns were designed one by one.
     record : RecordOutcome or None
         Where records were designed as a whole.
+    tables : tuple of TableOutcome
+        What readers will get of single columns and of the wanted tables; empty in what may be
+        published when the prior is confidential.
     untouched, dropped : tuple of str
         Columns released as they are (**not protected**), and columns left out.
     guarantee, limit : Guarantee
@@ -222,6 +232,7 @@ class ReleaseOutcome:
     created: str
     dry_run: bool = False
     record: RecordOutcome | None = None
+    tables: tuple[TableOutcome, ...] = ()
     central: CentralPrivacy | None = None
     lower: float | None = None
 
@@ -230,6 +241,12 @@ class ReleaseOutcome:
         """The randomised columns."""
         shown = self.columns if self.record is None else self.record.columns
         return tuple(column.name for column in shown)
+
+    @property
+    def has_confidential_prior(self) -> bool:
+        """Whether figures at the prior are those of the confidential file."""
+        record = () if self.record is None else (self.record,)
+        return any(one.prior_source == "confidential" for one in (*self.columns, *record))
 
     @property
     def alpha(self) -> float:
@@ -243,6 +260,7 @@ class ReleaseOutcome:
             source=None,
             columns=tuple(column.without_raw() for column in self.columns),
             record=None if self.record is None else self.record.without_raw(),
+            tables=() if self.has_confidential_prior else self.tables,
             warnings=(),
             checks=(),
             risk=None,

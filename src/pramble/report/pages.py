@@ -1,18 +1,20 @@
 """The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
 
-import math
 from typing import Any
 
 from pramble.plots.pages import page_environment
-from pramble.plots.release import budget_chart, frequency_chart, matrix_chart
+from pramble.plots.plan import pairs_chart
+from pramble.plots.release import budget_chart
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.report import numbers
-from pramble.report.outcome import ColumnOutcome, ReleaseOutcome, RiskOutcome
-from pramble.report.record_view import record_view, verdict
-from pramble.words import several
+from pramble.report.details import column_view, risk_view
+from pramble.report.outcome import ReleaseOutcome
+from pramble.report.promise import central_view, plain_words
+from pramble.report.record_view import record_view
+from pramble.report.tables import TableOutcome, Verdict, verdict_of, worst_first
 
 SUMMARY = "summary.html"
-CERTAIN = 0.99
+MOST_LISTED = 60
 
 
 def report_page(outcome: ReleaseOutcome) -> str:
@@ -33,14 +35,19 @@ def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
     """Return everything the template needs."""
+    verdict = verdict_of(outcome.tables) if outcome.tables else None
     return {
         "title": f"Release of {numbers.count(outcome.rows)} records"
         + (" (dry run)" if outcome.dry_run else ""),
         "lead": lead(outcome),
         "outcome": {**vars(outcome), "raw": raw},
-        "cards": cards(outcome),
+        "cards": cards(outcome, verdict),
+        "verdict": verdict,
         "plain_words": plain_words(outcome),
-        "budget_chart": budget_chart(outcome) if outcome.columns else None,
+        "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
+        "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
+        "pairs_chart": pairs_chart(outcome.tables),
+        "budget_chart": budget_chart(outcome) if len(outcome.columns) > 1 else None,
         "record": outcome.record and record_view(outcome.record),
         "columns": [column_view(column, outcome.rows) for column in outcome.columns],
         "unit": outcome.guarantee.unit,
@@ -59,32 +66,23 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
     }
 
 
-def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
-    """Return the promise towards readers of the release."""
-    central, limit = outcome.central, outcome.limit
-    assert central is not None, "asked for where there is one"
-    order = "each view in an order of its own" if in_views(outcome) else "rows in random order"
+def table_row(table: TableOutcome) -> dict[str, Any]:
+    """Return one line of the list of tables."""
+    told = table.text != "cannot be told"
     return {
-        "epsilon": numbers.alpha_text(central.shown),
-        "delta": numbers.tiny(central.shown_delta),
-        "lower": numbers.alpha_text(outcome.lower or 0.0),
-        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
-        "rests": f"every released column randomised, {order}, {numbers.count(outcome.rows)} rows "
-        "as a crowd; releases of the same people add up",
-        "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
+        "name": table.name,
+        "cells": numbers.count(table.cells),
+        "typical": f"{100 * table.typical:.2g} %",
+        "error": table.text,
+        "group": numbers.rounded(table.smallest_group) if told else "—",
+        "bad": table.useless,
     }
-
-
-def in_views(outcome: ReleaseOutcome) -> bool:
-    """Whether the release has several files of the same records."""
-    return outcome.record is not None and outcome.record.views > 0
 
 
 def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
     """Return the columns of a table that an analyst may ask for."""
-    if outcome.record is not None and outcome.record.tables:
-        return outcome.record.tables[0].columns
-    return outcome.names[:1]
+    wanted = [table.columns for table in outcome.tables if table.wanted]
+    return wanted[0] if wanted else outcome.names[:1]
 
 
 def use(*, raw: bool) -> str:
@@ -104,211 +102,23 @@ def lead(outcome: ReleaseOutcome) -> str:
     return f"Data {source}in {outcome.data_file} ({numbers.size(outcome.data_bytes)}{took})."
 
 
-def cards(outcome: ReleaseOutcome) -> list[dict[str, str]]:
-    """Return the figures at the top."""
-    shares = [column.share for column in outcome.columns if not hides_prior(column)]
-    central = outcome.central
-    shown = [
-        (numbers.alpha_text(outcome.alpha), f"α spent on each {outcome.guarantee.unit}"),
-    ]
+def cards(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
+    """Return the figures at the top: the promise, what readers get, and what is in the file."""
+    central, unit = outcome.central, outcome.guarantee.unit
+    shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
-        towards = (
-            f"central ε at δ = {numbers.tiny(central.shown_delta)}, towards readers of the release"
-        )
+        delta = numbers.tiny(central.shown_delta)
         shown = [
-            (numbers.alpha_text(central.shown), towards),
-            (numbers.alpha_text(outcome.alpha), "α before shuffling, value by value"),
+            (numbers.alpha_text(central.shown), f"ε towards readers, at δ = {delta}"),
+            (numbers.alpha_text(outcome.alpha), f"α of each {unit} before shuffling"),
         ]
-    shown += [
-        (numbers.count(len(outcome.names)), "columns randomised"),
-        (numbers.count(len(outcome.untouched)), "columns released as they are"),
-    ]
-    if shares:
-        share = numbers.percent(sum(shares) / len(shares), 0)
-        shown.append((share, "of the information that α allows, on average"))
-    if outcome.record is not None and outcome.record.tables:
-        shown.append(verdict(outcome.record.tables))
+    if verdict is not None:
+        shown.append((verdict.headline, verdict.about))
     if outcome.risk:
-        before, after = outcome.risk.tau2_before, outcome.risk.tau2_after
-        shown.append((numbers.few_digits(before), "expected correct matches before"))
-        shown.append((numbers.few_digits(after), "expected correct matches after"))
+        before = numbers.expected(outcome.risk.tau2_before)
+        after = numbers.expected(outcome.risk.tau2_after)
+        shown.append((f"{before} → {after}", "right matches expected, before and after"))
+    shown.append((numbers.count(len(outcome.names)), "columns randomised"))
+    if outcome.untouched:
+        shown.append((numbers.count(len(outcome.untouched)), "columns released as they are"))
     return [{"value": value, "label": label} for value, label in shown]
-
-
-def plain_words(outcome: ReleaseOutcome) -> list[str]:
-    """Say what was done in sentences without symbols where they can be avoided."""
-    names = joined(list(outcome.names))
-    columns = "these columns" if len(outcome.names) > 1 else names
-    blank = outcome.record is not None and outcome.record.branches > 1
-    if outcome.central is not None:
-        return [*shuffled_words(outcome, names), *lost_words(outcome)]
-    sentences = [
-        (
-            f"In {names}, every person's values were replaced at random: "
-            + ("blank, " if blank else "")
-            + "kept with a known probability, else changed."
-        ),
-        outcome.guarantee.sentence(),
-        (
-            f"Whatever a person's true values in {columns} are, what is released of the "
-            f"{outcome.guarantee.unit} is at most {numbers.ratio_text(outcome.alpha)} times "
-            "likelier under them than under any other values."
-        ),
-    ]
-    return [*sentences, *lost_words(outcome)]
-
-
-def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
-    """Say what was done to a file that is shuffled, and both promises."""
-    assert outcome.central is not None, "asked for where there is one"
-    how = (
-        f"It was done {several(outcome.record.views, 'time')}, for a few columns each, and each "
-        "file has its own order."
-        if outcome.record is not None and outcome.record.views
-        else "Then the rows were put into a random order."
-    )
-    return [
-        (
-            f"In {names}, every person's values were kept or replaced at random, with known "
-            f"probabilities. {how} Nothing else is released."
-        ),
-        outcome.central.sentence(),
-        (
-            f"Towards whoever handled the file before its rows were shuffled: "
-            f"{outcome.guarantee.sentence()}"
-        ),
-    ]
-
-
-def lost_words(outcome: ReleaseOutcome) -> list[str]:
-    """Say which columns cannot be estimated."""
-    lost = [c.name for c in outcome.columns if math.isinf(c.estimation_variance)]
-    if not lost:
-        return []
-    return [
-        (
-            f"The matrix of {joined(lost)} merges categories: their frequencies cannot all be "
-            "estimated from the release."
-        )
-    ]
-
-
-def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:
-    """Return one column's rows, sentences and charts."""
-    return {
-        "name": column.name,
-        "size": len(column.categories),
-        "alpha": numbers.alpha_text(column.alpha),
-        "alpha_prior": numbers.alpha_text(column.alpha_prior) if column.alpha_prior else "—",
-        "ratio": numbers.ratio_text(column.alpha),
-        "prior": column.prior_detail or column.prior_source,
-        "sentence": column_sentence(column),
-        "certificate": f"Certificate, decided in integers: {column.certificate}.",
-        "matrix_chart": matrix_chart(column),
-        "matrix_caption": "Each row is a true value: the probabilities of what is released for it.",
-        "frequency_chart": frequency_chart(column),
-        "frequency_caption": frequency_caption(column),
-        "rivals": [] if hides_prior(column) else rival_rows(column, rows),
-    }
-
-
-def hides_prior(column: ColumnOutcome) -> bool:
-    """Whether figures at the prior must stay out: it is confidential and this copy has none."""
-    return column.prior_source == "confidential" and not column.prior
-
-
-def column_sentence(column: ColumnOutcome) -> str:
-    """Say how the matrix was chosen and what it does."""
-    aim = {
-        "information": "the most information at this α",
-        "estimation": "the smallest error of estimated frequencies at this α",
-    }.get(column.objective, column.objective)
-    family = {"uniform": "of the uniform-row kind", "general": "of any kind"}.get(
-        column.family, column.family
-    )
-    text = f"The matrix {family} with {aim}."
-    if hides_prior(column):
-        return text
-    observed = ""
-    if column.change_observed is not None:
-        observed = f" (counted: {numbers.percent(column.change_observed)})"
-    return (
-        f"{text} It changes {numbers.percent(column.change_expected)} of the values{observed}"
-        f" and keeps {column.information:.4f} of at most "
-        f"{column.information_bound:.4f} nats ({numbers.percent(column.share)})."
-    )
-
-
-def frequency_caption(column: ColumnOutcome) -> str:
-    """Explain the marks of the frequency chart."""
-    before = "Grey bars: the confidential file. " if column.before is not None else ""
-    return (
-        f"{before}Diamonds: the release counted at face value, which is biased. Blue: what "
-        "pramble.estimate recovers from the release alone, with 95 % intervals."
-    )
-
-
-def rival_rows(column: ColumnOutcome, rows: int) -> list[dict[str, Any]]:
-    """Return the design and its rivals, the design first."""
-    entries = [
-        (
-            "this design",
-            column.certificate.alpha,
-            column.change_expected,
-            column.information,
-            column.estimation_variance,
-        ),
-        *((r.name, r.alpha, r.change, r.information, r.estimation_variance) for r in column.rivals),
-    ]
-    return [
-        {
-            "name": name,
-            "alpha": numbers.alpha_text(alpha),
-            "change": numbers.percent(change),
-            "information": f"{information:.4f}",
-            "share": numbers.percent(information / column.information_bound, 0)
-            + ("" if alpha <= column.alpha * (1 + 1e-9) else ", unprotected"),
-            "width": round(min(100.0, 100 * information / column.information_bound), 1),
-            "error": standard_error(variance, rows, len(column.categories)),
-        }
-        for name, alpha, change, information, variance in entries
-    ]
-
-
-def standard_error(variance: float, rows: int, size: int) -> str:
-    """Return the root mean squared standard error per category, in percentage points."""
-    if math.isinf(variance) or not rows:
-        return "not identifiable" if rows else "—"
-    return f"± {100 * math.sqrt(variance / (rows * size)):.2g}"
-
-
-def risk_view(risk: RiskOutcome) -> dict[str, Any]:
-    """Return the risk table."""
-    rows = [
-        ("τ1: sample uniques that are population uniques", risk.tau1_before, risk.tau1_after),
-        ("τ2: expected correct matches of sample uniques", risk.tau2_before, risk.tau2_after),
-    ]
-    return {
-        "sentence": f"{numbers.count(risk.sample_uniques)} records are alone in their combination "
-        f"of {len(risk.keys)} key variables.",
-        "rows": [
-            {
-                "name": name,
-                "before": numbers.few_digits(before),
-                "after": numbers.few_digits(after),
-                "share": numbers.percent(after / before if before else 0.0),
-                "width": round(min(100.0, 100 * after / before if before else 0.0), 1),
-            }
-            for name, before, after in rows
-        ],
-        "keys": joined(list(risk.keys)),
-        "model": risk.model,
-        "population": numbers.count(risk.population_size),
-    }
-
-
-def joined(names: list[str]) -> str:
-    """Return names as a list in prose."""
-    if len(names) < 2:
-        return "".join(names)
-    return ", ".join(names[:-1]) + " and " + names[-1]

@@ -1,6 +1,5 @@
 """What a release of records promises and shows, as plain data: its plan, tables and columns."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,54 +9,6 @@ from pramble.privacy.certificate import Certificate
 from pramble.values import value
 
 Numbers = tuple[float, ...]
-HALF_WIDTH = 1.96
-"""Standard errors on either side of an estimate that make a 95 % interval."""
-
-
-@value
-class TableOutcome:
-    """What an analyst will get of a table.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    cells : int
-        Number of its possible cells.
-    cost : float
-        n times the summed variance of its cells' estimated shares, at the prior of the design.
-    rows : int
-        The number n of records.
-    """
-
-    columns: tuple[str, ...]
-    cells: int
-    cost: float
-    rows: int
-
-    @property
-    def error(self) -> float:
-        """The root mean square standard error of a cell's estimated share."""
-        return math.sqrt(self.cost / (self.cells * max(self.rows, 1)))
-
-    @property
-    def half_width(self) -> float:
-        """Half of the 95 % interval of such a cell."""
-        return HALF_WIDTH * self.error
-
-    @property
-    def typical(self) -> float:
-        """The share of a typical cell: all cells together, divided by their number."""
-        return 1 / self.cells
-
-    @property
-    def useless(self) -> bool:
-        """Whether the interval of a typical cell is wider than the cell."""
-        return not 2 * self.half_width <= self.typical
-
-    @property
-    def smallest_group(self) -> float:
-        """How many records a cell needs for its interval to be within half of it, ± 50 %."""
-        return 2 * self.half_width * self.rows
 
 
 @value
@@ -85,6 +36,35 @@ class FrequencyOutcome:
         """Released values are not counted at face value: most of them are blank."""
 
 
+@value
+class PairOutcome:
+    """The cells of a table: in the file, and as an analyst estimates them (raw figures).
+
+    Attributes
+    ----------
+    columns : tuple of str
+    cells : tuple of tuples of labels
+    before : tuple of int
+    estimate, lower, upper : tuple of float
+        Shares, with 95 % intervals.
+    rows : int
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Any, ...], ...]
+    before: tuple[int, ...]
+    estimate: Numbers
+    lower: Numbers
+    upper: Numbers
+    rows: int
+
+    @property
+    def held(self) -> int:
+        """How many of the intervals hold what is in the file."""
+        ends = zip(self.before, self.lower, self.upper, strict=True)
+        return sum(low * self.rows <= count <= high * self.rows for count, low, high in ends)
+
+
 @value(eq=False)
 class RecordOutcome:
     """The plan of a release of records.
@@ -98,9 +78,9 @@ class RecordOutcome:
     alpha, alpha_prior : float
         Part of α given to the plan, and part spent on its prior.
     prior_source, prior_detail : str
-    tables : tuple of TableOutcome
-        The wanted tables; empty in what may be published when the prior is confidential.
     columns : tuple of FrequencyOutcome
+    pairs : tuple of PairOutcome
+        Tables before and after, for the curator alone.
     loss : float or None
         By how much the tables would cost less with a plan that knew the file's own frequencies, as
         a share of what they cost (a raw figure).
@@ -113,8 +93,8 @@ class RecordOutcome:
     alpha_prior: float
     prior_source: str
     prior_detail: str
-    tables: tuple[TableOutcome, ...]
     columns: tuple[FrequencyOutcome, ...]
+    pairs: tuple[PairOutcome, ...] = ()
     loss: float | None = None
 
     @property
@@ -127,16 +107,11 @@ class RecordOutcome:
         """In how many ways a record may be treated, in one file."""
         return 1 if isinstance(self.plan, Views) else len(self.plan.branches)
 
-    @property
-    def useless(self) -> tuple[TableOutcome, ...]:
-        """The tables that will be noise."""
-        return tuple(table for table in self.tables if table.useless)
-
     def without_raw(self) -> "RecordOutcome":
         """Return a copy without figures that were counted on the confidential file."""
         return replace(
             self,
             columns=tuple(replace(column, before=None) for column in self.columns),
-            tables=() if self.prior_source == "confidential" else self.tables,
+            pairs=(),
             loss=None,
         )

@@ -1,18 +1,15 @@
 """A plan for records turned into sentences, rows and charts."""
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 from pramble.mechanisms.views import Views
 from pramble.plots.images import to_svg
-from pramble.plots.plan import pairs_chart
-from pramble.plots.release import frequency_chart
+from pramble.plots.release import cut_text, frequency_chart
 from pramble.report import numbers
-from pramble.report.record import RecordOutcome, TableOutcome
+from pramble.report.record import PairOutcome, RecordOutcome
 from pramble.words import several
 
-MOST_LISTED, NOTICED = 60, 5e-4
+NOTICED = 5e-4
 BRANCHES_CAPTION = (
     "Every row is a branch: its share of the records, and the columns that it shows. Joined "
     "squares are randomised together."
@@ -35,14 +32,37 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "sentences": plan_sentences(record),
         "plan_chart": to_svg(record.plan.plot(), name="plan", description=PLAN_PICTURE),
         "plan_caption": VIEWS_CAPTION if record.views else BRANCHES_CAPTION,
-        "pairs_chart": pairs_chart(record.tables),
-        "tables": [table_row(table) for table in worst_first(record.tables)[:MOST_LISTED]],
-        "more": max(len(record.tables) - MOST_LISTED, 0),
         "columns": [
-            {"name": column.name, "size": len(column.categories), "chart": frequency_chart(column)}
+            {
+                "name": column.name,
+                "chart": frequency_chart(column),
+                "cut": cut_text(len(column.categories)),
+            }
             for column in record.columns
         ],
+        "pairs": [pair_view(pair) for pair in record.pairs],
         "loss": None if record.loss is None else loss_sentence(record.loss),
+    }
+
+
+def pair_view(pair: PairOutcome) -> dict[str, Any]:
+    """Return the lines of a table before and after, in numbers of records."""
+    figures = zip(pair.cells, pair.before, pair.estimate, pair.lower, pair.upper, strict=True)
+    return {
+        "name": " × ".join(pair.columns),
+        "columns": pair.columns,
+        "held": f"{pair.held} of {len(pair.cells)} intervals hold what is in the file.",
+        "rows": [
+            {
+                "labels": [str(label) for label in cell],
+                "before": numbers.count(before),
+                **{
+                    name: numbers.count(pair.rows * share)
+                    for name, share in (("estimate", mid), ("lower", low), ("upper", high))
+                },
+            }
+            for cell, before, mid, low, high in figures
+        ],
     }
 
 
@@ -52,11 +72,6 @@ def loss_sentence(loss: float) -> str:
     if loss < NOTICED:
         return f"{known} No plan for the file's own was found that costs less."
     return f"{known} One for the file's own would cost {numbers.percent(loss)} less."
-
-
-def worst_first(tables: Sequence[TableOutcome]) -> list[TableOutcome]:
-    """Return tables, those with the widest intervals for their cells first."""
-    return sorted(tables, key=lambda table: -table.half_width / table.typical)
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
@@ -87,31 +102,3 @@ def plan_sentences(record: RecordOutcome) -> list[str]:
         ),
         "Every table that analysts want is estimated from all records that bear on it.",
     ]
-
-
-def table_row(table: TableOutcome) -> dict[str, Any]:
-    """Return one line of the list of tables."""
-    return {
-        "name": " × ".join(table.columns),
-        "cells": numbers.count(table.cells),
-        "typical": f"{100 * table.typical:.2g} %",
-        "error": "cannot be told"
-        if math.isinf(table.cost)
-        else f"± {numbers.points(table.half_width)} points",
-        "group": "—" if math.isinf(table.cost) else numbers.count(table.smallest_group),
-        "bad": table.useless,
-    }
-
-
-def verdict(tables: Sequence[TableOutcome]) -> tuple[str, str]:
-    """Return the error of the typical wanted table, and what it is good for."""
-    middle = sorted(tables, key=lambda table: table.half_width)[len(tables) // 2]
-    if math.isinf(middle.cost):
-        return "none", "of the typical wanted table can be told"
-    return (
-        f"± {numbers.points(middle.half_width)} points",
-        (
-            f"95 % interval of a cell of a typical wanted table ({' × '.join(middle.columns)}, "
-            f"{middle.cells} cells)"
-        ),
-    )

@@ -9,6 +9,7 @@ from pramble.data.labels import Labels
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.ranks import alike_text, rank_of, released_alike
 from pramble.solvers.result import Design, most_information
+from pramble.solvers.turned import turned_note
 from pramble.solvers.watch import Watch
 from pramble.values import Floats, Watcher
 
@@ -73,6 +74,17 @@ class Problem:
         """The most information that any mechanism could carry."""
         return most_information(self.prior, self.alpha)
 
+    @property
+    def constrained(self) -> bool:
+        """Whether the search is not over all matrices of a family."""
+        return bool(
+            self.invariant
+            or self.symmetric
+            or self.keep_at_least is not None
+            or self.information_at_least is not None
+            or not isinstance(self.outputs, str)
+        )
+
     def watch(self, share: float = 1.0) -> Watch:
         """Return the watch of a search that may use this share of the tolerance."""
         return Watch(self.tolerance * share, self.time_limit, self.progress)
@@ -106,8 +118,8 @@ class Problem:
             family=self.family,
             objective=self.objective,
             stopped=stopped,
-            notes=notes,
-            details={**details, "rank": rank, "merged": merged},
+            notes=(*notes, *turned_note(mechanism)),
+            details={**details, "rank": rank, "merged": merged, "constrained": self.constrained},
             **more,
         )
         if found.gap <= self.tolerance:

@@ -11,6 +11,7 @@ from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.shown import Display, Facts
 from pramble.values import Floats, Integers, value
@@ -125,8 +126,26 @@ class Design(Display):
 
     @cached_property
     def ceiling(self) -> float:
-        """The most information that any mechanism could carry: min of universal bound and H(X)."""
-        return most_information(self.prior, self.alpha)
+        """A proven bound on the information of any mechanism for these categories at this α.
+
+        The smaller of the universal bound and H(X); where all matrices were searched for
+        information, the bound of that search.
+        """
+        most = most_information(self.prior, self.alpha)
+        searched = self.family == "general" and self.objective == "information"
+        if searched and not self.details.get("constrained"):
+            return min(most, max(self.bound, self.information))
+        return max(most, self.information)
+
+    @cached_property
+    def entropy(self) -> float:
+        """H(X) of the prior, in nats."""
+        return entropy(self.prior)
+
+    @property
+    def share_of_entropy(self) -> float:
+        """The information carried, as a share of H(X): what a released value tells of the true."""
+        return self.information / self.entropy if self.entropy else 1.0
 
     @property
     def share(self) -> float:
@@ -160,5 +179,11 @@ class Design(Display):
 
 
 def most_information(prior: Floats, alpha: float) -> float:
-    """Return the smaller of the universal bound at α and the entropy of the prior."""
+    """Return a bound on the information of any mechanism, in closed form.
+
+    It is the smaller of the universal bound at α and the entropy of the prior; for two categories
+    it is what randomised response carries, of which every other mechanism is a blurred copy.
+    """
+    if len(prior) == 2:
+        return mutual_information(prior, randomized_response(2, alpha))
     return min(information_bound(alpha), entropy(prior))

@@ -33,8 +33,11 @@ def facts(design: Design) -> list[tuple[str, str]]:
         (OBJECTIVES.get(objective, objective), f"{design.value:.9g} {unit}"),
         ("proven bound", f"{design.bound:.9g} {unit} (gap {design.gap:.2g})"),
         (
-            "share of what α allows",
-            f"{design.share:.2%} of min(universal bound, H(X)) = {design.ceiling:.6g} nats",
+            "information kept",
+            (
+                f"{design.share_of_entropy:.2%} of H(X) = {design.entropy:.6g} nats; "
+                f"{design.share:.2%} of a bound on all matrices, {design.ceiling:.6g}"
+            ),
         ),
         ("kept unchanged", kept_text(design)),
         *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),

@@ -67,6 +67,14 @@ def test_names_are_readable_with_and_without_randomisation(formula):
     assert fit(formula, plan, data).names == NAMES[formula]
 
 
+def test_labels_in_brackets_are_named_as_they_are():
+    data = FRAME.assign(band=np.where(FRAME.age < 0, "[18,24]", "[25,35]"))
+    for formula in ("y ~ band", "y ~ C(band)", "y ~ band + sex"):
+        assert fit(formula, data=data).names[:2] == ("intercept", "band[[25,35]]")
+    plain = pramble.estimate_regression(data, {}, response="y", covariates=["band"])
+    assert plain.names == ("intercept", "band[[25,35]]")
+
+
 def test_what_an_expression_learns_it_learns_of_all_records():
     frame = FRAME.assign(years=(FRAME.age * 10).round())
     centred, plain = fit("y ~ center(years)", data=frame), fit("y ~ years", data=frame)

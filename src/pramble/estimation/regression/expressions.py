@@ -20,7 +20,7 @@ TYPES = {"int", "float", "str", "bool"}
 QUOTED = re.compile(r"`([^`]*)`")
 
 
-LEVEL = re.compile(r"(?s)(.*)\[(?:T\.)?(.*)\]")
+LEVEL = re.compile(r"(?s)(?:(.*?)\[T\.(.*)|(.*)\[(.*))\]")
 
 
 def load() -> Any:
@@ -151,11 +151,12 @@ def evaluated(formula: Any, frame: Any) -> Any:
 def readable(name: str) -> str:
     """Return a name as pramble writes it.
 
-    >>> readable("C(MARST)[T.b]"), readable("SEX[T.f]"), readable("np.log(age)")
-    ('MARST[b]', 'SEX[f]', 'np.log(age)')
+    >>> readable("C(MARST)[T.b]"), readable("AGE[T.[18,24]]"), readable("np.log(age)")
+    ('MARST[b]', 'AGE[[18,24]]', 'np.log(age)')
     """
     level = LEVEL.fullmatch(name)
     if level is None:
         plain = PLAIN.fullmatch(name)
         return plain[1] if plain else name
-    return f"{readable(level[1])}[{level[2]}]"
+    expression, label = (group for group in level.groups() if group is not None)
+    return f"{readable(expression)}[{label}]"

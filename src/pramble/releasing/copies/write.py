@@ -20,7 +20,8 @@ from pramble.releasing.copies.kinds import (
 )
 from pramble.releasing.copies.statistics import write_statistics
 from pramble.releasing.copies.workbook import write_workbook
-from pramble.releasing.folder.manifest import file_sha256, files_of
+from pramble.releasing.folder.files import file_sha256
+from pramble.releasing.folder.manifest import files_of
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import open_written

@@ -208,13 +208,17 @@ def prior_contradictions(name: str, column: Mapping[str, Any]) -> list[str]:
 
 def read_decisions(path: str | Path) -> Decisions:
     """Read a plan from a TOML file, as `pramble init` writes it."""
+    return decisions_from(read_document(path))
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """Read the settings of a plan from a TOML file, unchecked."""
     path = Path(path)
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidPlan(f"There is no plan {str(path)!r}.") from None
     except IsADirectoryError:
         raise InvalidPlan(f"A plan is a TOML file; {str(path)!r} is a folder.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidPlan(f"{path.name} is not TOML: {error}.") from None
-    return decisions_from(settings)

@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from hashlib import file_digest
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.formats.registry import format_of
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.guarantee import RecordPrivacy, float_above
+from pramble.releasing.folder.files import MANIFEST, refuse_link
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.column import Designed
@@ -27,11 +26,10 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
+from pramble.report.tables import TableOutcome, verdict_of
 from pramble.words import several
 
-SCHEMA = "pramble/release/4"
-MANIFEST = "manifest.json"
-SCRIPTS = ("analysis.R", "analysis.py")
+SCHEMA = "pramble/release/5"
 
 
 def manifest_of(
@@ -39,8 +37,12 @@ def manifest_of(
     files: Sequence[Mapping[str, Any]],
     *,
     synthetic: Mapping[str, Any] | None = None,
+    tables: Sequence[TableOutcome] = (),
 ) -> dict[str, Any]:
-    """Return the manifest; ``files`` are name, format, size and hash of each data file."""
+    """Return the manifest; ``files`` are name, format, size and hash of each data file.
+
+    ``tables`` are what single columns and the wanted tables will be worth.
+    """
     from pramble import __version__
 
     columns = {column.name: column for column in job.columns}
@@ -61,6 +63,7 @@ def manifest_of(
         },
         "plan": job.plan.to_json(),
         "design": design_entry(job),
+        **worth_entry(job, tables),
         "columns": [
             column_entry(columns[name]) if name in columns else {"name": name, "randomised": False}
             for name in job.names
@@ -126,6 +129,28 @@ def assumptions(job: Prepared) -> list[str]:
     ]
 
 
+def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
+    """Return what readers can tell; nothing where it would show a confidential prior."""
+    if job.conditional or not tables:
+        return {}
+    verdict = verdict_of(tables)
+    return {
+        "worth": {
+            "sentences": [sentence for sentence in (verdict.good, verdict.bad) if sentence],
+            "tables": [
+                {
+                    "columns": list(table.columns),
+                    "cells": table.cells,
+                    **({"standard_error": table.error} if math.isfinite(table.error) else {}),
+                    "wanted": table.wanted,
+                    "noise": table.useless,
+                }
+                for table in tables
+            ],
+        }
+    }
+
+
 def design_entry(job: Prepared) -> dict[str, Any]:
     """Return how the plan was designed and what it and its priors spent on a record, exactly."""
     if job.record is not None:
@@ -137,7 +162,6 @@ def record_entry(record: RecordDesigned) -> dict[str, Any]:
     """Return what the manifest says of a plan for records; no confidential probabilities."""
     prior = record.prior
     shown = prior.tables if prior.source != "confidential" else {}
-    costs = record.costs if prior.source != "confidential" else {}
     return {
         "kind": "records",
         "objective": record.design.objective,
@@ -149,11 +173,6 @@ def record_entry(record: RecordDesigned) -> dict[str, Any]:
                 for names, table in shown.items()
             ],
         },
-        "tables": [
-            {"columns": list(names)}
-            | ({"cost": costs[names]} if math.isfinite(costs.get(names, math.inf)) else {})
-            for names in record.tables
-        ],
     }
 
 
@@ -286,59 +305,6 @@ def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str
     return checked
 
 
-def refuse_link(path: Path) -> None:
-    """Refuse a symbolic link in a release folder: it may lead out of it."""
-    if path.is_symlink():
-        raise InvalidData(f"{path.name!r} is a symbolic link; a release holds its own files.")
-
-
-def refuse_others(folder: Path, stated: Sequence[str]) -> None:
-    """Refuse data files that the manifest does not state: nobody vouches for them."""
-    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*"), *folder.glob("synthetic.*")]
-    names = sorted(path.relative_to(folder).as_posix() for path in found)
-    other = next((name for name in names if name not in stated), None)
-    if other is not None:
-        raise InvalidData(
-            f"The folder holds {other!r}, which its {MANIFEST} does not state. Get the folder "
-            "again, or move that file away."
-        )
-
-
-def check_format(path: Path, stated: Mapping[str, Any], *, copy: bool = False) -> None:
-    """Refuse a file of another format than the manifest states, and data in one never written."""
-    form = format_of(path)
-    if form.name != stated["format"] or (form.write is None and not copy):
-        raise InvalidData(f"{MANIFEST} is damaged: {path.name!r} is no {short(stated['format'])}.")
-
-
-def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse scripts that were changed or that the manifest does not state: somebody runs them."""
-    stated = {script["file"]: script for script in manifest.get("scripts", [])}
-    for name in SCRIPTS:
-        if name in stated:
-            check_content(folder / name, stated[name], what="script")
-        elif (folder / name).exists():
-            raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
-
-
-def check_content(path: Path, stated: Mapping[str, Any], *, what: str = "data file") -> None:
-    """Refuse a file that is not there, or of another size or content than the manifest states."""
-    refuse_link(path)
-    if not path.is_file():
-        raise InvalidData(f"The release lacks its {what} {path.name!r}.")
-    size = path.stat().st_size
-    if size != stated["bytes"]:
-        raise InvalidData(
-            f"{path.name} is not the file that was released: it has {size:,} bytes, and the "
-            f"manifest states {short(stated['bytes'])}. Get the folder again."
-        )
-    if file_sha256(path) != stated["sha256"]:
-        raise InvalidData(
-            f"{path.name} is not the file that was released: its SHA-256 differs from the "
-            "manifest's. Get the folder again."
-        )
-
-
 @contextmanager
 def undamaged() -> Iterator[None]:
     """Tell what is wrong with a part of the manifest as a damage of it."""
@@ -380,9 +346,3 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan | Views:
             f"randomises {short(list(plan.columns))}."
         )
     return plan
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

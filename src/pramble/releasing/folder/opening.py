@@ -32,18 +32,8 @@ from pramble.privacy.guarantee import (
 )
 from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.shuffled.central import proven_epsilon
-from pramble.releasing.folder.manifest import (
-    MANIFEST,
-    check_content,
-    check_format,
-    check_scripts,
-    files_of,
-    plan_of,
-    read_manifest,
-    refuse_link,
-    refuse_others,
-    undamaged,
-)
+from pramble.releasing.folder.files import MANIFEST, check_files
+from pramble.releasing.folder.manifest import files_of, plan_of, read_manifest, undamaged
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 from pramble.shown import Display, Facts
@@ -147,6 +137,10 @@ class Release(Display):
             rows.append(("copies", ", ".join(copied)))
         if "synthetic" in self.manifest:
             rows.append(("synthetic", "complete records, drawn from the release"))
+        rows += [
+            ("good for", sentence)
+            for sentence in self.manifest.get("worth", {}).get("sentences", ())
+        ]
         where = "nothing written: a dry run" if self.folder is None else str(self.folder)
         return Facts(f"Release: {where}", rows, notes=(self.manifest["promise"]["sentence"],))
 
@@ -202,16 +196,7 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    copies, files = manifest.get("copies", []), [*files_of(manifest).values()]
-    files += [manifest["synthetic"]] if "synthetic" in manifest else []
-    refuse_others(folder, [stated["file"] for stated in (*files, *copies)])
-    for stated in (*files, *copies):
-        path = folder / stated["file"]
-        refuse_link(path.parent)
-        check_format(path, stated, copy=stated in copies)
-        check_content(path, stated)
-    if verify is not None:
-        check_scripts(folder, manifest)
+    check_files(folder, manifest, [*files_of(manifest).values()], scripts=verify is not None)
     release = Release(folder, manifest, plan_of(manifest))
     check_promise(release)
     assert release.data is not None, "reading checks it"

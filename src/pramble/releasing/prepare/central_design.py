@@ -17,7 +17,9 @@ from pramble.releasing.prepare.record_prior import EVEN, public_tables
 from pramble.solvers.record.design_record import design_record
 
 
-def design_for_readers(decisions: Decisions, found: Counts) -> tuple[RecordDesigned, RecordPrivacy]:
+def design_for_readers(
+    decisions: Decisions, found: Counts, *, seconds: float | None = None
+) -> tuple[RecordDesigned, RecordPrivacy]:
     """Return the plan or views that keep the central promise, and what they spend locally.
 
     The designs do not depend on the law of the records, so that nothing of the file is used; a
@@ -48,7 +50,7 @@ def design_for_readers(decisions: Decisions, found: Counts) -> tuple[RecordDesig
             tables=tables,
             objective=decisions.objective,
             whole=True,
-            time_limit=record_design.SECONDS,
+            time_limit=record_design.SECONDS if seconds is None else seconds,
         )
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None

@@ -24,13 +24,17 @@ from pramble.report.record import Numbers
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assess import assess
 from pramble.risk.assessment import Assessment
+from pramble.solvers.design import design
 from pramble.solvers.result import most_information
-from pramble.values import Integers
+from pramble.values import Floats, Integers
+
+SEARCHED, SECONDS = 40, 1.0
+"""Categories up to which all matrices are searched for a bound, and for how long."""
 
 
-def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
+def expected_figures(designed: Designed, *, rows: int) -> ColumnOutcome:
     """Return a column's figures that are known before anything is written."""
-    p, mechanism, column = design.prior.probabilities, design.mechanism, design.column
+    p, mechanism, column = designed.prior.probabilities, designed.mechanism, designed.column
     narrow = len(p) <= WIDEST
     return ColumnOutcome(
         name=column.name,
@@ -40,20 +44,27 @@ def expected_figures(design: Designed, *, rows: int) -> ColumnOutcome:
         family=column.decision.family,
         objective=column.decision.objective,
         invariant=column.decision.invariant,
-        alpha=design.alpha,
-        alpha_prior=float_above(design.prior.spent),
+        alpha=designed.alpha,
+        alpha_prior=float_above(designed.prior.spent),
         prior=p,
-        prior_source=design.prior.source,
-        prior_detail=design.prior.detail,
+        prior_source=designed.prior.source,
+        prior_detail=designed.prior.detail,
         entropy=entropy(p),
         information=mutual_information(p, mechanism),
-        information_bound=most_information(np.array(p), design.alpha),
+        information_bound=most_possible(np.array(p), designed.alpha),
         estimation_variance=variance_of(p, mechanism),
         change_expected=change_expected(p, mechanism),
         before=column.counts,
         standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
-        rivals=rivals_of(p, column.labels, design.alpha),
+        rivals=rivals_of(p, column.labels, designed.alpha),
     )
+
+
+def most_possible(p: Floats, alpha: float) -> float:
+    """Return a proven bound on the information of any matrix for these categories at this α."""
+    if not 2 < len(p) <= SEARCHED:
+        return most_information(p, alpha)
+    return design(p, alpha, family="general", tolerance=1e-3, time_limit=SECONDS).ceiling
 
 
 def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> Numbers | None:

@@ -168,9 +168,18 @@ class Prepared:
 
 
 def prepare(
-    records: Records, decisions: Decisions, *, digest: str, confidential_allowed: bool, clock: Clock
+    records: Records,
+    decisions: Decisions,
+    *,
+    digest: str,
+    confidential_allowed: bool,
+    clock: Clock,
+    seconds: float | None = None,
 ) -> Prepared:
-    """Count the whole file once, refuse what does not fit, and design every column."""
+    """Count the whole file once, refuse what does not fit, and design every column.
+
+    Plans for records are searched for so many seconds, or as long as it takes.
+    """
     check_output(records, decisions)
     check_public(records, decisions)
     names = [column.name for column in decisions.columns]
@@ -183,11 +192,11 @@ def prepare(
     record = None
     if decisions.central is not None:
         clock.tell("designing", 1.0)
-        record, spent = design_for_readers(decisions, found)
+        record, spent = design_for_readers(decisions, found, seconds=seconds)
     elif decisions.design == "records":
         clock.tell("designing", 1.0)
         record, spent = design_of_record(
-            decisions, found, confidential_allowed=confidential_allowed
+            decisions, found, confidential_allowed=confidential_allowed, seconds=seconds
         )
     else:
         designs, spent = design_columns(

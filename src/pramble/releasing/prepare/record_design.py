@@ -124,7 +124,7 @@ def tables_at_hand(
 
 
 def design_of_record(
-    decisions: Decisions, found: Counts, *, confidential_allowed: bool
+    decisions: Decisions, found: Counts, *, confidential_allowed: bool, seconds: float | None = None
 ) -> tuple[RecordDesigned, RecordPrivacy]:
     r"""Design the plan for records within the budget, and return what is spent on a person.
 
@@ -153,7 +153,7 @@ def design_of_record(
         tables=tables,
         objective=decisions.objective,
         whole=decisions.whole or bool(empty),
-        time_limit=SECONDS,
+        time_limit=SECONDS if seconds is None else seconds,
     )
     costs = plan_costs(best.one_file, labels, law, tables=tables, possible=possible)
     notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))

@@ -9,7 +9,7 @@ from typing import Any
 from pramble.estimation.records import answerable
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
-from pramble.releasing.folder.manifest import SCRIPTS, file_sha256
+from pramble.releasing.folder.files import SCRIPTS, file_sha256
 from pramble.releasing.prepare.part import Part
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.r_code import Unwritable, plan_code, r_text, r_vector

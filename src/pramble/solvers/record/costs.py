@@ -35,7 +35,20 @@ def plan_costs(
     >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
     True
     """
-    problem = RecordProblem(
+    ground = Tables(tables_problem(labels, law, tables=tables, possible=possible))
+    shown = [ground.option(branch.blocks) for branch in plan.branches]
+    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
+
+
+def tables_problem(
+    labels: Mapping[str, Sequence[Label]],
+    law: Law,
+    *,
+    tables: Sequence[Table],
+    possible: Possible | None = None,
+) -> RecordProblem:
+    """Return tables to be estimated from records of a law, under any plan."""
+    return RecordProblem(
         labels={name: as_labels(own) for name, own in labels.items()},
         alpha=1.0,
         law=law,
@@ -44,6 +57,3 @@ def plan_costs(
         objective="estimation",
         whole=False,
     )
-    ground = Tables(problem)
-    shown = [ground.option(branch.blocks) for branch in plan.branches]
-    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))

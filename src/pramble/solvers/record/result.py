@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
+from pramble.information.error import typical_error
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
@@ -99,7 +100,7 @@ class RecordDesign(Display, Tidy):
             "cells": cells,
             "cost": costs,
             "standard_error": [
-                math.sqrt(cost / size) for cost, size in zip(costs, cells, strict=True)
+                typical_error(cost, cells=size) for cost, size in zip(costs, cells, strict=True)
             ],
         }
 

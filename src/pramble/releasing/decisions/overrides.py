@@ -1,0 +1,70 @@
+"""A plan with some of its settings changed, for a try."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pramble.errors import InvalidPlan
+from pramble.releasing.decisions.decisions import Decisions, nearest
+from pramble.releasing.decisions.parsing import OF_RECORDS, read_document
+from pramble.releasing.decisions.toml import decisions_to_toml
+
+EITHER = {"alpha": ("central",), "central": ("alpha",)}
+"""Settings that take the place of others."""
+
+
+def document_of(plan: str | Path | Decisions | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan as nested settings, however it was given."""
+    if isinstance(plan, Decisions):
+        return tomllib.loads(decisions_to_toml(plan))
+    return read_document(plan) if isinstance(plan, str | Path) else dict(plan)
+
+
+def overridden(
+    document: Mapping[str, Any], changes: Mapping[str, Any], columns: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the settings of a plan with changes, and with some of its columns alone.
+
+    Columns that are left out are **dropped**: a column that the plan protects is never released as
+    it is because of a change. Tables and rules that name them go with them.
+
+    >>> plan = {"alpha": 1.0, "columns": {"sex": {}, "age": {}}, "drop": ["id"]}
+    >>> overridden(plan, {"central": 2.0}, ["sex"])
+    {'columns': {'sex': {}}, 'drop': ['id', 'age'], 'central': 2.0}
+    """
+    left = {name for change in changes for name in EITHER.get(change, ())}
+    if changes.get("design") == "paper":
+        left |= set(OF_RECORDS)
+    found = {name: value for name, value in document.items() if name not in left}
+    if columns is not None:
+        found |= chosen(found, columns)
+    return found | dict(changes)
+
+
+def chosen(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """Return what changes where some columns of a plan are taken alone."""
+    planned = document.get("columns", {})
+    for name in columns:
+        if name not in planned:
+            raise InvalidPlan(
+                f"The plan has no column {name!r}{nearest(name, list(planned))}; a try takes "
+                "columns of its plan alone."
+            )
+    kept = set(columns)
+    found: dict[str, Any] = {
+        "columns": {name: own for name, own in planned.items() if name in kept},
+        "drop": [*document.get("drop", ()), *(name for name in planned if name not in kept)],
+    }
+    tables = document.get("tables")
+    if isinstance(tables, list | tuple):
+        found["tables"] = [table for table in tables if set(table) <= kept] or 1
+    if "possible" in document:
+        rules = document["possible"]
+        found["possible"] = [rule for rule in rules if named_by(rule) <= kept]
+    return found
+
+
+def named_by(rule: Mapping[str, Any]) -> set[str]:
+    """Return the columns that a rule of what is possible names."""
+    return {name for part in rule.values() if isinstance(part, Mapping) for name in part}

@@ -1,0 +1,107 @@
+"""What an analyst will get of each table of a release, however it was designed."""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pramble.information.possible import Possible, as_possible
+from pramble.information.records import Law, Table, as_law
+from pramble.limits import MOST_WANTED_CELLS
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.record_design import rules_of
+from pramble.report.tables import TableOutcome
+from pramble.solvers.central.costs import views_costs
+from pramble.solvers.record.costs import plan_costs, tables_problem
+from pramble.values import value
+
+MOST_PAIRS = 190
+"""Two-way tables up to which all are valued where columns are designed one by one."""
+LOST = 1e12
+"""A cost above this is that of a matrix whose equal rows differ by rounding alone."""
+
+
+@value(eq=False)
+class Ground:
+    """What tables of a release are valued on.
+
+    Attributes
+    ----------
+    labels : dict from column to its categories
+    law : Law
+        Of the records, at the prior of the design.
+    possible : Possible
+        Which cells can occur.
+    wanted : tuple of tables
+        Those that the plan was to be best for; all that readers will look at.
+    rows : int
+    """
+
+    labels: dict[str, tuple[Any, ...]]
+    law: Law
+    possible: Possible
+    wanted: tuple[Table, ...]
+    rows: int
+
+    def cells(self, table: Table) -> int:
+        """Return the number of possible cells of a table."""
+        return int(self.possible.mask(table).sum())
+
+    def costs(self, plan: Plan | Views, tables: Sequence[Table]) -> dict[Table, float]:
+        """Return n times the summed variance of each of some tables."""
+        if isinstance(plan, Plan):
+            found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
+        else:
+            problem = tables_problem(self.labels, self.law, tables=tables, possible=self.possible)
+            found = views_costs(plan, problem)
+        return {table: cost if cost < LOST else math.inf for table, cost in found.items()}
+
+    def outcomes(self, costs: dict[Table, float]) -> tuple[TableOutcome, ...]:
+        """Return tables with what they will be worth."""
+        return tuple(
+            TableOutcome(table, self.cells(table), cost, self.rows, table in self.wanted)
+            for table, cost in costs.items()
+        )
+
+
+def ground_of(job: Prepared) -> Ground:
+    """Return what the tables of a release are valued on."""
+    record = job.record
+    if record is not None:
+        possible = as_possible(rules_of(job.decisions), record.labels)
+        return Ground(record.labels, record.law, possible, record.tables, job.rows)
+    labels = {design.column.name: design.column.labels for design in job.designs}
+    margins = {(d.column.name,): np.array(d.prior.probabilities) for d in job.designs}
+    law = as_law(margins, {name: len(own) for name, own in labels.items()})
+    return Ground(labels, law, as_possible(None, labels), wanted_of(labels), job.rows)
+
+
+def wanted_of(labels: dict[str, tuple[Any, ...]]) -> tuple[Table, ...]:
+    """Return the pairs of columns that readers will look at; single columns if these are many."""
+    pairs = [
+        (one, two)
+        for one, two in combinations(labels, 2)
+        if len(labels[one]) * len(labels[two]) <= MOST_WANTED_CELLS
+    ]
+    if pairs and len(pairs) <= MOST_PAIRS:
+        return tuple(pairs)
+    return tuple((name,) for name in labels)
+
+
+def table_outcomes(job: Prepared) -> tuple[TableOutcome, ...]:
+    """Return what readers will get of the wanted tables, and of single columns."""
+    ground = ground_of(job)
+    singles: list[Table] = [
+        (name,) for name, own in ground.labels.items() if len(own) <= MOST_WANTED_CELLS
+    ]
+    if job.record is not None:
+        costs = dict(job.record.costs)
+        rest = [table for table in singles if table not in costs]
+    else:
+        costs = {}
+        rest = list(dict.fromkeys((*singles, *ground.wanted)))
+    return ground.outcomes(costs | (ground.costs(job.plan, rest) if rest else {}))

@@ -1,0 +1,82 @@
+"""What a release promises, in sentences."""
+
+from typing import Any
+
+from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.report import numbers
+from pramble.report.outcome import ReleaseOutcome
+from pramble.words import several
+
+CERTAIN = 0.99
+
+
+def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
+    """Return the promise towards readers of the release."""
+    central, limit = outcome.central, outcome.limit
+    assert central is not None, "asked for where there is one"
+    order = "each view in an order of its own" if in_views(outcome) else "rows in random order"
+    return {
+        "epsilon": numbers.alpha_text(central.shown),
+        "delta": numbers.tiny(central.shown_delta),
+        "lower": numbers.alpha_text(outcome.lower or 0.0),
+        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
+        "rests": f"every released column randomised, {order}, {numbers.count(outcome.rows)} rows "
+        "as a crowd; releases of the same people add up",
+        "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
+    }
+
+
+def in_views(outcome: ReleaseOutcome) -> bool:
+    """Whether the release has several files of the same records."""
+    return outcome.record is not None and outcome.record.views > 0
+
+
+def plain_words(outcome: ReleaseOutcome) -> list[str]:
+    """Say what was done in sentences without symbols where they can be avoided."""
+    names = joined(list(outcome.names))
+    columns = "these columns" if len(outcome.names) > 1 else names
+    blank = outcome.record is not None and outcome.record.branches > 1
+    if outcome.central is not None:
+        return shuffled_words(outcome, names)
+    return [
+        (
+            f"In {names}, every person's values were replaced at random: "
+            + ("blank, " if blank else "")
+            + "kept with a known probability, else changed."
+        ),
+        outcome.guarantee.sentence(),
+        (
+            f"Whatever a person's true values in {columns} are, what is released of the "
+            f"{outcome.guarantee.unit} is at most {numbers.ratio_text(outcome.alpha)} times "
+            "likelier under them than under any other values."
+        ),
+    ]
+
+
+def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
+    """Say what was done to a file that is shuffled, and both promises."""
+    assert outcome.central is not None, "asked for where there is one"
+    how = (
+        f"It was done {several(outcome.record.views, 'time')}, for a few columns each, and each "
+        "file has its own order."
+        if outcome.record is not None and outcome.record.views
+        else "Then the rows were put into a random order."
+    )
+    return [
+        (
+            f"In {names}, every person's values were kept or replaced at random, with known "
+            f"probabilities. {how} Nothing else is released."
+        ),
+        outcome.central.sentence(),
+        (
+            f"Towards whoever handled the file before its rows were shuffled: "
+            f"{outcome.guarantee.sentence()}"
+        ),
+    ]
+
+
+def joined(names: list[str]) -> str:
+    """Return names as a list in prose."""
+    if len(names) < 2:
+        return "".join(names)
+    return ", ".join(names[:-1]) + " and " + names[-1]
