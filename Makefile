@@ -5,7 +5,7 @@ STAMP := .venv/.ready
 # Every core has a worker; threads of linear algebra beside them would only wait for one another.
 PYTEST ?= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help setup demo study test test-fast test-slow check format bench docs clean constraints
+.PHONY: help setup demo study test test-fast test-slow test-r check format bench docs clean constraints
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -30,6 +30,10 @@ test-fast: setup  ## what a change most likely breaks, within a minute on two co
 
 test-slow: setup  ## the long studies
 	$(PYTEST) -m slow
+
+test-r: setup   ## the scripts of releases in R, which is installed if it is missing
+	@sh scripts/need_r.sh
+	$(PYTEST) -m r
 
 check: setup    ## format, lint, types, architecture
 	$(BIN)/ruff format --check .

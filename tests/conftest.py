@@ -32,6 +32,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    if shutil.which("Rscript") is None and config.option.markexpr != "r":
+        leave_out(config, items, lambda item: item.get_closest_marker("r") is not None)
     if not config.getoption("--fast"):
         return
     lines = (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines()
@@ -39,10 +41,15 @@ def pytest_collection_modifyitems(config, items):
 
     def is_long(item):
         marks = {mark.name for mark in item.iter_markers()}
-        return item.nodeid.startswith(long) or bool(marks & {"spark", "browser", "slow"})
+        return item.nodeid.startswith(long) or bool(marks & {"spark", "browser", "slow", "r"})
 
-    config.hook.pytest_deselected(items=list(filter(is_long, items)))
-    items[:] = [item for item in items if not is_long(item)]
+    leave_out(config, items, is_long)
+
+
+def leave_out(config, items, is_left):
+    """Deselect some tests."""
+    config.hook.pytest_deselected(items=list(filter(is_left, items)))
+    items[:] = [item for item in items if not is_left(item)]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +82,8 @@ def tool():
     def find(name: str) -> str:
         path = shutil.which(name)
         if path is None:
-            message = f"needs the program {name!r}; `make setup` installs it"
+            target = "test-r" if name == "Rscript" else "setup"
+            message = f"needs the program {name!r}; `make {target}` installs it"
             if os.environ.get("CI") == "true":
                 pytest.fail(message)
             pytest.skip(message)

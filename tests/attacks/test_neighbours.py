@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 import pramble
 from pramble.engine import canonical
 from pramble.engine.block import Block
+from pramble.releasing.decisions.decisions import COPIES
+from pramble.releasing.folder.files import SCRIPTS
 from pramble.releasing.prepare import advice, central_design, record_design, record_figures
 from pramble.releasing.write import check
 from pramble.solvers.central.promise import as_promise
@@ -152,6 +154,11 @@ DOORS = {
 }
 
 
+def copies(target):
+    """Every copy that may lie beside data of a format."""
+    return [word for word in COPIES if word != target]
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -185,6 +192,7 @@ def folders_written(pair, folder, *, source, target, shuffle, coded, pages=False
             alpha=2.0,
             prior="uniform",
             output=target,
+            copies=copies(target),
             shuffle=shuffle,
             allow=["age", "town"],
             reading={"quoted_missing": False},
@@ -241,6 +249,7 @@ def central_folders(pair, folder, *, source, target, coded, kind, pages=False):
                 delta=1e-6,
                 drop=["age", "town"],
                 output=target,
+                copies=copies(target),
                 reading={"quoted_missing": False},
                 ledger=False,
                 pages=pages,
@@ -274,7 +283,7 @@ def promising(count):
         )
         shutil.rmtree(folder)
         files = 1 if kind == "one file" else 3
-        assert len(one) == files + 1
+        assert len(one) == files * (1 + len(copies(target))) + len(SCRIPTS) + 1
         assert one == other
 
     return law

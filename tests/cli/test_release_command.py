@@ -42,10 +42,22 @@ def test_init_then_release_then_open(inside):
     assert "δ = 1e-06 towards readers (α = 2 a record before shuffling)" in answer.output
     assert open_release("out").data.column_names == ["SEX", "AGE", "MARST"]
     assert {path.name for path in (inside / "out").iterdir()} == {
+        "analysis.R",
+        "analysis.py",
         "data.parquet",
         "manifest.json",
         "summary.html",
     }
+
+
+def test_copies_and_scripts_are_asked_for(inside):
+    given = ["people.parquet", "--columns", "SEX", "--alpha", "2", "--design", "paper"]
+    run("release", *given, "--out", "out", "--copies", "csv,stata", "--no-scripts", "--no-ledger")
+    names = {path.name for path in (inside / "out").iterdir()}
+    assert names == {"data.parquet", "data.csv", "data.dta", "manifest.json", "summary.html"}
+    assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv", "stata"]
+    answer = run("release", *given, "--out", "other", "--copies", "sas", code=1)
+    assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error
 
 
 def test_init_asks_about_each_column(inside):

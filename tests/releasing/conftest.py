@@ -12,7 +12,7 @@ import pytest
 
 import pramble
 from pramble import datasets
-from pramble.releasing.prepare import central_design
+from pramble.releasing.prepare import central_design, record_design
 from pramble.solvers.central.promise import as_promise
 from pramble.solvers.record.result import RecordDesign
 
@@ -95,6 +95,28 @@ def as_designed(plan, cost, _labels, **options):
     costs = dict.fromkeys(options["tables"], cost)
     alpha, proven = pramble.certify(plan).alpha, promise.guarantee(plan)
     return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs, central=proven)
+
+
+def as_designed_locally(plan, _labels, alpha, **options):
+    costs = dict.fromkeys(options["tables"], 1.0)
+    return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs)
+
+
+def release_by(plan, source, target, **settings):
+    """Release with a plan or views as they are; promises are as large as they need to be."""
+    labels = {name: list(own.labels.values) for name, own in plan.column_labels().items()}
+    columns = {name: {"categories": own} for name, own in labels.items()}
+    verb = import_module("pramble.releasing.release")
+    promise = {"alpha": 40.0} if isinstance(plan, pramble.Plan) else {"central": 40.0}
+    options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(central_design, "design_record", partial(as_designed, plan, 1.0))
+        patch.setattr(record_design, "design_record", partial(as_designed_locally, plan))
+        patch.setattr(
+            record_design, "plan_costs", lambda *_, tables, **__: dict.fromkeys(tables, 1.0)
+        )
+        patch.setattr(verb, "advice", lambda *_: None)
+        return pramble.release(source, target, **{**options, **settings})
 
 
 def views_that_keep(alpha):

@@ -14,7 +14,7 @@ from tests.releasing.conftest import PLAN
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.folder.manifest import file_sha256
+from pramble.releasing.folder.files import file_sha256
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.release import release
 
@@ -132,7 +132,7 @@ def test_a_number_of_thousands_of_digits_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/4"}', "[" * 9999]
+    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/5"}', "[" * 9999]
 )
 def test_a_manifest_that_is_none_is_refused(folder, text):
     (folder / "manifest.json").write_text(text)
@@ -162,7 +162,7 @@ def test_the_hash_is_sha256(tmp_path):
 
 
 MANIFEST = {
-    "schema": "pramble/release/4",
+    "schema": "pramble/release/5",
     "software": {"name": "pramble", "version": "1"},
     "created": "2026-01-01",
     "rows": 3,

@@ -590,7 +590,8 @@ def test_a_folder_of_files_is_one_source(people, tmp_path):
 def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file, tmp_path):
     r = release(people_file, tmp_path / "out", plan=PLAN)
     names = sorted(path.name for path in r.folder.iterdir())
-    assert names == ["data.parquet", "manifest.json", "summary.html"]
+    scripts = ["analysis.R", "analysis.py"]
+    assert names == [*scripts, "data.parquet", "manifest.json", "summary.html"]
     report = tmp_path / "out-report.html"
     assert report.stat().st_mode & 0o777 == 0o600
     assert "For the curator only" in report.read_text()

@@ -11,7 +11,7 @@ from tests.releasing.conftest import as_designed, central, crowd, views_that_kee
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.folder.manifest import file_sha256
+from pramble.releasing.folder.files import file_sha256
 from pramble.releasing.prepare import central_design
 
 ONE, TWO = "views/sex-ill.parquet", "views/ill-age.parquet"

@@ -13,7 +13,7 @@ from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import SCHEMA, Plan
 from pramble.mechanisms.views import SCHEMA as VIEWS
 from pramble.mechanisms.views import Views
-from pramble.releasing.folder.manifest import MANIFEST
+from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.signing import check_signature
 
 

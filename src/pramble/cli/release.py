@@ -91,6 +91,13 @@ def release(
     output: Annotated[
         str | None, typer.Option("--format", help="parquet (default) or csv.")
     ] = None,
+    copies: Annotated[
+        str | None,
+        typer.Option(help="The same records again for other programs: csv,stata,spss,excel."),
+    ] = None,
+    no_scripts: Annotated[
+        bool, typer.Option("--no-scripts", help="Write no analysis.py and analysis.R.")
+    ] = False,
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Release the rows in a random order.")
     ] = False,
@@ -165,6 +172,8 @@ def release(
         "rows_per_person": rows_per_person,
         "allow": listed(allow),
         "output": output,
+        "copies": listed(copies),
+        "scripts": False if no_scripts else None,
         "shuffle": shuffle or None,
         "risk": risk_settings(keys, population),
     }

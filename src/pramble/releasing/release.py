@@ -15,6 +15,7 @@ from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
 from pramble.mechanisms.plan import Plan
+from pramble.releasing.copies.write import check_copies
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.overrides import document_of, overridden
 from pramble.releasing.decisions.parsing import decisions_from
@@ -27,7 +28,8 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.manifest import MANIFEST, file_sha256, manifest_of, manifest_text
+from pramble.releasing.folder.files import MANIFEST, file_sha256
+from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.advice import advice
@@ -41,10 +43,11 @@ from pramble.releasing.prepare.record_figures import (
 )
 from pramble.releasing.prepare.repair import RepairedRecords
 from pramble.releasing.prepare.worth import table_outcomes
+from pramble.releasing.write.beside import published_files, write_beside
 from pramble.releasing.write.check import Tally, compare
 from pramble.releasing.write.released import rehearse, write_part
 from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
-from pramble.releasing.write.synthetic import SYNTHETIC, write_synthetic
+from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher, names_of
@@ -141,8 +144,9 @@ def release(
         "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
         ``drop``, ``person`` (the column that says whose row it is),
         ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
-        ``output``, ``shuffle``, ``synthetic`` (complete records drawn from the release alone beside
-        it), ``risk``, ``file``.
+        ``output``, ``copies`` (the same released records once more, as "csv", "stata", "spss" or
+        "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``), ``shuffle``,
+        ``synthetic`` (complete records drawn from the release alone beside it), ``risk``, ``file``.
 
     Returns
     -------
@@ -160,7 +164,7 @@ def release(
     ...     columns=["SEX", "AGE"], alpha=2.0, ledger=False,
     ... )
     >>> r.alpha <= 2.0, sorted(path.name for path in r.folder.iterdir())
-    (True, ['data.parquet', 'manifest.json', 'summary.html'])
+    (True, ['analysis.R', 'analysis.py', 'data.parquet', 'manifest.json', 'summary.html'])
     >>> pramble.open_release(r.folder).data.num_rows
     2000
     >>> folder.cleanup()
@@ -185,6 +189,7 @@ def release(
         confidential_allowed=confidential_prior_allowed,
         clock=clock.part(0.0, COUNTING),
     )
+    check_copies(job)
     account = open_account(
         book,
         file_facts(records, rows=job.rows),
@@ -220,8 +225,7 @@ def release(
         if pages:
             clock.tell("drawing the pages", COUNTING + WRITING)
             (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-        files = [*(part.file for part in job.parts), SYNTHETIC]
-        held = check_contents(folder, (*files, MANIFEST, SIGNATURE, SUMMARY))
+        held = check_contents(folder, (*published_files(job), MANIFEST, SIGNATURE, SUMMARY))
         outcome = replace(outcome, checks=(*outcome.checks, held))
         if pages:
             write_private(report_path(target), report_page(outcome))
@@ -348,6 +352,7 @@ def write_folder(
             folder, data_in(folder, job), job.plan, files=files, clock=clock.part(SYNTHESIS, 0.02)
         )
     document = manifest_of(job, files, synthetic=synthetic, tables=outcome.tables)
+    document |= write_beside(job, Release(folder, document, job.plan))
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     after, changed = tallies[0].after, tallies[0].changed
     return document, replace(

@@ -22,6 +22,7 @@ FAMILIES = ("uniform", "general", "response")
 OBJECTIVES = ("information", "estimation")
 SPLITS = ("equal", "weights", "optimal")
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
+COPIES = ("csv", "stata", "spss", "excel")
 PRIOR_SHARE = 0.02
 DELTA = 1e-6
 
@@ -160,6 +161,10 @@ class Decisions:
         Columns left out of the release.
     output : str
         The format of the data file: one of ``OUTPUTS``.
+    copies : tuple of str
+        Formats of further files of the same released records: some of ``COPIES``.
+    scripts : bool
+        Whether ``analysis.py`` and ``analysis.R`` lie beside the data.
     shuffle : bool
         Release the rows in a random order, which holds the file in memory.
     person : str or None
@@ -192,6 +197,8 @@ class Decisions:
     prior_share: float = PRIOR_SHARE
     drop: tuple[str, ...] = ()
     output: str = "parquet"
+    copies: tuple[str, ...] = ()
+    scripts: bool = True
     shuffle: bool = False
     person: str | None = None
     rows_per_person: int | None = None

@@ -167,6 +167,10 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         found.append(
             f"The plan states no alpha in total, and column {without[0]!r} none of its own."
         )
+    if plan.get("output") in plan.get("copies", ()):
+        found.append(
+            f"The data is written as {plan['output']}; copies are in other formats than the data."
+        )
     if own and plan.get("split", "equal") != "equal":
         found.append(f"A split is of a total; column {own[0]!r} states its own alpha.")
     if plan.get("person") in columns:

@@ -9,6 +9,7 @@ from typing import Any
 from pramble.data.labels import label_key
 from pramble.limits import LARGEST_TOTAL
 from pramble.releasing.decisions.decisions import (
+    COPIES,
     DESIGNS,
     FAMILIES,
     OBJECTIVES,
@@ -127,6 +128,19 @@ def missing_code(value: Any) -> Any:
     if value is True or (isinstance(value, str | int) and not isinstance(value, bool)):
         return value
     raise Mistake(f"must be a label, or true for a category of its own; found {value!r}")
+
+
+def several_of(options: Sequence[str]) -> Reader:
+    """Read a list of some words, each once."""
+    one = one_of(options)
+
+    def read(value: Any) -> tuple[str, ...]:
+        found = tuple(one(word) for word in a_list(value, "words"))
+        if len(set(found)) < len(found):
+            raise Mistake(f"must name each once; found {value!r}")
+        return found
+
+    return read
 
 
 def probabilities(value: Any) -> tuple[float, ...]:
@@ -252,6 +266,8 @@ PLAN: dict[str, Reader] = {
     "prior_share": share,
     "drop": names,
     "output": one_of(OUTPUTS),
+    "copies": several_of(COPIES),
+    "scripts": flag,
     "shuffle": flag,
     "person": text,
     "rows_per_person": whole,

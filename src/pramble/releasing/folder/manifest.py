@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from hashlib import file_digest
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.formats.registry import format_of
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.guarantee import RecordPrivacy, float_above
+from pramble.releasing.folder.files import MANIFEST, refuse_link
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.column import Designed
@@ -31,7 +30,6 @@ from pramble.report.tables import TableOutcome, verdict_of
 from pramble.words import several
 
 SCHEMA = "pramble/release/5"
-MANIFEST = "manifest.json"
 
 
 def manifest_of(
@@ -307,45 +305,6 @@ def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str
     return checked
 
 
-def refuse_link(path: Path) -> None:
-    """Refuse a symbolic link in a release folder: it may lead out of it."""
-    if path.is_symlink():
-        raise InvalidData(f"{path.name!r} is a symbolic link; a release holds its own files.")
-
-
-def refuse_others(folder: Path, stated: Sequence[str]) -> None:
-    """Refuse data files that the manifest does not state: nobody vouches for them."""
-    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*"), *folder.glob("synthetic.*")]
-    names = sorted(path.relative_to(folder).as_posix() for path in found)
-    other = next((name for name in names if name not in stated), None)
-    if other is not None:
-        raise InvalidData(
-            f"The folder holds {other!r}, which its {MANIFEST} does not state. Get the folder "
-            "again, or move that file away."
-        )
-
-
-def check_data(path: Path, stated: Mapping[str, Any]) -> None:
-    """Refuse a data file of another name, format, size or content than the manifest states."""
-    refuse_link(path)
-    if not path.is_file():
-        raise InvalidData(f"The release lacks its data file {path.name!r}.")
-    form = format_of(path)
-    if form.write is None or form.name != stated["format"]:
-        raise InvalidData(f"{MANIFEST} is damaged: {path.name!r} is no {short(stated['format'])}.")
-    size = path.stat().st_size
-    if size != stated["bytes"]:
-        raise InvalidData(
-            f"{path.name} is not the file that was released: it has {size:,} bytes, and the "
-            f"manifest states {short(stated['bytes'])}. Get the folder again."
-        )
-    if file_sha256(path) != stated["sha256"]:
-        raise InvalidData(
-            f"{path.name} is not the file that was released: its SHA-256 differs from the "
-            "manifest's. Get the folder again."
-        )
-
-
 @contextmanager
 def undamaged() -> Iterator[None]:
     """Tell what is wrong with a part of the manifest as a damage of it."""
@@ -387,9 +346,3 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan | Views:
             f"randomises {short(list(plan.columns))}."
         )
     return plan
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

@@ -32,16 +32,8 @@ from pramble.privacy.guarantee import (
 )
 from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.shuffled.central import proven_epsilon
-from pramble.releasing.folder.manifest import (
-    MANIFEST,
-    check_data,
-    files_of,
-    plan_of,
-    read_manifest,
-    refuse_link,
-    refuse_others,
-    undamaged,
-)
+from pramble.releasing.folder.files import MANIFEST, check_files
+from pramble.releasing.folder.manifest import files_of, plan_of, read_manifest, undamaged
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 from pramble.shown import Display, Facts
@@ -141,6 +133,9 @@ class Release(Display):
             rows.append(
                 ("central ε", f"{self.central.shown:.4g} at δ = {self.central.shown_delta:.3g}")
             )
+        if self.manifest.get("copies"):
+            copied = dict.fromkeys(copy["format"] for copy in self.manifest["copies"])
+            rows.append(("copies", ", ".join(copied)))
         if "synthetic" in self.manifest:
             rows.append(("synthetic", "complete records, drawn from the release"))
         rows += [
@@ -184,7 +179,7 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
         What `pramble.release` wrote.
     verify : str or Path, optional
         The public key of who made the release, a PEM file: refuse a folder that its private key
-        did not sign.
+        did not sign, or whose scripts were changed.
 
     Returns
     -------
@@ -201,12 +196,7 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    files = [*files_of(manifest).values()]
-    files += [manifest["synthetic"]] if "synthetic" in manifest else []
-    refuse_others(folder, [stated["file"] for stated in files])
-    for stated in files:
-        refuse_link((folder / stated["file"]).parent)
-        check_data(folder / stated["file"], stated)
+    check_files(folder, manifest, [*files_of(manifest).values()], scripts=verify is not None)
     release = Release(folder, manifest, plan_of(manifest))
     check_promise(release)
     assert release.data is not None, "reading checks it"

@@ -9,7 +9,7 @@ from pramble.data.save import save_table
 from pramble.estimation.draws.synthesis import synthesis
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
-from pramble.releasing.folder.manifest import file_sha256
+from pramble.releasing.folder.files import file_sha256
 from pramble.values import Clock
 
 SYNTHETIC = "synthetic.parquet"

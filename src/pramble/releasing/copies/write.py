@@ -1,0 +1,134 @@
+"""Writing copies beside the data of a release, and refusing before what they cannot hold."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pramble.data.formats.delimited import CSV
+from pramble.data.formats.excel import EXCEL
+from pramble.data.formats.registry import format_of
+from pramble.data.save import writing
+from pramble.mechanisms.plan import Plan
+from pramble.releasing.copies.kinds import (
+    KINDS,
+    Kind,
+    refuse_labels,
+    refuse_library,
+    refuse_size,
+    refuse_type,
+    refuse_values,
+)
+from pramble.releasing.copies.statistics import write_statistics
+from pramble.releasing.copies.workbook import write_workbook
+from pramble.releasing.folder.files import file_sha256
+from pramble.releasing.folder.manifest import files_of
+from pramble.releasing.folder.opening import Release
+from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.write.check import open_written
+
+CODED = (
+    "The same records. Randomised texts are whole numbers with value labels, in the order of the "
+    "plan; system missing is a cell that is blank or missing in the data. Variables have the names "
+    "of their columns as labels."
+)
+SENTENCES = {
+    "csv": "The same records as text; an empty cell is blank or missing in the data.",
+    "stata": CODED,
+    "spss": CODED,
+    "excel": (
+        "The same records; an empty cell is blank or missing in the data. Times are to the "
+        "millisecond."
+    ),
+}
+
+
+def copy_name(file: str, word: str) -> str:
+    """Return the path in the folder of a copy of a data file.
+
+    >>> copy_name("views/sex-age.parquet", "stata")
+    'views/sex-age.dta'
+    """
+    return file.removesuffix(format_ending(file)) + KINDS[word].form.endings[0]
+
+
+def format_ending(file: str) -> str:
+    """Return the ending of a data file that this package wrote."""
+    return next(end for end in format_of(Path(file)).endings if file.endswith(end))
+
+
+def copy_names(job: Prepared) -> list[str]:
+    """Return the paths in the folder of all copies of a release."""
+    return [copy_name(part.file, word) for part in job.parts for word in job.decisions.copies]
+
+
+def check_copies(job: Prepared) -> None:
+    """Refuse copies that cannot hold the release, before anything is written.
+
+    What is looked at is public once released: the number of rows, names, what the plan may release,
+    and the columns that are released as they are.
+    """
+    kinds = [KINDS[word] for word in job.decisions.copies]
+    labels = job.plan.column_labels()
+    types = {field.name: field.type for field in job.records.schema}
+    for kind in kinds:
+        refuse_library(kind)
+        refuse_size(kind, rows=job.rows, names=job.names)
+        for name, own in labels.items():
+            refuse_labels(kind, name, own.released)
+        for name in job.untouched:
+            refuse_type(kind, name, types[name])
+    if any(kind.form is not CSV for kind in kinds) and job.untouched:
+        for batch in job.records.batches(list(job.untouched)):
+            refuse_batch(kinds, batch, job.untouched)
+
+
+def refuse_batch(kinds: Sequence[Kind], batch: Any, names: Sequence[str]) -> None:
+    """Refuse values of untouched columns that a copy cannot hold."""
+    for kind in kinds:
+        for name in names:
+            refuse_values(kind, name, batch[name])
+
+
+def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]:
+    """Write copies of the data in a folder, and return what the manifest says of each.
+
+    They are made from the written data and the plan, and from nothing else.
+    """
+    return [
+        write_copy(release, word, view=view, data_file=stated["file"])
+        for view, stated in files_of(release.manifest).items()
+        for word in words
+    ]
+
+
+def write_copy(release: Release, word: str, *, view: str, data_file: str) -> dict[str, Any]:
+    """Write one copy of one data file."""
+    kind, file = KINDS[word], copy_name(data_file, word)
+    assert release.folder is not None, "copies lie in a folder"
+    path = release.folder / file
+    names: Mapping[str, Any] = {}
+    if kind.form is CSV:
+        records = open_written(release.folder / data_file)
+        with writing(path, CSV, records.schema) as writer:
+            for batch in records.batches():
+                writer.write(batch)
+    else:
+        plan = release.plan if isinstance(release.plan, Plan) else release.plan[view]
+        table = release.data if isinstance(release.plan, Plan) else release.data[view]
+        labels = {name: own.released for name, own in plan.column_labels().items()}
+        others = [name for name in table.column_names if name not in labels]
+        for name in others:
+            refuse_type(kind, name, table[name].type)
+        refuse_batch([kind], table.select(others).combine_chunks(), others)
+        if kind.form is EXCEL:
+            write_workbook(path, table)
+        else:
+            names = {"columns": write_statistics(kind, path, table, labels)}
+    return {
+        "file": file,
+        "format": word,
+        "bytes": path.stat().st_size,
+        "sha256": file_sha256(path),
+        "sentence": SENTENCES[word],
+        **names,
+    }

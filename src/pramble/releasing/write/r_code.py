@@ -1,0 +1,214 @@
+"""Values as R code: labels may hold anything, so all but plain characters are escaped."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pramble.data.arrays import text_of
+from pramble.data.formats.registry import split_ending
+from pramble.data.labels import Label, Labels, label_keys
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Block, Branch, Plan
+from pramble.mechanisms.separate import separate_blocks
+from pramble.mechanisms.uniform import UniformRows
+from pramble.releasing.prepare.part import Part
+
+PLAIN = frozenset(map(chr, range(0x20, 0x7F))) - set('"\\')
+WIDTH = 96
+MOST_ENTRIES, MOST_CHARACTERS = 1_000_000, 1_000_000
+"""Entries of a matrix, and what they take to write, up to which it stands in a script."""
+
+MOST_CELLS_HELD = 200_000
+"""Cells of a block up to which a script in R holds them."""
+
+
+def r_text(text: str) -> str:
+    r"""Return a text as R code: plain ASCII in quotes, everything else by its number.
+
+    A backslash and a quote can end a text or begin an escape; neither stands in what is returned
+    but in an escape of exactly one character, so no text can end itself.
+
+    >>> print(r_text('say "é"\n'))
+    "say \U{22}\U{e9}\U{22}\U{a}"
+    """
+    return '"' + "".join(c if c in PLAIN else f"\\U{{{ord(c):x}}}" for c in text) + '"'
+
+
+def r_vector(parts: Iterable[str]) -> str:
+    """Return parts of code as a vector, on lines of bounded width."""
+    lines, line = [], ""
+    for part in parts:
+        if line and len(line) + len(part) > WIDTH:
+            lines.append(line.rstrip())
+            line = ""
+        line += f"{part}, "
+    return "c(" + "\n    ".join([*lines, line]).removesuffix(", ") + ")"
+
+
+def r_list(parts: Iterable[str], *, indent: int = 2) -> str:
+    """Return parts of code as a list, a line each."""
+    inside = f",\n{' ' * indent}".join(parts)
+    return f"list(\n{' ' * indent}{inside})"
+
+
+def shown_text(label: Label) -> str:
+    """Return the text of a label as a text file has it, with ends of lines as R reads them."""
+    return (text_of(label) or "").replace("\r\n", "\n").replace("\r", "\n")
+
+
+class Unwritable(Exception):
+    """A plan that a script in R cannot hold; says why."""
+
+
+def plan_code(parts: Sequence[Part], *, rows: int) -> str:
+    """Return the plan of every file of a release as R code."""
+    plans = [separate_blocks(part.plan) for part in parts]
+    before: dict[str, Labels] = {}
+    after: dict[str, list[Label]] = {}
+    for plan in plans:
+        refuse_same_columns(plan)
+        for name, own in plan.column_labels().items():
+            before.setdefault(name, own.labels)
+            known = after.setdefault(name, [])
+            keys = label_keys(known)
+            known += [label for label in own.outputs.values if label_keys([label])[0] not in keys]
+    written: dict[str, int] = {}
+    places: dict[int, int] = {}
+    for mechanism in (m for plan in plans for b in plan.branches for m in b.blocks.values()):
+        if id(mechanism) not in places:
+            code = mechanism_code(mechanism)
+            places[id(mechanism)] = written.setdefault(code, len(written) + 1)
+    sources = [
+        source_code(part, plan, before=before, after=after, places=places)
+        for part, plan in zip(parts, plans, strict=True)
+    ]
+    outputs = {name: Labels(tuple(own)) for name, own in after.items()}
+    lines = [
+        f"rows <- {rows}",
+        "",
+        "# What each randomised column may be, and what it may be released as, in order.",
+        f"categories <- {labels_code(before)}",
+        f"released <- {'categories' if outputs == before else labels_code(outputs)}",
+        "",
+        "# A mechanism is a matrix: a row for each true value, a column for each released one.",
+        "# With `off` and `d` it is off[x] everywhere in row x, and d[x] more on the diagonal.",
+        f"mechanisms <- {r_list(written)}",
+        "",
+        "# The files. A record goes through one branch, drawn with the branch's share; there each",
+        "# block of columns is randomised by its mechanism, and other columns are left blank.",
+        f"sources <- {r_list(sources)}",
+    ]
+    return "\n".join(lines)
+
+
+def refuse_same_columns(plan: Plan) -> None:
+    """Refuse branches that nobody can tell apart."""
+    if len({frozenset(branch.columns) for branch in plan.branches}) < len(plan.branches):
+        raise Unwritable("two branches of the plan show the same columns")
+
+
+def labels_code(labels: Mapping[str, Labels]) -> str:
+    """Return the labels of columns as a named list of texts."""
+    parts = []
+    for name, own in labels.items():
+        texts = [shown_text(label) for label in own.values]
+        if len(set(texts)) < len(texts) or any("\x00" in text for text in texts):
+            raise Unwritable(f"column {name!a} has labels that look alike as text")
+        parts.append(r_vector(map(r_text, texts)))
+    return f"setNames({r_list(parts)},\n  {r_vector(map(r_text, labels))})"
+
+
+def mechanism_code(mechanism: Mechanism) -> str:
+    """Return a mechanism: two numbers for each row, or its matrix; NULL where it is too large."""
+    whole = f"2^{mechanism.bits}"
+    if isinstance(mechanism, UniformRows):
+        off, d = mechanism.off.tolist(), (mechanism.keep - mechanism.off).tolist()
+        return f"list(off = {numbers(off)} / {whole},\n    d = {numbers(d)} / {whole})"
+    cells, outputs = mechanism.shape
+    if cells * outputs > MOST_ENTRIES:
+        return "NULL"
+    weights = numbers(mechanism.weights.reshape(-1).tolist())
+    if len(weights) > MOST_CHARACTERS:
+        return "NULL"
+    return f"matrix({weights}, {cells}, {outputs}, byrow = TRUE) / {whole}"
+
+
+def numbers(given: Iterable[int]) -> str:
+    """Return whole numbers as a vector, by runs of the same where that is shorter.
+
+    >>> numbers([7, 7, 7]), numbers([1, 2, 2, 2, 2]), numbers([1, 2])
+    ('rep(7, 3)', 'rep(c(1, 2), c(1, 4))', 'c(1, 2)')
+    """
+    listed = list(given)
+    runs = [(one, len(list(same))) for one, same in groupby(listed)]
+    if 2 * len(runs) >= len(listed):
+        return r_vector(map(str, listed))
+    if len(runs) == 1:
+        return f"rep({listed[0]}, {len(listed)})"
+    values, times = (r_vector(map(str, side)) for side in zip(*runs, strict=True))
+    return f"rep({values}, {times})"
+
+
+def source_code(
+    part: Part,
+    plan: Plan,
+    *,
+    before: Mapping[str, Labels],
+    after: Mapping[str, Sequence[Label]],
+    places: Mapping[int, int],
+) -> str:
+    """Return a file and its branches."""
+    file = part.file.removesuffix(split_ending(Path(part.file))[0])
+    codes = [
+        {name: place_of(own.values) for name, own in before.items()},
+        {name: place_of(own) for name, own in after.items()},
+    ]
+    branches = [branch_code(branch, codes, places) for branch in plan.branches]
+    return (
+        f"list(file = {r_text(file)}, columns = {r_vector(map(r_text, part.names))},\n"
+        f"   branches = {r_list(branches, indent=4)})"
+    )
+
+
+def place_of(labels: Sequence[Label]) -> dict[Any, int]:
+    """Return the place of each label, from 1."""
+    return {key: place for place, key in enumerate(label_keys(labels), 1)}
+
+
+def branch_code(
+    branch: Branch, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
+) -> str:
+    """Return a branch: its share and its blocks."""
+    before, after = codes
+    blocks = [
+        f"list(columns = {r_vector(map(r_text, block))}, mechanism = {places[id(m)]},\n"
+        f"        cells = {cells_code(block, m.labels, before, side='categories')},\n"
+        f"        outputs = {cells_code(block, m.output_labels, after, side='released')})"
+        for block, m in branch.blocks.items()
+    ]
+    return f"list(share = {branch.share}, blocks = {r_list(blocks, indent=6)})"
+
+
+def cells_code(
+    block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]], *, side: str
+) -> str:
+    """Return the code of each column of a block in its cells, as a matrix with named columns."""
+    names = r_vector(map(r_text, block))
+    if len(labels) > MOST_CELLS_HELD:
+        raise Unwritable(f"a block has {len(labels):,} cells")
+    parts = list(zip(*labels.values, strict=True)) if len(block) > 1 else [labels.values]
+    codes = np.array([
+        [known[name][key] for key in label_keys(own)]
+        for name, own in zip(block, parts, strict=True)
+    ])  # fmt: skip
+    sizes = [len(known[name]) for name in block]
+    if len(labels) == math.prod(sizes) and np.array_equal(
+        codes - 1, np.unravel_index(np.arange(len(labels)), sizes)
+    ):
+        return f"grid({names}, {side})"
+    columns = ", ".join(numbers(own) for own in codes.tolist())
+    return f"`colnames<-`(cbind({columns}), {names})"

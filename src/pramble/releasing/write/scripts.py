@@ -1,0 +1,121 @@
+"""Scripts beside the data that estimate tables from it, written from the plan alone."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+from pramble.estimation.records import answerable
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.releasing.folder.files import SCRIPTS, file_sha256
+from pramble.releasing.prepare.part import Part
+from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.write.r_code import Unwritable, plan_code, r_text, r_vector
+
+MOST_TRIED = 5
+"""Pairs of columns that are looked at for a table to show first."""
+
+PYTHON = '''\
+"""What this release says of the original records: tables with 95 % intervals.
+
+Run it with Python where pramble is installed. To change it, copy it first: the manifest states its
+SHA-256, and `pramble.open_release(..., verify=KEY)` refuses a folder whose scripts were changed.
+"""
+
+from pathlib import Path
+
+import pramble
+
+# Opening checks the folder: hashes, the plan, what was spent, and every released value.
+release = pramble.open_release(Path(__file__).resolve().parent)
+print(release)
+
+# Shares among the original records, by maximum likelihood; method="inverse" is unbiased.
+TABLES = [
+{tables}
+]
+for columns in TABLES:
+    print()
+    print(pramble.estimate(release, by=columns))
+'''
+
+R_HEAD = """\
+# What this release says of the original records: tables with standard errors, in base R.
+#
+#   Rscript analysis.R                       the tables of `shown_first`
+#   Rscript analysis.R COLUMN [COLUMN ...]   the table of these randomised columns
+#
+# The columns were randomised by the plan below, which is public; nothing here is confidential.
+# Shares of the original records are estimated without bias by the inverse of the plan, from all
+# branches that tell something of the table, weighed by how much they tell; and fitted by maximum
+# likelihood, or minimum chi-square where the likelihood has too many cells. From views a table is
+# estimated by those that show all of its columns: pramble in Python uses the others too, and is a
+# little more precise. Standard errors count sampling and randomisation. Text files are read by base
+# R, Parquet through the package arrow.
+
+shown_first <- {shown}
+
+# Codes of all combinations of the labels of some columns, those of the last running fastest.
+grid <- function(names, labels = categories) {{
+  codes <- as.matrix(rev(expand.grid(rev(lapply(labels[names], seq_along)))))
+  dimnames(codes) <- list(NULL, names)
+  codes
+}}
+
+# ---- The plan ------------------------------------------------------------------------------------
+
+"""
+
+R_REFUSAL = """\
+# Tables of this release are estimated by analysis.py: a script in R cannot hold its plan.
+stop("This plan cannot be held in a script in R: ", {reason}, ". Take analysis.py.")
+"""
+
+
+def first_tables(plan: Plan | Views) -> list[list[str]]:
+    """Return the tables to show first: the first column, and the first two that are told together.
+
+    >>> import pramble
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> first_tables(pramble.Plan({"a": m, "b": m, "c": m}))
+    [['a'], ['a', 'b']]
+    """
+    plans = list(plan.values()) if isinstance(plan, Views) else [plan]
+    pairs = islice(combinations(plan.columns, 2), MOST_TRIED)
+    singles = ((name,) for name in plan.columns[:MOST_TRIED])
+    found = []
+    for tables in (singles, pairs):
+        told = (
+            list(table)
+            for table in tables
+            for own in plans
+            if set(table) <= set(own.columns) and answerable(own, table)
+        )
+        found += list(islice(told, 1))
+    return found
+
+
+def script_texts(plan: Plan | Views, parts: Sequence[Part], *, rows: int) -> dict[str, str]:
+    """Return the text of each script by its name; names and labels stand in it as escaped texts."""
+    shown = first_tables(plan)
+    lines = "\n".join(f"    [{', '.join(map(ascii, table))}]," for table in shown)
+    body = (files("pramble") / "resources" / "analysis.R").read_text(encoding="utf-8")
+    try:
+        tables = ", ".join(r_vector(map(r_text, table)) for table in shown)
+        head = R_HEAD.format(shown=f"list({tables})")
+        in_r = f"{head}{plan_code(parts, rows=rows)}\n\n{body}"
+    except Unwritable as error:
+        in_r = R_REFUSAL.format(reason=r_text(str(error)))
+    return dict(zip(SCRIPTS, (in_r, PYTHON.format(tables=lines)), strict=True))
+
+
+def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
+    """Write the scripts, and return what the manifest says of each."""
+    found = []
+    for name, text in script_texts(job.plan, job.parts, rows=job.rows).items():
+        path = folder / name
+        path.write_text(text, encoding="utf-8", newline="\n")
+        found.append({"file": name, "bytes": path.stat().st_size, "sha256": file_sha256(path)})
+    return found

@@ -1,0 +1,318 @@
+"""Copies for other programs: the same released records, from them and the plan alone."""
+
+import json
+import shutil
+import time
+import zipfile
+from datetime import date, datetime
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+import pyreadstat
+import pytest
+from tests.releasing.conftest import release_by
+
+import pramble
+from pramble.data.formats.delimited import CSV
+from pramble.data.open import open_records
+from pramble.errors import InvalidData, InvalidPlan
+from pramble.releasing.copies.kinds import KINDS
+from pramble.releasing.copies.names import variable_names
+from pramble.releasing.decisions.decisions import COPIES
+from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.write.check import WRITTEN
+
+kinds = import_module("pramble.releasing.copies.kinds")
+
+ODD = ["=SUM(A1)", 'quo"ted, ünïcode', "two\nlines", "plain"]
+N = 300
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(5)
+    return pa.table({
+        "odd one": rng.choice(ODD, N).tolist(),
+        "if": rng.choice(["no", "yes"], N).tolist(),
+        "code": rng.integers(0, 3, N).tolist(),
+        "member": (rng.random(N) < 0.5).tolist(),
+        "income": [None if i % 7 == 0 else float(i) / 3 for i in range(N)],
+        "rank": pa.array([2**40 + i for i in range(N)]),
+        "day": [date(1990 + i % 20, 1 + i % 12, 3) for i in range(N)],
+        "seen": [datetime.fromisoformat(f"2001-02-03T04:05:{i % 60:02}.250") for i in range(N)],
+        "note": [None if i % 5 == 0 else f"note {i}" for i in range(N)],
+    })  # fmt: skip
+
+
+LEFT = ["income", "rank", "day", "seen", "note"]
+ODD_ONE, ONE_OF, CODE, MEMBER = (
+    pramble.randomized_response(labels, 2.0)
+    for labels in (ODD, ["no", "yes"], [0, 1, 2], [False, True])
+)
+PAIR = pramble.randomized_response([(a, b) for a in ODD for b in ("no", "yes")], 2.0)
+HALF = Fraction(1, 2)
+PLANS = {
+    "branches": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("odd one", "if"): PAIR, "member": MEMBER}),
+        pramble.Branch(HALF, {"code": CODE, "odd one": ODD_ONE}),
+    ]),
+    "columns": pramble.Plan(
+        {"odd one": ODD_ONE, "if": ONE_OF, "code": CODE, "member": MEMBER}
+    ),
+    "views": pramble.Views([{("odd one", "if"): PAIR}, {"code": CODE}, {"member": MEMBER}]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def folder(request, people, tmp_path_factory):
+    target = tmp_path_factory.mktemp("copies") / "out"
+    left = LEFT if request.param == "views" else []
+    made = release_by(PLANS[request.param], people, target, copies=COPIES, drop=left)
+    assert (made.folder / "views").exists() == (request.param == "views")
+    return target
+
+
+def tables(release):
+    """The data of each file, under the path of the file without its ending."""
+    if isinstance(release.data, dict):
+        return {f"views/{view}": table for view, table in release.data.items()}
+    return {"data": release.data}
+
+
+def read(path):
+    """A copy through the package's own door."""
+    reading = WRITTEN if path.suffix == ".csv" else None
+    records = open_records(path, reading)
+    return pa.Table.from_batches(list(records.batches()), schema=records.schema)
+
+
+def texts(values):
+    """Values as texts of labels: what is compared."""
+    plain = [None if one is None or one == "" else one for one in values.to_pylist()]
+    return [str(one).lower() if isinstance(one, bool) else one for one in plain]
+
+
+def test_every_copy_is_stated_and_checked(folder):
+    release = pramble.open_release(folder)
+    stated = release.manifest["copies"]
+    assert len(stated) == 4 * len(tables(release))
+    endings = {CSV.name: ".csv", "stata": ".dta", "spss": ".sav", "excel": ".xlsx"}
+    for copy in stated:
+        assert copy["file"].endswith(endings[copy["format"]])
+        assert (folder / copy["file"]).stat().st_size == copy["bytes"]
+    assert "copies" in repr(release)
+
+
+def test_the_text_copy_reads_back(folder):
+    for name, table in tables(pramble.open_release(folder)).items():
+        found = read(folder / f"{name}.csv")
+        assert found.column_names == table.column_names
+        for column in table.column_names:
+            want = table[column].cast(pa.string()).to_pylist()
+            assert found[column].to_pylist() == want, column
+
+
+def test_the_workbook_reads_back(folder):
+    for name, table in tables(pramble.open_release(folder)).items():
+        found = read(folder / f"{name}.xlsx")
+        assert found.column_names == table.column_names
+        # The reader takes an empty row for none.
+        shown = [any(v is not None for v in row.values()) for row in table.to_pylist()]
+        for column in table.column_names:
+            want = [v for v, there in zip(table[column].to_pylist(), shown, strict=True) if there]
+            got = found[column].to_pylist()
+            if pa.types.is_floating(table[column].type):
+                np.testing.assert_array_equal(np.array(got, float), np.array(want, float))
+            else:
+                assert got == want, column
+
+
+@pytest.mark.parametrize(("ending", "reader"), [("dta", "read_dta"), ("sav", "read_sav")])
+def test_statistical_copies_read_back_with_their_labels(folder, ending, reader):
+    release = pramble.open_release(folder)
+    for name, table in tables(release).items():
+        path = folder / f"{name}.{ending}"
+        found = read(path)
+        _, about = getattr(pyreadstat, reader)(str(path), metadataonly=True)
+        names = variable_names(table.column_names)
+        assert found.column_names == list(names.values())
+        assert about.column_names_to_labels == {names[c]: c for c in table.column_names}
+        labels = about.variable_value_labels
+        plans = release.plan.values() if isinstance(release.data, dict) else [release.plan]
+        plan = next(p for p in plans if set(p.columns) <= set(table.column_names)
+                    and (name == "data" or set(p.columns) == set(table.column_names)))  # fmt: skip
+        for column in table.column_names:
+            values = found[names[column]].to_pylist()
+            known = labels.get(names[column])
+            if known:
+                values = [None if v is None else known[v] for v in values]
+            want = texts(table[column])
+            if pa.types.is_floating(table[column].type) or pa.types.is_integer(table[column].type):
+                np.testing.assert_array_equal(np.array(values, float), np.array(want, float))
+            elif column == "seen":
+                assert [abs((a - b).total_seconds()) < 1e-4 for a, b in
+                        zip(values, want, strict=True)] == [True] * N  # fmt: skip
+            else:
+                assert values == want, column
+            if column in plan.columns and known and column != "member":
+                declared = [
+                    v for v in plan.column_labels()[column].released.values if v is not None
+                ]
+                assert list(known.values()) == declared
+
+
+def test_a_copy_of_the_same_data_has_the_same_bytes(folder, people, tmp_path):
+    """Also at another time: written again from the folder, a second later."""
+    from pramble.releasing.copies.write import write_copies
+
+    again = shutil.copytree(folder, tmp_path / "again")
+    release = pramble.open_release(again)
+    before = {copy["file"]: copy["sha256"] for copy in release.manifest["copies"]}
+    if not (folder / "views").exists():
+        time.sleep(1.1)
+    for copy in write_copies(release, COPIES):
+        assert copy["sha256"] == before[copy["file"]]
+
+
+def test_no_time_of_writing_is_in_a_copy(folder):
+    name = next(iter(tables(pramble.open_release(folder))))
+    head = (folder / f"{name}.dta").read_bytes()[:400]
+    assert b"<timestamp>\x1101 Jan 1970 00:00</timestamp>" in head
+    assert (folder / f"{name}.sav").read_bytes()[92:109] == b"01 Jan 7000:00:00"
+    with zipfile.ZipFile(folder / f"{name}.xlsx") as book:
+        assert {part.date_time for part in book.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert not [part for part in book.namelist() if "docProps" in part]
+
+
+def test_texts_of_a_workbook_are_no_formulas(folder):
+    for name in tables(pramble.open_release(folder)):
+        with zipfile.ZipFile(folder / f"{name}.xlsx") as book:
+            assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
+
+
+@pytest.mark.parametrize("ending", ["csv", "dta", "sav", "xlsx"])
+def test_changed_missing_and_unstated_copies_are_refused(folder, tmp_path, ending):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    path = next(copy.rglob(f"*.{ending}"))
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"x")
+    with pytest.raises(InvalidData, match="SHA-256 differs"):
+        pramble.open_release(copy)
+    path.unlink()
+    with pytest.raises(InvalidData, match="lacks its data file"):
+        pramble.open_release(copy)
+    path.write_bytes(content)
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    manifest["copies"] = [c for c in manifest["copies"] if not c["file"].endswith(ending)]
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InvalidData, match="does not state"):
+        pramble.open_release(copy)
+
+
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [("../data.csv", "csv"), ("data.parquet", "csv"), ("data.dta", "csv"), ("data.exe", "stata")],
+)
+def test_copies_of_other_names_are_refused(folder, tmp_path, file, form):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    manifest["copies"] = [{**manifest["copies"][0], "file": file, "format": form}]
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InvalidData, match=r"damaged|does not state"):
+        pramble.open_release(copy)
+
+
+def small(**columns):
+    return pa.table({"sex": ["f", "m"] * 20, **columns})
+
+
+def refused(table, target, words, *, copies=COPIES, **settings):
+    columns = settings.pop("columns", {"sex": {"categories": ["f", "m"]}})
+    with pytest.raises((InvalidData, InvalidPlan), match=words):
+        pramble.release(
+            table, target, columns=columns, alpha=3.0, copies=copies, ledger=False, design="paper",
+            allow=[n for n in table.column_names if n != "sex"], **settings,
+        )  # fmt: skip
+    assert not target.exists()
+    assert not list(target.parent.glob(".*partial*"))
+
+
+@pytest.mark.parametrize(
+    ("word", "values", "words"),
+    [
+        ("excel", [date(1890, 1, 1)] * 40, "dates before 1900-03-01, which Excel does not hold"),
+        ("spss", [date(1500, 1, 1)] * 40, "dates before 1582-10-15, which SPSS"),
+        ("stata", ["x" * 3000] * 40, "texts of more than 2,044 bytes, which Stata"),
+        ("excel", ["a\x01b"] * 40, "texts with characters, which Excel"),
+        ("stata", [2**60] * 40, "whole numbers beyond 2"),
+        ("excel", [float("inf")] * 40, "infinite numbers"),
+        ("stata", [[1, 2]] * 40, "of type list.*cannot be written for Stata; drop it"),
+        ("csv", [[1, 2]] * 40, "cannot be written as CSV"),
+    ],
+)
+def test_what_a_copy_cannot_hold_is_refused_before_anything_is_written(
+    tmp_path, word, values, words
+):
+    refused(small(other=values), tmp_path / "out", words, copies=[word])
+
+
+def test_labels_that_a_copy_cannot_hold_are_refused(tmp_path):
+    long = {"sex": {"categories": ["f", "m", "x" * 121]}}
+    refused(small(), tmp_path / "out", "more than the 120 bytes that SPSS", columns=long)
+
+
+@pytest.mark.parametrize(
+    ("word", "field", "words"),
+    [("excel", "most_rows", "Excel holds 39 rows of data; the release has 40. Leave 'excel' out"),
+     ("stata", "most_columns", "Stata holds 1 columns; the release has 2")],
+)  # fmt: skip
+def test_too_many_rows_or_columns_are_refused(tmp_path, monkeypatch, word, field, words):
+    assert KINDS["excel"].most_rows == 1_048_575
+    from dataclasses import replace
+
+    limit = {"most_rows": 39, "most_columns": 1}[field]
+    own = {**KINDS, word: replace(KINDS[word], **{field: limit})}
+    monkeypatch.setattr("pramble.releasing.copies.write.KINDS", own)
+    refused(small(other=list(range(40))), tmp_path / "out", words)
+
+
+def test_a_missing_library_is_refused_by_the_name_of_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(kinds, "find_spec", lambda _: None)
+    refused(small(), tmp_path / "out", r"pip install pramble\[statfiles\], or leave 'stata' out")
+    pramble.release(
+        small(), tmp_path / "out", columns={"sex": {"categories": ["f", "m"]}}, alpha=3.0,
+        copies=["csv", "excel"], ledger=False, pages=False, design="paper",
+    )  # fmt: skip
+
+
+def test_the_setting_is_read_and_written():
+    given = {"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}}
+    plan = decisions_from({**given, "copies": ["stata", "csv"], "scripts": False})
+    assert plan.copies == ("stata", "csv")
+    text = decisions_to_toml(plan)
+    assert 'copies = ["stata", "csv"]' in text
+    assert "scripts = false" in text
+    for copies, words in (
+        (["sas"], "must be one of 'csv', 'stata'"),
+        ("csv", "must be a list of words"),
+        (["csv", "csv"], "must name each once"),
+    ):
+        with pytest.raises(InvalidPlan, match=words):
+            decisions_from({**given, "copies": copies})
+    with pytest.raises(InvalidPlan, match="copies are in other formats than the data"):
+        decisions_from({**given, "copies": ["csv"], "output": "csv"})
+
+
+def test_names_of_variables_are_what_both_programs_take():
+    columns = ["a" * 40, "a" * 41, "_", "", "ß", "str5", "Sex", "sex", "x.y", "1", "naïve é"]
+    found = list(variable_names(columns).values())
+    assert len({name.casefold() for name in found}) == len(columns)
+    for name in found:
+        assert 1 <= len(name) <= 32
+        assert name[0].isalpha()
+        assert name.isascii()
+        assert name.replace("_", "a").isalnum()
+        assert not name.endswith("_")

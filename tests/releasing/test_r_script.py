@@ -1,0 +1,204 @@
+"""The script in R says what pramble says, for plans of every kind, whatever labels look like."""
+
+import subprocess
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.releasing.conftest import release_by
+from tests.releasing.test_scripts import EVIL
+
+import pramble
+from pramble.releasing.write.r_code import r_text
+
+pytestmark = pytest.mark.r
+
+A, B, C, D = ["f", "m"], ["lo", "mi", "hi"], ["x", "y"], [f"d{i}" for i in range(45)]
+N = 3000
+RR = pramble.randomized_response
+
+
+def general(labels, outputs=None, *, seed):
+    """A matrix of no special kind."""
+    T = len(labels if outputs is None else outputs)
+    noise = np.random.default_rng(seed).dirichlet(np.ones(T), len(labels))
+    own = np.eye(T)[np.arange(len(labels)) % T]
+    return pramble.Mechanism.from_matrix(0.4 * noise + 0.6 * own, labels, outputs)
+
+
+def cells(*columns):
+    return list(product(*columns))
+
+
+HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
+ONE, PAIR, OTHER, ALL = ["b"], ["a", "b"], ["c", "b"], ["a", "b", "c"]
+PLANS = {
+    "columns": pramble.Plan({"a": RR(A, 1.5), "b": general(B, seed=1), "c": RR(C, 2.0)}),
+    "more outputs": pramble.Plan(
+        {"a": general(A, ["p", "q", "r"], seed=2), "b": general(B, list("1234"), seed=5),
+         "c": RR(C, 2.0)}
+    ),
+    "product": pramble.Plan({("a", "b"): pramble.product([RR(A, 1.0), RR(B, 1.0)]),
+                             "c": RR(C, 1.0)}),
+    "a block": pramble.Plan({("a", "b"): general(cells(A, B), seed=3), "c": RR(C, 1.0)}),
+    "a block with more outputs": pramble.Plan(
+        {("a", "b"): general(cells(A, B), cells(A, [*B, "no"]), seed=3), "c": RR(C, 1.0)}
+    ),
+    "the whole record": pramble.Plan({("a", "b", "c"): RR(cells(A, B, C), 3.0)}),
+    "branches": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("a", "b"): RR(cells(A, B), 2.0)}),
+        pramble.Branch(QUARTER, {("a", "c"): RR(cells(A, C), 2.0)}),
+        pramble.Branch(QUARTER, {"b": RR(B, 2.0), "c": RR(C, 1.0)}),
+    ]),
+    "branches of any matrix": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("a", "b"): general(cells(A, B), seed=7)}),
+        pramble.Branch(QUARTER, {("a", "c"): general(cells(A, C), seed=8)}),
+        pramble.Branch(QUARTER, {("c", "b"): general(cells(C, B), seed=9)}),
+    ]),
+    "a block that tells a part": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("a", "b"): general(cells(A, B), seed=7), "c": RR(C, 1.0)}),
+        pramble.Branch(QUARTER, {("a", "c"): general(cells(A, C), cells(A, ["x"]), seed=8)}),
+        pramble.Branch(QUARTER, {("c", "b"): general(cells(C, B), cells(["y"], B), seed=9)}),
+    ]),
+    "a likelihood of many cells": pramble.Plan(branches=[
+        pramble.Branch(HALF, {("a", "b"): general(cells(A, B), seed=7)}),
+        pramble.Branch(QUARTER, {("b", "d"): general(cells(B, D), seed=8)}),
+        pramble.Branch(QUARTER, {("c", "b"): general(cells(C, B), seed=9)}),
+    ]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 2, N)
+    b = (rng.random(N) * 3 * (0.6 + 0.4 * a)).astype(int)
+    c = (rng.random(N) < 0.2 + 0.2 * b).astype(int)
+    return pa.table({"a": np.take(A, a), "b": np.take(B, b), "c": np.take(C, c),
+                     "d": rng.choice(D, N), "left": rng.random(N)})  # fmt: skip
+
+
+def in_r(rscript, folder, tables):
+    """Estimates, standard errors and likelihoods of some tables, each with the labels."""
+    code = ['source("analysis.R")']
+    for number, table in enumerate(tables):
+        names = ", ".join(map(r_text, table))
+        code.append(
+            f"x <- table_of(c({names})); k <- {len(table)}; "
+            f'con <- file("r{number}.txt", "w", encoding = "UTF-8"); '
+            "for (i in seq_len(nrow(x))) writeLines(c(vapply(seq_len(k), function(j) "
+            'paste(utf8ToInt(x[i, j]), collapse = " "), ""), '
+            "formatC(unlist(x[i, k + c(1, 2, 5)]), digits = 17)), con); close(con)"
+        )
+    done = subprocess.run(
+        [rscript, "-e", "; ".join(code)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = []
+    for number, table in enumerate(tables):
+        lines = (folder / f"r{number}.txt").read_text(encoding="utf-8").splitlines()
+        rows = np.array(lines).reshape(-1, len(table) + 3)
+        labels = [
+            tuple("".join(map(chr, map(int, text.split()))) for text in row[: len(table)])
+            for row in rows
+        ]
+        found.append((labels, rows[:, len(table) :].astype(float)))
+        (folder / f"r{number}.txt").unlink()
+    return found, done.stdout
+
+
+def agree(release, tables, found):
+    for table, (labels, numbers) in zip(tables, found, strict=True):
+        inverse = pramble.estimate(release, by=table, method="inverse")
+        fitted = pramble.estimate(release, by=table)
+        assert labels == list(zip(*inverse.cells.values(), strict=True))
+        np.testing.assert_allclose(numbers[:, 0], inverse.probabilities, atol=1e-6)
+        np.testing.assert_allclose(numbers[:, 1], inverse.standard_errors, rtol=1e-6)
+        np.testing.assert_allclose(numbers[:, 2], fitted.probabilities, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_tables_agree(kind, people, tmp_path, tool):
+    plan = PLANS[kind]
+    left = [name for name in people.column_names if name not in plan.columns]
+    release_by(plan, people, tmp_path / "out", copies=["csv"], drop=left)
+    release = pramble.open_release(tmp_path / "out")
+    tables = [ONE, PAIR, OTHER, *([ALL] if len(plan.branches) == 1 else [])]
+    found, printed = in_r(tool("Rscript"), release.folder, tables)
+    assert f"Shares of a among {N} records" in printed
+    agree(release, tables, found)
+
+
+def test_impossible_cells_are_left_at_nothing(people, tmp_path, tool):
+    some = [pair for pair in cells(A, B) if pair != ("m", "hi")]
+    plan = pramble.Plan({("a", "b"): RR(some, 2.0), "c": RR(C, 2.0)})
+    frame = people.to_pandas()
+    frame = frame[~((frame.a == "m") & (frame.b == "hi"))]
+    release_by(plan, pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "out",
+               copies=["csv"], drop=["d", "left"])  # fmt: skip
+    release = pramble.open_release(tmp_path / "out")
+    found, _ = in_r(tool("Rscript"), release.folder, [PAIR, ALL])
+    agree(release, [PAIR, ALL], found)
+    assert found[0][1][-1].tolist() == [0, 0, 0]
+
+
+def test_a_view_alone_agrees_and_several_are_averaged(people, tmp_path, tool):
+    views = pramble.Views([{("a", "b"): RR(cells(A, B), 3.0)}, {"c": RR(C, 2.0)},
+                           {("b", "a"): RR(cells(B, A), 2.0)}])  # fmt: skip
+    release_by(views, people, tmp_path / "out", copies=["csv"], drop=["d", "left"])
+    release = pramble.open_release(tmp_path / "out")
+    found, _ = in_r(tool("Rscript"), release.folder, [["c"], PAIR])
+    inverse = pramble.estimate(release, by="c", method="inverse")
+    np.testing.assert_allclose(found[0][1][:, 0], inverse.probabilities, atol=1e-6)
+    np.testing.assert_allclose(found[0][1][:, 1], inverse.standard_errors, rtol=1e-3)
+    pair = pramble.estimate(release, by=PAIR, method="inverse")
+    numbers = found[1][1]
+    assert (np.abs(numbers[:, 0] - pair.probabilities) < 0.5 * pair.standard_errors).all()
+    np.testing.assert_allclose(numbers[:, 1], pair.standard_errors, rtol=0.1)
+    np.testing.assert_allclose(numbers[:, 2], numbers[:, 0], atol=0.03)
+
+
+def test_labels_of_any_kind_are_read_and_nothing_of_them_is_run(tmp_path, tool):
+    """Quotes, backslashes, ends of lines, other scripts, numbers, truth values and missing ones."""
+    rng = np.random.default_rng(6)
+    plan = pramble.Plan({
+        EVIL[0]: RR(EVIL, 4.0), EVIL[3]: RR(["", "NA", "TRUE", "1e5", " x "], 3.0),
+        "n": RR([100000, 7, -3], 3.0), "t": RR([True, False], 3.0),
+    })  # fmt: skip
+    source = pa.table({
+        EVIL[0]: rng.choice(EVIL, 900).tolist(),
+        EVIL[3]: rng.choice(["", "NA", "TRUE", "1e5", " x "], 900).tolist(),
+        "n": rng.choice([100000, 7, -3], 900), "t": rng.random(900) < 0.3,
+    })  # fmt: skip
+    release_by(plan, source, tmp_path / "out", copies=["csv"])
+    release = pramble.open_release(tmp_path / "out")
+    tables = [[EVIL[0]], [EVIL[3]], ["n"], ["t"]]
+    found, _ = in_r(tool("Rscript"), release.folder, tables)
+    for table, (labels, numbers) in zip(tables, found, strict=True):
+        inverse = pramble.estimate(release, by=table, method="inverse")
+        np.testing.assert_allclose(numbers[:, 0], inverse.probabilities, atol=1e-6)
+        known = [str(v).lower() if isinstance(v, bool) else str(v) for v in inverse.cells[table[0]]]
+        assert [label for (label,) in labels] == known
+    assert not list(tmp_path.rglob("owned"))
+
+
+def test_text_data_needs_no_copy_and_a_table_that_is_not_told_says_so(people, tmp_path, tool):
+    release_by(PLANS["branches"], people, tmp_path / "out", output="tsv", drop=["d"])
+    release = pramble.open_release(tmp_path / "out")
+    found, _ = in_r(tool("Rscript"), release.folder, [PAIR])
+    agree(release, [PAIR], found)
+    script = [tool("Rscript"), str(release.folder / "analysis.R")]
+    done = subprocess.run([*script, "a", "b", "c"], capture_output=True, text=True, check=True)
+    assert "The plan cannot give this table" in done.stdout
+
+
+def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):
+    release_by(PLANS["columns"], people, tmp_path / "out", drop=["d"])
+    arrow = [tool("Rscript"), "-e", 'quit(status = !requireNamespace("arrow", quietly = TRUE))']
+    if subprocess.run(arrow, capture_output=True, check=False).returncode == 0:
+        pytest.skip("R has the package arrow here, and reads Parquet")
+    script = [tool("Rscript"), str(tmp_path / "out" / "analysis.R")]
+    done = subprocess.run(script, capture_output=True, text=True, check=True)
+    assert 'copies = ["csv"]' in done.stdout

@@ -1,0 +1,164 @@
+"""Scripts in a release folder: written from the plan alone, safe whatever labels say."""
+
+import ast
+import json
+import re
+import runpy
+import shutil
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.releasing.conftest import release_by
+
+import pramble
+from pramble.errors import InvalidData
+from pramble.releasing.prepare.part import parts_of
+from pramble.releasing.write.r_code import r_text
+from pramble.releasing.write.scripts import first_tables, script_texts
+
+EVIL = [
+    '"); system("touch owned"); ("',
+    "'); __import__('os').system('touch owned'); ('",
+    "back\\slash\\U{22}",
+    "two\nlines\n# stop",
+    "]\nprint(1)\n[",
+    "\u202eright to left",
+    "emoji 🙂",
+    "`x`",
+    "%s {tables} $(touch owned)",
+]
+
+
+def evil_plan():
+    return pramble.Plan({
+        EVIL[0]: pramble.randomized_response(EVIL, 3.0),
+        EVIL[3]: pramble.randomized_response(EVIL[:3], 3.0),
+    })  # fmt: skip
+
+
+def texts_of(plan, rows=10):
+    parts = parts_of(plan, plan.columns, data_file="data.csv")
+    return script_texts(plan, parts, rows=rows)
+
+
+@given(st.text())
+def test_a_text_in_r_code_holds_plain_characters_and_whole_escapes_alone(text):
+    code = r_text(text)
+    assert re.fullmatch(r'"(?:[ !#-\[\]-~]|\\U\{[0-9a-f]+\})*"', code)
+    back = re.sub(r"\\U\{([0-9a-f]+)\}", lambda m: chr(int(m.group(1), 16)), code[1:-1])
+    assert back == text
+
+
+def test_labels_and_names_cannot_end_the_text_they_stand_in():
+    scripts = texts_of(evil_plan())
+    assert scripts["analysis.R"].isascii() or EVIL[5] not in scripts["analysis.R"]
+    code = re.sub(r'"(?:[^"\\]|\\.)*"', '""', scripts["analysis.R"].split("# ---- Reading")[0])
+    for word in ("system", "touch", "print", "owned"):
+        assert word not in code
+    tree = ast.parse(scripts["analysis.py"])
+    called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert set(called) == {"Path", "Path(__file__).resolve", "pramble.open_release",
+                           "pramble.estimate", "print"}  # fmt: skip
+    assert scripts["analysis.py"].isascii()
+    tables = next(n.value for n in tree.body if isinstance(n, ast.Assign)
+                  and ast.unparse(n.targets[0]) == "TABLES")  # fmt: skip
+    assert ast.literal_eval(tables) == [[EVIL[0]], [EVIL[0], EVIL[3]]]
+
+
+def test_the_python_script_runs_and_prints_the_estimates(tmp_path, capsys):
+    plan = pramble.Plan({name: pramble.randomized_response(["no", "yes"], 3.0) for name in "ab"})
+    rng = np.random.default_rng(2)
+    source = {name: rng.choice(["no", "yes"], 400).tolist() for name in "ab"}
+    release = release_by(plan, source, tmp_path / "out")
+    runpy.run_path(str(release.folder / "analysis.py"))
+    printed = capsys.readouterr().out
+    opened = pramble.open_release(release.folder)
+    assert str(pramble.estimate(opened, by=["a"])) in printed
+    assert str(pramble.estimate(opened, by=["a", "b"])) in printed
+
+
+def test_scripts_follow_from_plan_and_number_of_rows_alone(tmp_path):
+    plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
+    found = []
+    for name, share in (("one", 0.1), ("two", 0.9)):
+        rng = np.random.default_rng(3)
+        source = {"a": np.where(rng.random(200) < share, "yes", "no").tolist()}
+        folder = release_by(plan, source, tmp_path / name).folder
+        found.append([(folder / script).read_bytes() for script in ("analysis.R", "analysis.py")])
+    assert found[0] == found[1]
+
+
+def test_without_scripts_there_are_none(tmp_path):
+    plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
+    release = release_by(plan, {"a": ["no", "yes"] * 20}, tmp_path / "out", scripts=False)
+    assert sorted(p.name for p in release.folder.iterdir()) == ["data.parquet", "manifest.json"]
+    assert "scripts" not in release.manifest
+
+
+def test_scripts_may_be_edited_but_not_in_a_folder_that_is_verified(tmp_path):
+    key = Ed25519PrivateKey.generate()
+    pem = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    (tmp_path / "public.pem").write_bytes(pem)
+    plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
+    made = release_by(plan, {"a": ["no", "yes"] * 20}, tmp_path / "out", sign=key)
+    pramble.open_release(made.folder, verify=tmp_path / "public.pem")
+    script = made.folder / "analysis.R"
+    script.write_text(script.read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
+    pramble.open_release(made.folder)
+    with pytest.raises(InvalidData, match=r"analysis.R is not the file that was released"):
+        pramble.open_release(made.folder, verify=tmp_path / "public.pem")
+    script.unlink()
+    with pytest.raises(InvalidData, match="lacks its script"):
+        pramble.open_release(made.folder, verify=tmp_path / "public.pem")
+
+
+def test_scripts_that_a_signed_manifest_does_not_state_are_refused(tmp_path):
+    key = Ed25519PrivateKey.generate()
+    pem = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    (tmp_path / "public.pem").write_bytes(pem)
+    plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
+    source = {"a": ["no", "yes"] * 20}
+    made = release_by(plan, source, tmp_path / "out", sign=key, scripts=False)
+    (made.folder / "analysis.py").write_text("print('mine')", encoding="utf-8")
+    with pytest.raises(InvalidData, match="does not state"):
+        pramble.open_release(made.folder, verify=tmp_path / "public.pem")
+
+
+def test_what_the_manifest_states_of_scripts_is_named(tmp_path):
+    plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
+    made = release_by(plan, {"a": ["no", "yes"] * 20}, tmp_path / "out")
+    copy = shutil.copytree(made.folder, tmp_path / "copy")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    manifest["scripts"][0]["file"] = "../elsewhere.R"
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InvalidData, match="must match"):
+        pramble.open_release(copy)
+
+
+def test_labels_that_look_alike_as_text_leave_r_out():
+    plan = pramble.Plan({"a": pramble.randomized_response(["1", 1], 3.0)})
+    script = texts_of(plan)["analysis.R"]
+    assert script.count("stop(") == 1
+    assert "look alike as text" in script
+
+
+def test_the_first_tables_are_some_that_can_be_told():
+    from fractions import Fraction
+
+    m = pramble.randomized_response(["no", "yes"], 1.0)
+    pair = pramble.product([m, m])
+    half = Fraction(1, 2)
+    plan = pramble.Plan(branches=[
+        pramble.Branch(half, {"a": m}), pramble.Branch(half, {("b", "c"): pair})
+    ])  # fmt: skip
+    assert first_tables(plan) == [["a"], ["b", "c"]]
+    views = pramble.Views([{"a": m}, {("b", "c"): pair}])
+    assert first_tables(views) == [["a"], ["b", "c"]]
