@@ -133,3 +133,12 @@ def test_priors_of_columns_and_of_records_are_checked_alike(values, source, spen
         Prior(tuple(values), source, Fraction(spent), "")
     with pytest.raises(error, match=message):
         RecordPrior({("a",): np.array(values)}, source, Fraction(spent), "")
+
+
+def test_a_public_source_that_lacks_categories_is_said_to(tmp_path):
+    (tmp_path / "margins.csv").write_text("category,count\na,30\nb,10\n")
+    found = public_prior(tmp_path / "margins.csv", "x", categories=["a", "b", "c"])
+    assert "it lacks c of 'x', counted as half of its rarest value" in found.detail
+    assert found.probabilities == pytest.approx([30 / 45, 10 / 45, 5 / 45])
+    whole = public_prior(tmp_path / "margins.csv", "x", categories=["a", "b"])
+    assert "lacks" not in whole.detail

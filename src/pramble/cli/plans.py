@@ -59,6 +59,12 @@ def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | 
 def read_document(path: Path, *, verify: Path | None = None) -> Any:
     """Return the JSON document of a file, or of the manifest in a folder."""
     file = path / MANIFEST if path.is_dir() else path
+    if file.suffix.lower() == ".toml":
+        raise InvalidPlan(
+            f"{path.name!r} says what is to be done, and has no matrices yet: `pramble release` "
+            "designs them (then give its folder here), and `pramble try FILE --plan "
+            f"{path.name}` compares what they would be worth and the risk they would leave."
+        )
     with readable(file):
         content = read_bytes(file, InvalidPlan)
     if verify is not None:

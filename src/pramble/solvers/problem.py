@@ -25,8 +25,8 @@ REASONS = {
 
 ADVICE = {
     "information": (
-        ' Ask for family="general" and objective="estimation", or give up a share of the '
-        "information with information_at_least."
+        ' Ask for family="general" and objective="estimation"; pramble.design can also give up a '
+        "share of the information (information_at_least)."
     )
 }
 """What to do about a rank below S, by objective."""

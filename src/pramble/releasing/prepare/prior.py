@@ -28,6 +28,10 @@ from pramble.values import value
 SOURCES = ("uniform", "public", "private", "confidential")
 
 
+MOST_LACKING = 5
+"""Categories that a public source lacks, named."""
+
+
 @value
 class Prior:
     """Probabilities over the declared categories, their source, and what they spent.
@@ -148,9 +152,24 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
             f"The counts of column {column!r} in {Path(path).name!r} must be non-negative numbers, "
             "at least one of them positive."
         )
+    lacks = [str(label) for label, count in zip(categories, found, strict=True) if not count]
     found = np.where(found > 0, found, found[found > 0].min() / 2)
-    name = Path(path).name
-    return Prior(normalised(found), "public", Fraction(0), f"Frequencies of {name}, public.")
+    detail = f"Frequencies of {Path(path).name}, public{lacking(lacks, column)}."
+    return Prior(normalised(found), "public", Fraction(0), detail)
+
+
+def lacking(labels: Sequence[str], column: str) -> str:
+    """Say which categories a public source lacks, and what they were taken for.
+
+    >>> lacking([], "sex"), lacking(["m"], "sex")
+    ('', "; it lacks m of 'sex', counted as half of its rarest value")
+    """
+    if not labels:
+        return ""
+    names = ", ".join(labels[:MOST_LACKING])
+    more = f" and {len(labels) - MOST_LACKING} more" if len(labels) > MOST_LACKING else ""
+    each = "each counted" if len(labels) > 1 else "counted"
+    return f"; it lacks {names}{more} of {column!r}, {each} as half of its rarest value"
 
 
 def declared_places(

@@ -146,11 +146,12 @@ def public_tables(
             evened(found, possible), "public", Fraction(0), f"Tables of {Path(path).name}, public."
         )
     singles: dict[Table, Floats] = {}
+    lacks = []
     for column in columns:
         if column.prior_file is not None:
-            prior = public_prior(
-                column.prior_file, column.name, categories=labels[column.name]
-            ).probabilities
+            source = public_prior(column.prior_file, column.name, categories=labels[column.name])
+            prior = source.probabilities
+            lacks += [source.detail] if "lacks" in source.detail else []
         else:
             prior = column.prior_probabilities or ()
         if len(prior) != len(labels[column.name]):
@@ -159,7 +160,8 @@ def public_tables(
                 f"{len(prior)} probabilities."
             )
         singles[column.name,] = np.array(prior)
-    return RecordPrior(singles, "public", Fraction(0), "Frequencies of single columns, public.")
+    detail = " ".join(["Frequencies of single columns, public.", *lacks])
+    return RecordPrior(singles, "public", Fraction(0), detail)
 
 
 def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:

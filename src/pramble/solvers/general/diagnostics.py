@@ -61,8 +61,8 @@ def outputs_used(mechanism: Mechanism) -> int:
 
 
 ADVICE = (
-    'Ask for objective="estimation", or give up a share of the information with '
-    "information_at_least."
+    'Ask for objective="estimation"; pramble.design can also give up a share of the information '
+    "(information_at_least)."
 )
 
 
