@@ -75,7 +75,7 @@ def write_statistics(kind: Kind, path: Path, table: Any, labels: Mapping[str, La
     )
     options = {
         "file_label": ABOUT,
-        "column_labels": [shortened(name, LONGEST_NAME[form]) for name in table.column_names],
+        "column_labels": [within_bytes(name, LONGEST_NAME[form]) for name in table.column_names],
         "variable_value_labels": {n: dict(one.labels) for n, one in made.items() if one.labels},
         "variable_format": {n: one.shown for n, one in made.items() if one.shown},
     }
@@ -151,7 +151,7 @@ def since(times: Any, *, form: str, is_date: bool) -> Any:
     return pc.divide(seconds, float(DAY)) if is_date else pc.multiply(seconds, 1e3)
 
 
-def shortened(name: str, longest: int) -> str:
+def within_bytes(name: str, longest: int) -> str:
     """Return a name, or its beginning, in so many bytes."""
     return name.encode()[:longest].decode(errors="ignore").replace("\x00", "")
 
