@@ -226,3 +226,15 @@ def test_a_plan_that_cannot_give_the_table_is_refused():
     data = {"a": ["no", None] * 50, "b": [None, "yes"] * 50, "y": [0, 1] * 50}
     with pytest.raises(pramble.NotIdentifiable, match="a and b together"):
         fit(data, plan, "y ~ a + b")
+
+
+def test_rare_classes_are_told_to_have_short_intervals():
+    rng = np.random.default_rng(8)
+    y = rng.choice(["a", "b", "c"], 4000, p=[0.5, 0.47, 0.03])
+    frame = {"y": y.tolist(), "x": rng.normal(size=4000).tolist()}
+    plan = {"y": pramble.randomized_response(["a", "b", "c"], 2.0)}
+    released = pramble.perturb(frame, plan, key=b"k" * 32)
+    found = pramble.estimate_regression(released, plan, "y ~ x", family="multinomial")
+    assert [note.split(" is worth")[0] for note in found.notes] == ["What is released of c"]
+    raw = pramble.estimate_regression(frame, {}, "y ~ x", family="multinomial")
+    assert not raw.notes

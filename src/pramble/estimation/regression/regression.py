@@ -28,7 +28,7 @@ from pramble.estimation.regression.model import (
 from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.signed import Problem
 from pramble.estimation.regression.solve import solve
-from pramble.estimation.regression.told import notes_of, told
+from pramble.estimation.regression.told import notes_of, rare_classes, told
 from pramble.estimation.result import Covers, Settings, as_cover
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.tabulate import data_and_plan
@@ -222,6 +222,14 @@ def fit(
         sampling=settings.sampling_share(problem.source.n),
     )
     names = problem.parameters.names
+    rare = []
+    if posed.response.is_randomised and family == "multinomial":
+        rare = rare_classes(
+            problem.averages(posed.classes),
+            posed.response.labels or range(posed.classes),
+            n=problem.source.n,
+            inflation=fitted.inflation,
+        )
     covariance = np.array(fitted.covariance)
     covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
     covariance[answer.lost, answer.lost] = np.inf
@@ -235,7 +243,7 @@ def fit(
         response=posed.response.name,
         level=settings.level,
         covers=settings.covers,
-        notes=(*material.notes, *notes, *notes_of(answer, names)),
+        notes=(*material.notes, *notes, *notes_of(answer, names), *rare),
         backend=material.backend,
         fitted=fitted,
     )

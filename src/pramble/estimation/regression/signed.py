@@ -138,6 +138,10 @@ class Problem:
 
     def start(self, classes: int) -> Floats:
         """Return a θ without effects, from what the response is on average."""
+        return self.family.start(self.parameters, self.averages(classes))
+
+    def averages(self, classes: int) -> Floats:
+        """Return the estimated shares of the classes of the response, or its mean."""
         total = np.zeros(max(classes, 1))
         for some in self.source.chunks(1):
             weights = self.source.weights(some)
@@ -146,7 +150,7 @@ class Problem:
                 total[c] += weights[y == c].sum()
             if not classes:
                 total[0] += (weights * y).sum()
-        return self.family.start(self.parameters, total / self.source.n)
+        return np.asarray(total / self.source.n)
 
 
 def weighted_sum(weights: Floats, values: Floats) -> float:

@@ -6,7 +6,9 @@ above what randomisation alone may make of nothing, no slope along v can be told
 response, there is no estimate at all.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ CLEARLY = 2.0
 
 LARGEST_ERROR = 15.0
 """Of a linear predictor, in the root of the mean square: a factor of three million in odds."""
+
+FEW = 200
+"""Records that a class of the response must be worth for symmetric intervals to hold."""
 
 AT_ONCE = 12
 LOADS = 0.3
@@ -101,6 +106,27 @@ def told(problem: Problem, point: Point) -> Told:
             "covariates, coarser categories, or more records."
         )
     return answer
+
+
+def rare_classes(
+    shares: Floats, labels: Sequence[Any], *, n: float, inflation: Floats
+) -> list[str]:
+    """Say which classes are so few, for what randomisation leaves of them, that intervals suffer.
+
+    Their coefficients are skewed: the estimate and its error grow together, and an interval that
+    is as long on either side misses on one.
+    """
+    known = inflation[np.isfinite(inflation)]
+    worth = n * shares / max(float(np.median(known)) if len(known) else 1.0, 1.0)
+    few = [str(label) for label, one in zip(labels, worth, strict=True) if one < FEW]
+    if not few:
+        return []
+    said = (
+        f"What is released of {', '.join(few)} is worth fewer than {FEW} records: intervals of the "
+        "coefficients that tell them from others are too short on one side, and hold less often "
+        "than they say."
+    )
+    return [said]
 
 
 def notes_of(answer: Told, names: tuple[str, ...]) -> list[str]:
