@@ -305,3 +305,18 @@ def test_a_promise_towards_readers_alone_is_asked_for_or_said(csv):
     assert read_decisions("all.toml").alpha == 2.0
     answer = runner.invoke(app, ["init", "people.csv", "--alpha", "1", "--central", "1"])
     assert isinstance(answer.exception, InvalidInput)
+
+
+def test_a_column_that_follows_from_another_is_not_proposed_beside_it(inside):
+    """Both would spend the budget on one thing."""
+    grades = draw("low", "middle", "high")
+    table = {
+        "sex": draw("f", "m"),
+        "education": grades,
+        "education_level": [["low", "middle", "high"].index(one) for one in grades],
+    }
+    pq.write_table(pa.table(table), "people.parquet")
+    said = run("init", "people.parquet", "--accept-seen")
+    assert "To randomise: sex, education." in said
+    text = (inside / "plan.toml").read_text()
+    assert '"education_level",  # categorical, not chosen: 3 values; as it is, it tells' in text

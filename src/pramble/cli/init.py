@@ -100,14 +100,17 @@ def init(
         first = FirstRows(records.names)
         looks = look_at(records, beside=[first], progress=progress)
     chosen = chosen_columns(looks) if wanted is None else checked_choice(looks, wanted)
+    dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
+    follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
+    if wanted is None:  # a copy would spend the budget twice on one thing
+        chosen = tuple(name for name in chosen if name not in follows)
+        tells, follows = {**tells, **follows}, {}
     summarise(looks, chosen)
     accepted = [look.name for look in looks if accept]
     if not accept and not decline:
         accepted = answered([look for look in looks if look.name in chosen and not look.is_public])
     if alpha is None and central is None and not accept and not decline:
         central = asked_against()
-    dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
-    follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
     text = draft_decisions(
         looks,
         accepted=accepted,
