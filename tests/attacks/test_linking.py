@@ -45,7 +45,7 @@ def people():
 def released(people, tmp_path, monkeypatch):
     """The columns of each view as a reader has them."""
     monkeypatch.setattr(central_design, "design_record", lambda *_, **__: DESIGN)
-    monkeypatch.setattr(release_verb, "observed_record", lambda record, _: record)
+    monkeypatch.setattr(release_verb, "observed_record", lambda record, _, **__: record)
 
     def release(name="out", key=bytes(32)):
         made = pramble.release(

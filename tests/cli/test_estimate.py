@@ -114,7 +114,6 @@ def test_a_plot_is_written(folder, tmp_path, ending):
         (["--by", "sex", "--query", "sex=q"], "'q' is none"),
         (["--by", "sex", "--query", "region=north"], "'column=label'"),
         (["--by", "sex", "--json", "--csv"], "one of --json and --csv"),
-        (["--by", "sex", "--plot", "plot.pdf"], r"\.png or \.svg"),
     ],
 )
 def test_refusals_are_one_sentence(folder, arguments, words):

@@ -50,3 +50,34 @@ def test_a_shuffled_release_shows_itself(tmp_path):
                         ledger=False)  # fmt: skip
     assert r.central is not None
     assert "central ε" in repr(r)
+
+
+def test_risk_is_told_before_and_after_with_weights_and_households(tmp_path):
+    rng = np.random.default_rng(4)
+    n = 600
+    frame = pa.table({
+        "sex": rng.choice(["f", "m"], n), "age": rng.integers(0, 12, n),
+        "home": np.arange(n) // 3, "w": rng.uniform(5, 20, n),
+    })  # fmt: skip
+    columns = {"sex": {"categories": ["f", "m"]}, "age": {"categories": list(range(12))}}
+    r = pramble.release(
+        frame, tmp_path / "out", columns=columns, alpha=3.0, drop=["home", "w"], whole=True,
+        ledger=False, prior="uniform",
+        risk={"keys": ["sex", "age"], "population_size": 6000, "weights": "w", "household": "home"},
+    )  # fmt: skip
+    risk = r.outcome.risk
+    a = pramble.assess(frame, ["sex", "age"], population_size=6000, weights="w", household="home")
+    assert risk.classes == (a.below(3), a.below(5))
+    assert risk.individual == pytest.approx(a.summary()["sum_of_individual_risk"])
+    assert risk.household == pytest.approx(a.summary()["sum_of_household_risk"])
+    pairs = list(zip(*(r.data[name].to_pylist() for name in ("sex", "age")), strict=True))
+    assert risk.uniques_after == sum(pairs.count(pair) == 1 for pair in pairs)
+    report = (tmp_path / "out-report.html").read_text()
+    assert "sum of the risks of households" in report
+    assert "at face value" in report
+    assert "sum of" not in (tmp_path / "out" / "summary.html").read_text()
+    with pytest.raises(pramble.InvalidPlan, match="'house' for the risk"):
+        pramble.release(
+            frame, tmp_path / "two", columns=columns, alpha=3.0, ledger=False,
+            risk={"keys": ["sex"], "population_size": 6000, "household": "house"},
+        )  # fmt: skip

@@ -33,7 +33,12 @@ from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.advice import advice
-from pramble.releasing.prepare.figures import expected_figures, observed_figures, risk_figures
+from pramble.releasing.prepare.figures import (
+    expected_figures,
+    observed_figures,
+    observed_risk,
+    risk_figures,
+)
 from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.record_figures import (
@@ -268,7 +273,7 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
     risk, tables = None, table_outcomes(job)
     noise = advice(job, tables)
     if asked is not None and job.keys is not None:
-        risk = risk_figures(job.keys, asked, plan=job.plan)
+        risk = risk_figures(job.keys, asked, plan=job.plan, records=job.records)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
@@ -365,6 +370,7 @@ def write_folder(
             counted={} if job.record is None else job.record.counted,
             rows=job.rows,
         ),
+        risk=outcome.risk and observed_risk(outcome.risk, data_in(folder, job), job.plan),
         checks=checks[0] if len(checks) == 1 else together(checks),
         data_bytes=sum(file["bytes"] for file in files),
         created=document["created"],

@@ -113,18 +113,42 @@ def standard_error(variance: float, rows: int, size: int) -> str:
 
 def risk_view(risk: RiskOutcome) -> dict[str, Any]:
     """Return the risk of the file, before and after."""
-    rows = [
+    after = risk.classes_after or (None, None)
+    counted = [
+        ("records alone in their combination of keys", risk.sample_uniques, risk.uniques_after),
+        *(
+            (f"records in combinations of fewer than {k}", own, later)
+            for k, own, later in zip((3, 5), risk.classes or (), after, strict=False)
+        ),
+    ]
+    models = [
         ("right matches expected among them (τ2)", risk.tau2_before, risk.tau2_after),
         ("of them alone in the population too (τ1)", risk.tau1_before, risk.tau1_after),
     ]
+    sums = [
+        ("sum of individual risks, by weights", risk.individual),
+        ("sum of the risks of households", risk.household),
+    ]
     return {
-        "sentence": f"{numbers.count(risk.sample_uniques)} records of the file are alone in their "
-        f"combination of {len(risk.keys)} keys. Before: an intruder who knows the keys of "
-        "everybody looks them up in the file as it is. After: in the release, whose records are "
-        "randomised, with the matrices at hand; other records may be alone there.",
+        "sentence": f"Of {len(risk.keys)} keys that an intruder may know of everybody. Before: he "
+        "looks them up in the file as it is. After: in the release, whose records are randomised, "
+        "with the matrices at hand; that a released record is alone says nothing of the true one.",
         "rows": [
-            {"name": name, "before": numbers.expected(before), "after": numbers.expected(after)}
-            for name, before, after in rows
+            {
+                "name": name,
+                "before": numbers.count(before),
+                "after": "—" if later is None else f"{numbers.count(later)}, at face value",
+            }
+            for name, before, later in counted
+        ]
+        + [
+            {"name": name, "before": numbers.expected(before), "after": numbers.expected(later)}
+            for name, before, later in models
+        ]
+        + [
+            {"name": name, "before": numbers.expected(before), "after": "—"}
+            for name, before in sums
+            if before is not None
         ],
         "names": ", ".join(risk.keys),
         "model": risk.model,

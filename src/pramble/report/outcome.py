@@ -148,6 +148,13 @@ class RiskOutcome:
         Records that are alone in their combination of keys.
     tau1_before, tau2_before, tau1_after, tau2_after : float
         Expected population uniques among them, and expected correct matches.
+    classes, classes_after : pairs of int, or None
+        Records in classes of fewer than 3 and of fewer than 5 by the keys: in the file, and in the
+        release at face value, where records keep all keys.
+    uniques_after : int or None
+        Records of the release that are alone at face value.
+    individual, household : float or None
+        Sums over the file of the individual risk (with weights) and of the risk of households.
     """
 
     keys: tuple[str, ...]
@@ -158,6 +165,11 @@ class RiskOutcome:
     tau2_before: float
     tau1_after: float
     tau2_after: float
+    classes: tuple[int, int] | None = None
+    uniques_after: int | None = None
+    classes_after: tuple[int, int] | None = None
+    individual: float | None = None
+    household: float | None = None
 
 
 @value

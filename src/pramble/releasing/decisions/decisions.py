@@ -112,11 +112,22 @@ class ColumnDecision:
 
 @value
 class RiskDecision:
-    """Which risk to report: key variables, population size and model."""
+    """Which risk to report: key variables, population size and model.
+
+    With ``weights``, the column of sampling weights, also the individual risk; with ``household``,
+    the column that says who lives together, also the risk that somebody of it is found.
+    """
 
     keys: tuple[str, ...]
     population_size: int
     model: str = "two-way"
+    weights: str | None = None
+    household: str | None = None
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns of weights and households, where they are named."""
+        return tuple(name for name in (self.weights, self.household) if name is not None)
 
 
 @value
@@ -258,6 +269,7 @@ class Decisions:
             *((name, "to allow") for name in self.allow),
             *((name, "to tell people apart") for name in [self.person] if name is not None),
             *((name, "as a risk key") for name in (self.risk.keys if self.risk else ())),
+            *((name, "for the risk") for name in (self.risk.beside if self.risk else ())),
         ]
         mistakes = [
             f"The plan names the column {name!r} {purpose}, which the file does not have"

@@ -278,5 +278,7 @@ def risk_lines(chosen: Sequence[Look]) -> list[str]:
         "# [risk]",
         f"# keys = {toml_comment(toml_value(known[:4]))}",
         "# population_size = 1000000",
+        '# weights = "…"    # columns of sampling weights and of households, for risks that go',
+        '# household = "…"  # by them',
         '# model = "two-way"',
     ]

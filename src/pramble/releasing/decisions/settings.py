@@ -238,6 +238,8 @@ RISK: dict[str, Reader] = {
     "keys": names,
     "population_size": whole,
     "model": one_of(tuple(MODELS)),
+    "weights": text,
+    "household": text,
 }
 FILE: dict[str, Reader] = {
     "format": text,

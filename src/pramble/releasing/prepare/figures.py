@@ -3,9 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import crosstab
+from pramble.data.open import open_records
+from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable
 from pramble.estimation.estimate import estimate
@@ -114,10 +118,13 @@ def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] 
     return {name: plan[name] for name in plan.columns if name in keys} if plan.is_simple else plan
 
 
-def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan | Views) -> RiskOutcome:
+def risk_figures(
+    table: Crosstab, risk: RiskDecision, *, plan: Plan | Views, records: Records | None = None
+) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model.
 
-    Of views, which cannot be linked, the one counts that leaves the largest risk.
+    Of views, which cannot be linked, the one counts that leaves the largest risk. Sums of risks
+    that go by weights and households are taken from the ``records``, in another pass.
     """
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model=risk.model)
@@ -139,4 +146,31 @@ def risk_figures(table: Crosstab, risk: RiskDecision, *, plan: Plan | Views) -> 
         tau2_before=before.tau2,
         tau1_after=after.tau1,
         tau2_after=after.tau2,
+        classes=(before.below(3), before.below(5)),
+        **summed_risks(records, risk),
     )
+
+
+def summed_risks(records: Records | None, risk: RiskDecision) -> dict[str, Any]:
+    """Return the sums of the individual and of the households' risks, where they are asked for."""
+    if records is None or not (risk.weights or risk.household):
+        return {}
+    found = assess(
+        records,
+        list(risk.keys),
+        population_size=risk.population_size,
+        model=risk.model,
+        weights=risk.weights,
+        household=risk.household,
+    ).summary()
+    names = ("individual", "household")
+    return {name: found[f"sum_of_{name}_risk"] for name in names if f"sum_of_{name}_risk" in found}
+
+
+def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan | Views) -> RiskOutcome:
+    """Add how many released records are alone by the keys at face value, if all keep them."""
+    if isinstance(plan, Views) or len(plan.branches) > 1:
+        return outcome
+    counts = crosstab(open_records(data), list(outcome.keys)).counts
+    below = tuple(int(counts[counts < k].sum()) for k in (2, 3, 5))
+    return replace(outcome, uniques_after=below[0], classes_after=(below[1], below[2]))
