@@ -58,7 +58,7 @@ def quick_releases(monkeypatch):
     from pramble.releasing.prepare import advice, record_design, record_figures
 
     monkeypatch.setattr(record_design, "SECONDS", 1.0)
-    monkeypatch.setattr(advice, "QUICK", 0.3)
+    monkeypatch.setattr(advice, "QUICK", 0.1)
     monkeypatch.setattr(record_figures, "COMPARED", 0.5)
 
 
