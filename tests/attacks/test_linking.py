@@ -132,7 +132,7 @@ def test_two_releases_of_the_same_people_share_no_order(released):
 def test_the_attacks_succeed_where_an_order_is_shared(released, monkeypatch):
     """Power: views in the order of one key are linked by every attack that looks for it."""
 
-    def shared(records, names, *, rows, key):
+    def shared(records, names, *, rows, key, **_):
         table = pa.Table.from_batches(list(records.batches(list(names))))
         order = pa.array(random_order(rows, key=bytes(32)))
         return as_records(table.take(order), records)
@@ -148,7 +148,7 @@ def test_the_attacks_succeed_where_the_order_is_that_of_the_file(released, peopl
     """Power: unshuffled views, and views whose halves alone are shuffled, are found out."""
     source = people["a"].to_numpy()
 
-    def halves(records, names, *, rows, key):
+    def halves(records, names, *, rows, key, **_):
         table = pa.Table.from_batches(list(records.batches(list(names))))
         first = random_order(rows // 2, key=key)
         order = pa.array(np.concatenate([first, rows // 2 + first]))

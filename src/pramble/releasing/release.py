@@ -332,7 +332,8 @@ def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
-    records = job.records if len(job.parts) == 1 else held(job.records, job.names)
+    coded = job.plan.columns
+    records = job.records if len(job.parts) == 1 else held(job.records, job.names, coded=coded)
     tallies: list[Tally] = []
     checks: list[tuple[Check, ...]] = []
     files: list[dict[str, Any]] = []
@@ -342,7 +343,7 @@ def write_folder(
         own = part_key(key, part)
         source = records
         if job.decisions.is_shuffled:
-            source = shuffled(records, part.names, rows=job.rows, key=own)
+            source = shuffled(records, part.names, rows=job.rows, key=own, coded=coded)
         share = WRITING / len(job.parts)
         tally = write_part(
             job, part, source, path, key=own, clock=clock.part(COUNTING + number * share, share)

@@ -60,7 +60,7 @@ class Best:
     @property
     def share(self) -> float:
         """The information kept, as a share of what α and the entropy allow."""
-        return self.information / self.ceiling
+        return min(self.information / self.ceiling, 1.0)
 
 
 @value

@@ -1,10 +1,12 @@
 """What follows from the secret of a release: the key it draws with, and the order of its rows."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from pramble.data.arrays import is_text
 from pramble.data.frame_records import TableRecords
 from pramble.data.records import Records
 from pramble.engine.keystream import checked_key, derived_key
@@ -16,17 +18,30 @@ from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.prepare.part import Part
 
 
-def held(records: Records, names: Sequence[str]) -> Records:
-    """Return some columns of the records, in memory."""
-    table = pa.Table.from_batches(list(records.batches(list(names))))
+def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
+    """Return some columns of the records, in memory; texts of some as codes, which take less."""
+    batches = [packed(batch, coded) for batch in records.batches(list(names))]
+    table = pa.Table.from_batches(batches).unify_dictionaries()
     return TableRecords(table, name=records.name, has_types=records.typed)
 
 
-def shuffled(records: Records, names: Sequence[str], *, rows: int, key: bytes) -> Records:
+def packed(batch: Any, coded: Collection[str]) -> Any:
+    """Return a batch with the texts of some columns as codes."""
+    columns = [
+        column.dictionary_encode() if field.name in coded and is_text(column) else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def shuffled(
+    records: Records, names: Sequence[str], *, rows: int, key: bytes, coded: Collection[str] = ()
+) -> Records:
     """Return some columns of the records, in memory, in a random order that the key determines."""
-    table = pa.Table.from_batches(list(records.batches(list(names))))
+    source = held(records, names, coded=coded)
     order = pa.array(random_order(rows, key=key))
-    return TableRecords(table.take(order), name=records.name, has_types=records.typed)
+    table = pa.table({name: source.table[name].combine_chunks().take(order) for name in names})
+    return TableRecords(table, name=records.name, has_types=records.typed)
 
 
 def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisions) -> bytes:
