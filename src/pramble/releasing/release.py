@@ -10,15 +10,14 @@ from typing import Any
 
 from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
-from pramble.errors import InvalidPlan, PrambleWarning, PrivacyError
+from pramble.errors import PrambleWarning, PrivacyError
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.copies.write import check_copies
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.overrides import document_of, overridden
-from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.build import (
     building,
@@ -55,7 +54,7 @@ from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
 from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
-from pramble.values import Clock, Watcher, names_of
+from pramble.values import Clock, Watcher
 
 COUNTING, WRITING = 0.25, 0.65
 SYNTHESIS = 0.88
@@ -238,33 +237,6 @@ def release(
             write_key(Path(key_file), secret, release=target)
     clock.tell("done", 1.0)
     return Release(target, document, job.plan, outcome)
-
-
-def decisions_of(
-    plan: str | Path | Decisions | Mapping[str, Any] | None,
-    columns: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
-    *,
-    alpha: float | None,
-    settings: Mapping[str, Any],
-) -> Decisions:
-    """Return what was decided, however it was said."""
-    if plan is None:
-        if columns is None:
-            raise InvalidPlan("A release needs a plan, or a list of columns and alpha.")
-        tables = (
-            columns if isinstance(columns, Mapping) else {name: {} for name in names_of(columns)}
-        )
-        total = {} if alpha is None else {"alpha": alpha}
-        return decisions_from({**settings, **total, "columns": tables}, seen_allowed=True)
-    if isinstance(columns, Mapping):
-        raise InvalidPlan("Beside a plan, columns are names of some of its columns.")
-    changes = {**settings, **({} if alpha is None else {"alpha": alpha})}
-    if not changes and columns is None and isinstance(plan, Decisions):
-        return plan
-    document = document_of(plan)
-    if changes or columns is not None:
-        document = overridden(document, changes, None if columns is None else names_of(columns))
-    return decisions_from(document, seen_allowed=isinstance(plan, Decisions))
 
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:

@@ -1,4 +1,4 @@
-"""A plan with some of its settings changed, for a try."""
+"""What was decided, however it was said: a plan, options, or a plan with options beside it."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,39 @@ from typing import Any
 
 from pramble.errors import InvalidPlan
 from pramble.releasing.decisions.decisions import Decisions, nearest
-from pramble.releasing.decisions.parsing import OF_RECORDS, read_document
+from pramble.releasing.decisions.parsing import OF_RECORDS, decisions_from, read_document
 from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.values import names_of
 
 EITHER = {"alpha": ("central",), "central": ("alpha",)}
 """Settings that take the place of others."""
+
+
+def decisions_of(
+    plan: str | Path | Decisions | Mapping[str, Any] | None,
+    columns: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
+    *,
+    alpha: float | None,
+    settings: Mapping[str, Any],
+) -> Decisions:
+    """Return what was decided, however it was said."""
+    if plan is None:
+        if columns is None:
+            raise InvalidPlan("A release needs a plan, or a list of columns and alpha.")
+        tables = (
+            columns if isinstance(columns, Mapping) else {name: {} for name in names_of(columns)}
+        )
+        total = {} if alpha is None else {"alpha": alpha}
+        return decisions_from({**settings, **total, "columns": tables}, seen_allowed=True)
+    if isinstance(columns, Mapping):
+        raise InvalidPlan("Beside a plan, columns are names of some of its columns.")
+    changes = {**settings, **({} if alpha is None else {"alpha": alpha})}
+    if not changes and columns is None and isinstance(plan, Decisions):
+        return plan
+    document = document_of(plan)
+    if changes or columns is not None:
+        document = overridden(document, changes, None if columns is None else names_of(columns))
+    return decisions_from(document, seen_allowed=isinstance(plan, Decisions))
 
 
 def document_of(plan: str | Path | Decisions | Mapping[str, Any]) -> dict[str, Any]:
