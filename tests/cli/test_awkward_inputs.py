@@ -6,12 +6,16 @@ behind and shows no value of the data: `SECRET` stands in most files.
 """
 
 import gzip
+import importlib
 import json
 import shlex
+import warnings
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import openpyxl
@@ -26,11 +30,14 @@ import pramble
 from pramble.cli.app import app
 from pramble.errors import PrambleError
 
+release_module = importlib.import_module("pramble.releasing.release")  # its function hides it
+
 SECRET = "Zsecretz"
 SEXES = ["f", "m"] * 30
-TOWNS = ["Oslo", "Bergen", SECRET] * 20
+TOWNS = [SECRET, "Oslo", "Bergen"] * 20
+ROWS = list(zip(SEXES, TOWNS, strict=True))
 QUICK = "--design paper --prior uniform --no-ledger --no-scripts"
-OUT = f"--out out --alpha 2 {QUICK}"
+OUT = f"--out out --alpha 9 {QUICK}"
 RELEASE = f"release people.csv {OUT}"
 
 
@@ -88,7 +95,7 @@ def lines(*columns, header="sex,town", separator=",", end="\n"):
 PEOPLE = lines(SEXES, TOWNS)
 SEX = "[columns.sex]\ncategories = ['f', 'm']\n"
 TOWN = f"[columns.town]\ncategories = ['Oslo', 'Bergen', '{SECRET}']\n"
-PLAN = "alpha = 2\ndesign = 'paper'\nprior = 'uniform'\nscripts = false\n" + SEX + TOWN
+PLAN = "alpha = 9\ndesign = 'paper'\nprior = 'uniform'\nscripts = false\n" + SEX + TOWN
 
 
 def csv(content, words=RELEASE + " --columns sex,town", name="people.csv"):
@@ -135,17 +142,26 @@ def excel(sheets, words, **merged):
     return given({"people.xlsx": write}, words)
 
 
-def released(words, data=PEOPLE, spoil=lambda folder: None):
+@cache
+def sound_release() -> dict[str, bytes]:
+    """The files of a release of some people."""
+    with TemporaryDirectory() as place, warnings.catch_warnings(action="ignore"):
+        data, out = Path(place) / "people.csv", Path(place) / "out"
+        data.write_text(PEOPLE)
+        pramble.release(
+            data, out, columns=["sex", "town"], alpha=9, design="paper", prior="uniform",
+            ledger=False, scripts=False,
+        )  # fmt: skip
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+
+def released(words, spoil=lambda folder: None):
     """A command on a release of some people; `spoil` may change its folder first."""
 
     def make(folder):
-        (folder / "people.csv").write_text(data)
-        pramble.release(
-            folder / "people.csv", folder / "rel", ledger=False, alpha=2, design="paper",
-            prior="uniform", scripts=False, columns=["sex", "town"],
-        )  # fmt: skip
+        argv = given({f"rel/{name}": f for name, f in sound_release().items()}, words)(folder)
         spoil(folder / "rel")
-        return shlex.split(words)
+        return argv
 
     return make
 
@@ -186,11 +202,6 @@ def drafted(*parts):
     return lambda _: all(part in Path("plan.toml").read_text() for part in parts)
 
 
-def printed(**wanted):
-    """Whether the JSON printed has these values."""
-    return lambda answer: wanted.items() <= json.loads(answer.printed).items()
-
-
 TEXT_FILES = [
     refused("empty file", csv(""), "'people.csv'", "empty"),
     refused("header only", csv("sex,town\n"), "people.csv", "row"),
@@ -205,9 +216,8 @@ TEXT_FILES = [
     ),
     works(
         "one header without a name",
-        csv(lines(SEXES, TOWNS, header="sex,"), f"{RELEASE} --columns sex --drop ''"),
+        csv(lines(SEXES, TOWNS, header="sex,"), f"{RELEASE} --columns sex"),
         columns("sex", ""),
-        marks=(pytest.mark.xfail(reason="probe"),),
     ),
     works("byte order mark", csv(b"\xef\xbb\xbf" + PEOPLE.encode()), columns("sex", "town")),
     works("UTF-16", csv(PEOPLE.encode("utf-16")), labels("town", "Oslo", "Bergen", SECRET)),
@@ -218,8 +228,40 @@ TEXT_FILES = [
     ),
     works("old Mac line ends", csv(PEOPLE.replace("\n", "\r")), rows(60)),
     works("Windows line ends", csv(PEOPLE.replace("\n", "\r\n")), labels("sex", "f", "m")),
-    refused("zero bytes", csv(PEOPLE.replace("Oslo", "Os\0lo")), "people.csv"),
-    refused("an open quote", csv(PEOPLE.replace("Oslo", '"Oslo', 1)), "people.csv", "quote"),
+    works(
+        "a zero byte in a value",
+        csv(PEOPLE.replace("Oslo", "Os\0lo")),
+        labels("town", "Os\0lo", "Bergen", SECRET),
+    ),
+    refused("UTF-16 without mark", csv(PEOPLE.encode("utf-16-le")), "people.csv", "encoding"),
+    works(
+        "UTF-16 without mark, said",
+        init(PEOPLE.encode("utf-16-le"), "--encoding utf-16-le"),
+        drafted("sex", "town", 'encoding = "utf-16-le"'),
+    ),
+    refused(
+        "an open quote", csv(PEOPLE.replace("Oslo", '"Oslo', 1)), "people.csv", "line 3", "quote"
+    ),
+    refused(
+        "an open quote late",
+        csv(PEOPLE + 'f,"Oslo\n' + PEOPLE[9:]),
+        "people.csv: a quote that line 62 opens is never closed",
+    ),
+    refused(
+        "an open quote in a column that is dropped",
+        csv(PEOPLE + 'f,"Oslo\n' + PEOPLE[9:], f"{RELEASE} --columns sex --drop town"),
+        "people.csv: a quote that line 62 opens is never closed",
+    ),
+    works(
+        "a line break in the last value",
+        csv(PEOPLE + 'f,"Os\nlo"\n'),
+        labels("town", "Oslo", "Bergen", SECRET, "Os\nlo"),
+    ),
+    works(
+        "quotes inside values",
+        csv(PEOPLE.replace("Oslo", 'O"s"lo"')),
+        labels("town", 'O"s"lo"', "Bergen", SECRET),
+    ),
     refused("a row too long", csv(PEOPLE + f"f,Oslo,{SECRET}\n"), "people.csv", "62"),
     refused("a row too short", csv(PEOPLE + "f\n" + PEOPLE[9:]), "people.csv", "62"),
     works("semicolons", csv(PEOPLE.replace(",", ";")), columns("sex", "town")),
@@ -230,20 +272,23 @@ TEXT_FILES = [
         init(lines(SEXES, ["1,5", "2,25", "31,0"] * 20, header="sex;pay", separator=";")),
         drafted('decimal = ","'),
     ),
-    works(
+    refused(
         "NA among numbers",
         beside(["1", "2", "NA"] * 20, f"{RELEASE} --columns sex,x"),
-        labels("x", "1", "2", "None"),
+        "'x' has 20 empty cells",
+        "missing = true",
     ),
-    works(
+    refused(
         "? among numbers",
         beside(["1", "2", "?"] * 20, f"{RELEASE} --columns sex,x"),
-        labels("x", "1", "2", "None"),
+        "'x' has 20 empty cells",
+        "missing = true",
     ),
-    works(
+    refused(
         "a point among numbers",
         beside(["1", "2", "."] * 20, f"{RELEASE} --columns sex,x"),
-        labels("x", "1", "2", "None"),
+        "'x' has 20 empty cells",
+        "missing = true",
     ),
     works(
         "-9 said to be missing",
@@ -261,12 +306,19 @@ TEXT_FILES = [
         columns("sex"),
     ),
     refused(
-        "5,000 different texts",
+        "10,001 different texts",
         csv(
-            lines(["f", "m"] * 2500, [f"{SECRET}{i}" for i in range(5000)]),
-            RELEASE + " --columns sex,town",
+            "town\n" + "".join(f"{SECRET}{i}\n" for i in range(10_001)), f"{RELEASE} --columns town"
         ),
-        "'town'",
+        "'town' has 10,001 distinct values",
+        "drop the column",
+    ),
+    works(
+        "5,000 different texts",
+        init(lines(["f", "m"] * 2500, [f"{SECRET}{i}" for i in range(5000)])),
+        lambda _: SECRET not in Path("plan.toml").read_text(),
+        "Dropped (",
+        "town",
     ),
     works(
         "leading zeros",
@@ -284,24 +336,27 @@ TEXT_FILES = [
                 header="sex,iso,german,american",
             )
         ),
-        drafted('drop = ["iso", "german", "american"]'),
-        "date",
+        drafted("[columns.sex]"),
+        "Dropped (date): iso, german, american",
     ),
     works(
         "yes and no in four styles",
         csv(
             lines(
-                ["0", "1"] * 30, ["true", "false"] * 30, ["yes", "no"] * 30, ["T", "F"] * 30,
+                ["0", "1"] * 30,
+                ["true", "false"] * 30,
+                ["yes", "no"] * 30,
+                ["T", "F"] * 30,
                 header="a,b,c,d",
             ),
             RELEASE + " --columns a,b,c,d",
         ),
         lambda _: [len(found_labels(name)) for name in "abcd"] == [2] * 4,
     ),
-    refused(
-        "floats as categories",
+    works(
+        "floats as categories in a text file",
         beside(["1.5", "2.5", "3.25"] * 20, f"{RELEASE} --columns sex,x"),
-        "'x'",
+        labels("x", "1.5", "2.5", "3.25"),
     ),
     works(
         "negative and huge integers",
@@ -328,10 +383,16 @@ OTHER_FILES = [
         parquet({"x": [[1, 2]] * 60}, f"release people.parquet {OUT} --columns sex,x"),
         "'x'",
     ),
-    refused(
+    works(
         "untouched nested lists",
         parquet({"x": [[1, 2]] * 60}, f"release people.parquet {OUT} --columns sex --allow x"),
+        columns("sex", "x"),
+    ),
+    refused(
+        "floats as categories in a typed file",
+        parquet({"x": [1.5, 2.25, 1.5] * 20}, f"release people.parquet {OUT} --columns sex,x"),
         "'x'",
+        "bands",
     ),
     works(
         "dropped nested lists",
@@ -362,13 +423,14 @@ OTHER_FILES = [
         ),
         "'x'",
     ),
-    works(
+    refused(
         "dictionary with nulls",
         parquet(
             {"x": pa.array(["a", None, SECRET] * 20).dictionary_encode()},
             f"release people.parquet {OUT} --columns sex,x",
         ),
-        labels("x", "a", SECRET, "None"),
+        "'x' has 20 empty cells",
+        "missing = true",
     ),
     refused(
         "repeated Parquet columns",
@@ -382,12 +444,12 @@ OTHER_FILES = [
         "no Parquet columns",
         parquet(pa.table({}), f"release people.parquet {OUT} --columns sex"),
         "people.parquet",
-        "no columns",
+        "it has none",
     ),
     works(
         "two sheets",
         excel(
-            {"notes": [["read", "me"], [1, 2]], "data": [["sex", "town"], *zip(SEXES, TOWNS)]},
+            {"notes": [["read", "me"], [1, 2]], "data": [["sex", "town"], *ROWS]},
             "init people.xlsx --sheet data --accept-seen --columns sex,town",
         ),
         drafted('sheet = "data"', "[columns.", '"sex"'),
@@ -395,7 +457,7 @@ OTHER_FILES = [
     refused(
         "the wrong sheet is the first",
         excel(
-            {"notes": [["read", "me"], [1, 2]], "data": [["sex", "town"], *zip(SEXES, TOWNS)]},
+            {"notes": [["read", "me"], [1, 2]], "data": [["sex", "town"], *ROWS]},
             f"release people.xlsx {OUT} --columns sex,town",
         ),
         "'sex'",
@@ -414,14 +476,16 @@ OTHER_FILES = [
     refused(
         "a merged header",
         excel(
-            {"data": [["people", None], ["sex", "town"], *zip(SEXES, TOWNS)]},
+            {"data": [["people", None], ["sex", "town"], *ROWS]},
             f"release people.xlsx {OUT} --columns sex,town",
             data="A1:B1",
         ),
-        "'sex'",
+        "people.xlsx",
+        "column 2 has none",
+        "first row",
     ),
     works(
-        "Stata labels",
+        "Stata labels: codes are released",
         given(
             {
                 "people.dta": lambda path: pyreadstat.write_dta(
@@ -432,10 +496,10 @@ OTHER_FILES = [
             },
             f"release people.dta {OUT} --columns sex",
         ),
-        labels("sex", "woman", "man"),
+        labels("sex", "1", "2"),
     ),
     works(
-        "SPSS labels, one value without",
+        "SPSS labels, one code without",
         given(
             {
                 "people.sav": lambda path: pyreadstat.write_sav(
@@ -446,7 +510,7 @@ OTHER_FILES = [
             },
             f"release people.sav {OUT} --columns sex",
         ),
-        labels("sex", "woman", "man", "3"),
+        labels("sex", "1", "2", "3"),
     ),
     refused(
         "gz cut short",
@@ -456,11 +520,13 @@ OTHER_FILES = [
             name="people.csv.gz",
         ),
         "people.csv.gz",
+        "Truncated",
     ),
     refused(
         "gz that is none",
         csv(PEOPLE, f"release people.csv.gz {OUT} --columns sex,town", name="people.csv.gz"),
         "people.csv.gz",
+        "incorrect header",
     ),
     refused(
         "a folder of different columns",
@@ -509,7 +575,7 @@ OTHER_FILES = [
     refused(
         "csv named .parquet",
         csv(PEOPLE, f"release people.parquet {OUT} --columns sex", name="people.parquet"),
-        "people.parquet must be a sound Parquet file",
+        "people.parquet must be a sound parquet file",
     ),
     refused(
         "Parquet named .csv",
@@ -517,7 +583,8 @@ OTHER_FILES = [
             {"people.csv": lambda p: pq.write_table(pa.table({"sex": SEXES}), p)},
             f"{RELEASE} --columns sex",
         ),
-        "people.csv",
+        "people.csv must be a text",
+        "format",
     ),
     refused(
         "csv named .xlsx",
@@ -536,7 +603,8 @@ NAMES = [
     works(
         "a name with blanks",
         planned(
-            PLAN.replace("columns.town", 'columns." Région "'), data=PEOPLE.replace("town", " Région ")
+            PLAN.replace("columns.town", 'columns." Région "'),
+            data=PEOPLE.replace("town", " Région "),
         ),
         columns("sex", " Région "),
     ),
@@ -553,7 +621,10 @@ NAMES = [
     ),
     works(
         "names with quotes and dots",
-        csv(PEOPLE.replace("town", '"the ""town"" a.b"'), RELEASE + " --columns 'sex,the \"town\" a.b'"),
+        csv(
+            PEOPLE.replace("town", '"the ""town"" a.b"'),
+            RELEASE + " --columns 'sex,the \"town\" a.b'",
+        ),
         columns("sex", 'the "town" a.b'),
     ),
     works(
@@ -566,10 +637,12 @@ NAMES = [
         init(PEOPLE.replace("town", '"a ""b"".c\n都市"')),
         drafted(r'[columns."a \"b\".c\n都市"]'),
     ),
-    refused("a name twice", csv(PEOPLE, RELEASE + " --columns sex,sex"), "'sex'"),
-    refused(
-        "randomised and dropped", csv(PEOPLE, RELEASE + " --columns sex --drop sex"), "'sex'"
+    works(
+        "a name twice",
+        csv(PEOPLE, RELEASE + " --columns sex,sex,town"),
+        lambda _: len(pramble.open_release("out").plan) == 2,
     ),
+    refused("randomised and dropped", csv(PEOPLE, RELEASE + " --columns sex --drop sex"), "'sex'"),
 ]
 
 
@@ -588,7 +661,7 @@ PROMISES = [
     with_alpha("nan", "alpha", "positive"),
     with_alpha("inf", "alpha", "positive"),
     with_alpha("1e9", "alpha", "at most"),
-    with_alpha("two", "--alpha", "'two'", code=2),
+    with_alpha("two", "--alpha", "valid number", code=2),
     works(
         "a tiny alpha",
         csv(PEOPLE, f"release people.csv --out out {QUICK} --columns sex,town --alpha 1e-9"),
@@ -600,8 +673,10 @@ PROMISES = [
         "alpha",
     ),
     refused(
-        "alpha and central", csv(PEOPLE, central("--columns sex,town --central 1 --alpha 1")),
-        "central", "alpha",
+        "alpha and central",
+        csv(PEOPLE, central("--columns sex,town --central 1 --alpha 1")),
+        "central",
+        "alpha",
     ),
     refused(
         "central with an untouched column",
@@ -615,18 +690,16 @@ PROMISES = [
     refused(
         "delta 2", csv(PEOPLE, central("--columns sex,town --central 1 --delta 2")), "delta", "0.01"
     ),
-    refused("delta without central", csv(PEOPLE, RELEASE + " --columns sex --delta 1e-6"), "delta"),
     refused("central 0", csv(PEOPLE, central("--columns sex,town --central 0")), "central"),
     refused(
         "alphas to try that are none",
         csv(PEOPLE, "try people.csv --columns sex,town --alpha 1,much"),
-        "much",
-        code=2,
+        "'1,much'",
     ),
     refused(
         "a negative alpha to try",
-        csv(PEOPLE, "try people.csv --columns sex,town --alpha -1 --central no"),
-        "alpha",
+        csv(PEOPLE, "try people.csv --columns sex,town --alpha -1 --central none"),
+        "positive",
     ),
 ]
 
@@ -644,21 +717,28 @@ PLANS = [
     refused("no categories", planned(PLAN.replace("'f', 'm'", "")), "'sex'", "at least two"),
     refused("categories left out", planned(PLAN + "[columns.x]\n"), "'x'", "categories"),
     refused("no TOML", planned("alpha = = 2\n" + SEX), "plan.toml is not TOML", "line 1"),
-    refused("TOML in Latin-1", planned(PLAN.replace("Oslo", "Tromsø").encode("latin-1")), "plan.toml"),
+    refused(
+        "TOML in Latin-1", planned(PLAN.replace("Oslo", "Tromsø").encode("latin-1")), "plan.toml"
+    ),
     refused("an empty plan", planned(""), "columns"),
     refused("an unknown key", planned("alfa = 2\n" + PLAN), "'alfa'", "did you mean 'alpha'"),
     refused(
-        "an unknown key of a column", planned(PLAN + "catgories = ['a']\n"), "'catgories'", "'categories'"
+        "an unknown key of a column",
+        planned(PLAN + "catgories = ['a']\n"),
+        "'catgories'",
+        "'categories'",
     ),
     refused(
-        "a wrong type", planned(PLAN.replace("alpha = 2", "alpha = 'two'")), "alpha", "positive"
+        "a wrong type", planned(PLAN.replace("alpha = 9", "alpha = 'two'")), "alpha", "positive"
     ),
-    refused(
-        "categories as a text", planned(PLAN.replace("['f', 'm']", "'f,m'")), "'sex'", "list"
-    ),
+    refused("categories as a text", planned(PLAN.replace("['f', 'm']", "'f,m'")), "'sex'", "list"),
     refused("no columns", planned("alpha = 2\n[columns]\n"), "columns to randomise"),
     refused("columns as a list", planned("alpha = 2\ncolumns = ['sex']\n"), "[columns.NAME]"),
-    refused("a folder as plan", csv(PEOPLE, "release people.csv --out out --plan . --no-ledger"), "'.' is a folder"),
+    refused(
+        "a folder as plan",
+        csv(PEOPLE, "release people.csv --out out --plan . --no-ledger"),
+        "'.' is a folder",
+    ),
     refused(
         "no such plan",
         csv(PEOPLE, "release people.csv --out out --plan no.toml --no-ledger"),
@@ -671,7 +751,10 @@ PLANS = [
     ),
     refused(
         "a prior file that is missing",
-        csv(PEOPLE, RELEASE.replace("uniform", "public") + " --columns sex --prior-file no.csv --drop town"),
+        csv(
+            PEOPLE,
+            RELEASE.replace("uniform", "public") + " --columns sex --prior-file no.csv --drop town",
+        ),
         "'no.csv'",
     ),
     refused(
@@ -681,11 +764,9 @@ PLANS = [
         "prior_file",
     ),
     refused(
-        "a prior with unknown categories",
+        "a plan whose prior file is missing",
         planned(
-            PLAN.replace(
-                "m']\n", "m']\nprior = 'public'\nprior_file = 'prior.csv'\n"
-            ),
+            PLAN.replace("m']\n", "m']\nprior = 'public'\nprior_file = 'prior.csv'\n"),
             data=PEOPLE,
         ),
         "'prior.csv'",
@@ -703,6 +784,7 @@ PLANS = [
             "release people.csv --out out --plan plan.toml --no-ledger",
         ),
         "'sex'",
+        "Declare or recode",
     ),
     refused(
         "probabilities that do not sum to 1",
@@ -747,14 +829,27 @@ PLANS = [
     ),
     refused(
         "more rows of a person than said",
-        beside([SECRET] * 5 + [f"p{i}" for i in range(55)], f"{RELEASE} --columns sex --person x --rows-per-person 2"),
+        beside(
+            [SECRET] * 5 + [f"p{i}" for i in range(55)],
+            f"{RELEASE} --columns sex --person x --rows-per-person 2",
+        ),
         "'x'",
         "5",
     ),
-    refused("an unknown design", csv(PEOPLE, "release people.csv --out out --columns sex --alpha 1 --no-ledger --design papers"), "design", "did you mean 'paper'"),
+    refused(
+        "an unknown design",
+        csv(
+            PEOPLE,
+            "release people.csv --out out --columns sex --alpha 1 --no-ledger --design papers",
+        ),
+        "design",
+        "did you mean 'paper'",
+    ),
     refused("an unknown format", csv(PEOPLE, RELEASE + " --columns sex --format sas"), "'sas'"),
     refused(
-        "a rule without a sign", csv(PEOPLE, RELEASE + " --columns sex,town --impossible sex:f"), "sex:f"
+        "a rule without a sign",
+        csv(PEOPLE, RELEASE + " --columns sex,town --impossible sex:f"),
+        "sex:f",
     ),
 ]
 
@@ -776,80 +871,271 @@ PLACES = [
         "people.csv",
         code=2,
     ),
-    works("out is an empty folder", lambda folder: ((folder / "out").mkdir(), csv(PEOPLE)(folder))[1], rows(60)),
-    refused("nowhere to go", csv(PEOPLE, "release people.csv --columns sex --alpha 1"), "--out", code=2),
-    refused("a drafted plan over another", given({"people.csv": PEOPLE, "plan.toml": "mine"}, "init people.csv --accept-seen"), "'plan.toml' exists"),
-    refused("both kinds of seen", csv(PEOPLE, "init people.csv --accept-seen --decline-seen"), "--accept-seen", "--decline-seen"),
-    refused("an unknown encoding", csv(PEOPLE, "init people.csv --accept-seen --encoding utf8mb4"), "'utf8mb4'"),
-    refused("the wrong encoding", csv(PEOPLE.replace("Oslo", "Tromsø").encode("latin-1"), "init people.csv --accept-seen --encoding utf-8"), "people.csv", "encoding"),
-    refused("a long separator", csv(PEOPLE, "init people.csv --accept-seen --separator '||'"), "separator", "'||'"),
-    refused("init of an unknown column", csv(PEOPLE, "init people.csv --accept-seen --columns twon"), "'twon'", "'town'"),
-    refused("init with a negative alpha", csv(PEOPLE, "init people.csv --accept-seen --alpha -1"), "alpha"),
+    works(
+        "out is an empty folder",
+        lambda folder: ((folder / "out").mkdir(), csv(PEOPLE)(folder))[1],
+        rows(60),
+    ),
+    refused(
+        "nowhere to go", csv(PEOPLE, "release people.csv --columns sex --alpha 1"), "--out", code=2
+    ),
+    refused(
+        "a drafted plan over another",
+        given({"people.csv": PEOPLE, "plan.toml": "mine"}, "init people.csv --accept-seen"),
+        "'plan.toml' exists",
+    ),
+    refused(
+        "both kinds of seen",
+        csv(PEOPLE, "init people.csv --accept-seen --decline-seen"),
+        "--accept-seen",
+        "--decline-seen",
+    ),
+    refused(
+        "an unknown encoding",
+        csv(PEOPLE, "init people.csv --accept-seen --encoding utf8mb4"),
+        "'utf8mb4'",
+    ),
+    refused(
+        "the wrong encoding",
+        csv(
+            PEOPLE.replace("Oslo", "Tromsø").encode("latin-1"),
+            "init people.csv --accept-seen --encoding utf-8",
+        ),
+        "people.csv",
+        "encoding",
+    ),
+    refused(
+        "a long separator",
+        csv(PEOPLE, "init people.csv --accept-seen --separator '||'"),
+        "separator",
+        "'||'",
+    ),
+    refused(
+        "init of an unknown column",
+        csv(PEOPLE, "init people.csv --accept-seen --columns twon"),
+        "'twon'",
+        "'town'",
+    ),
+    refused(
+        "init with a negative alpha",
+        csv(PEOPLE, "init people.csv --accept-seen --alpha -1"),
+        "--alpha",
+        "positive",
+    ),
+    refused(
+        "init with a central nan",
+        csv(PEOPLE, "init people.csv --accept-seen --central nan"),
+        "--central",
+        "positive",
+    ),
 ]
 
 READERS = [
-    works("a release that is sound", released("estimate rel --by sex,town --json"), printed(rows=60)),
+    works(
+        "a release that is sound",
+        released("estimate rel --by sex,town --json"),
+        lambda a: len(json.loads(a.printed)["cells"]) == 6,
+    ),
     refused("an unknown --by", released("estimate rel --by sex,twon"), "'twon'", "'town'"),
-    refused("a query of an unknown label", released("estimate rel --by sex --query sex=x"), "'x'", "'sex'"),
-    refused("a query of an unknown column", released("estimate rel --by sex --query town=Oslo"), "'town'"),
+    refused(
+        "a query of an unknown label",
+        released("estimate rel --by sex --query sex=x"),
+        "'x'",
+        "'sex'",
+    ),
+    refused(
+        "a query of an unknown column",
+        released("estimate rel --by sex --query town=Oslo"),
+        "'town=Oslo'",
+    ),
     refused("a query without a sign", released("estimate rel --by sex --query sex"), "'sex'"),
     refused("a level above 1", released("estimate rel --by sex --level 95"), "level"),
-    refused("an unknown method", released("estimate rel --by sex --method em"), "--method", "em", code=2),
+    refused(
+        "an unknown method", released("estimate rel --by sex --method em"), "--method", "em", code=2
+    ),
     refused("a mean of texts", released("estimate rel --by sex --mean town"), "'town'"),
-    refused("changed data", released("estimate rel --by sex", spoil=one_byte_changed), "data.parquet"),
-    refused("data gone", released("estimate rel --by sex", spoil=lambda f: (f / "data.parquet").unlink()), "data.parquet"),
-    refused("a manifest cut short", released("estimate rel --by sex", spoil=manifest_cut), "manifest.json"),
-    refused("a folder without manifest", given({"rel/data.csv": PEOPLE}, "estimate rel --by sex"), "'rel' is no release", "manifest.json"),
+    refused(
+        "changed data", released("estimate rel --by sex", spoil=one_byte_changed), "data.parquet"
+    ),
+    refused(
+        "data gone",
+        released("estimate rel --by sex", spoil=lambda f: (f / "data.parquet").unlink()),
+        "data.parquet",
+    ),
+    refused(
+        "a manifest cut short",
+        released("estimate rel --by sex", spoil=manifest_cut),
+        "manifest.json",
+    ),
+    refused(
+        "a folder without manifest",
+        given({"rel/data.csv": PEOPLE}, "estimate rel --by sex"),
+        "'rel' is no release",
+        "manifest.json",
+    ),
     refused("a file as release", csv(PEOPLE, "estimate people.csv --by sex"), "people.csv"),
     refused("no such release", given({}, "estimate rel --by sex"), "'rel'"),
-    refused("imputing a plain file", csv(PEOPLE, "impute people.csv --out copies"), "'people.csv'", "--plan"),
+    refused(
+        "imputing a plain file",
+        csv(PEOPLE, "impute people.csv --out copies"),
+        "'people.csv'",
+        "--plan",
+    ),
     refused("no copies", released("impute rel --out copies --copies 0"), "copies"),
     refused("copies in an unknown format", released("impute rel --out copies --format sas"), "sas"),
-    refused("imputing with an unknown column", released("impute rel --out copies --using income"), "'income'"),
+    refused(
+        "imputing with an unknown column",
+        released("impute rel --out copies --using income"),
+        "'income'",
+    ),
     refused("synthetic rows below one", released("synthesize rel --out s.csv --rows 0"), "rows"),
     refused("synthetic file of no kind", released("synthesize rel --out s.doc"), "s.doc"),
-    refused("synthetic columns unknown", released("synthesize rel --out s.csv --columns twon"), "'twon'"),
-    refused("certifying a TOML plan", given({"plan.toml": PLAN}, "certify plan.toml"), "'plan.toml'", "pramble release"),
-    refused("certifying data", csv(PEOPLE, "certify people.csv"), "people.csv"),
+    refused(
+        "synthetic columns unknown", released("synthesize rel --out s.csv --columns twon"), "'twon'"
+    ),
+    refused(
+        "certifying a TOML plan",
+        given({"plan.toml": PLAN}, "certify plan.toml"),
+        "'plan.toml'",
+        "pramble release",
+    ),
+    refused("certifying data", csv(PEOPLE, "certify people.csv"), "'people.csv'", "row 2"),
     refused("certifying no JSON", given({"m.json": "{"}, "certify m.json"), "m.json"),
     refused("certifying another JSON", given({"m.json": '{"a": 1}'}, "certify m.json"), "a"),
     refused("certifying nothing", given({}, "certify m.json"), "m.json"),
-    refused("certifying at a negative alpha", released("certify rel --alpha -1"), "alpha"),
-    refused("assessing an unknown key", csv(PEOPLE, "assess people.csv --keys sex,twon --population 1000"), "'twon'", "'town'"),
-    refused("assessing below the file", csv(PEOPLE, "assess people.csv --keys sex,town --population 10"), "population"),
-    refused("assessing nan people", csv(PEOPLE, "assess people.csv --keys sex,town --population nan"), "population"),
-    refused("assessing by texts as weights", csv(PEOPLE, "assess people.csv --keys sex --weights town"), "'town'"),
-    refused("assessing by an unknown model", csv(PEOPLE, "assess people.csv --keys sex --population 1000 --model best"), "best"),
-    refused("assessing an empty file", csv("", "assess people.csv --keys sex"), "'people.csv'", "empty"),
-    refused("assessing a header", csv("sex,town\n", "assess people.csv --keys sex --population 1000"), "people.csv"),
-    refused("assessing a TOML plan", given({"people.csv": PEOPLE, "plan.toml": PLAN}, "assess people.csv --keys sex,town --population 1000 --plan plan.toml"), "'plan.toml'"),
-    refused("calibrating a column that is no key", csv(PEOPLE, "calibrate people.csv --keys sex --column town --population 1000 --at-most 1"), "'town'"),
-    refused("calibrating nothing", csv(PEOPLE, "calibrate people.csv --keys sex --population 1000 --at-most 1"), "--column", code=2),
-    refused("calibrating to a negative target", csv(PEOPLE, "calibrate people.csv --keys sex,town --column town --population 1000 --at-most -1"), "at-most"),
-    refused("calibrating by an unknown measure", csv(PEOPLE, "calibrate people.csv --keys sex --column sex --population 1000 --at-most 1 --measure tau3"), "tau3"),
+    refused(
+        "certifying at a negative alpha",
+        released("certify rel --alpha -1"),
+        "α = -1 is not satisfied",
+    ),
+    refused(
+        "assessing an unknown key",
+        csv(PEOPLE, "assess people.csv --keys sex,twon --population 1000"),
+        "'twon'",
+        "'town'",
+    ),
+    refused(
+        "assessing below the file",
+        csv(PEOPLE, "assess people.csv --keys sex,town --population 10"),
+        "population",
+    ),
+    refused(
+        "assessing nan people",
+        csv(PEOPLE, "assess people.csv --keys sex,town --population nan"),
+        "population",
+    ),
+    refused(
+        "assessing by texts as weights",
+        csv(PEOPLE, "assess people.csv --keys sex --weights town"),
+        "'town'",
+    ),
+    refused(
+        "assessing by an unknown model",
+        csv(PEOPLE, "assess people.csv --keys sex --population 1000 --model best"),
+        "best",
+    ),
+    refused(
+        "assessing an empty file", csv("", "assess people.csv --keys sex"), "'people.csv'", "empty"
+    ),
+    refused(
+        "assessing a header",
+        csv("sex,town\n", "assess people.csv --keys sex --population 1000"),
+        "people.csv",
+    ),
+    refused(
+        "assessing a TOML plan",
+        given(
+            {"people.csv": PEOPLE, "plan.toml": PLAN},
+            "assess people.csv --keys sex,town --population 1000 --plan plan.toml",
+        ),
+        "'plan.toml'",
+    ),
+    refused(
+        "calibrating a column that is no key",
+        csv(PEOPLE, "calibrate people.csv --keys sex --column town --population 1000 --at-most 1"),
+        "'town'",
+    ),
+    refused(
+        "calibrating nothing",
+        csv(PEOPLE, "calibrate people.csv --keys sex --population 1000 --at-most 1"),
+        "--column",
+        code=2,
+    ),
+    refused(
+        "calibrating to a negative target",
+        csv(
+            PEOPLE,
+            "calibrate people.csv --keys sex,town --column town --population 1000 --at-most -1",
+        ),
+        "at_most",
+    ),
+    refused(
+        "calibrating by an unknown measure",
+        csv(
+            PEOPLE,
+            "calibrate people.csv --keys sex --column sex --at-most 1 --measure tau3",
+        ),
+        "tau3",
+    ),
 ]
 
 DESIGNS = [
     refused("a prior that does not sum to 1", given({}, "design --alpha 1 --prior 0.5,0.3"), "sum"),
-    refused("a negative prior", given({}, "design --alpha 1 --prior 1.5,-0.5"), "negative"),
-    refused("a prior of texts", given({}, "design --alpha 1 --prior a,b"), "--prior", code=2),
+    refused(
+        "a negative prior", given({}, "design --alpha 1 --prior 1.5,-0.5"), "position 1 holds -0.5"
+    ),
+    refused("a prior of texts", given({}, "design --alpha 1 --prior a,b"), "prior", "'a,b'"),
     refused("a prior of one", given({}, "design --alpha 1 --prior 1"), "two"),
     refused("one uniform category", given({}, "design --alpha 1 --uniform 1"), "two"),
     refused("no prior", given({}, "design --alpha 1"), "--prior", code=2),
-    refused("two priors", given({}, "design --alpha 1 --uniform 3 --prior 0.5,0.5"), "--prior", code=2),
+    refused(
+        "two priors", given({}, "design --alpha 1 --uniform 3 --prior 0.5,0.5"), "--prior", code=2
+    ),
     refused("labels too few", given({}, "design --alpha 1 --uniform 3 --categories a,b"), "3", "2"),
     refused("labels twice", given({}, "design --alpha 1 --uniform 3 --categories a,b,a"), "'a'"),
     refused("design alpha 0", given({}, "design --alpha 0 --uniform 3"), "alpha"),
     refused("design alpha nan", given({}, "design --alpha nan --uniform 3"), "alpha"),
-    works("design alpha tiny", given({}, "design --alpha 1e-9 --prior 0.5,0.3,0.2 --json"), lambda a: json.loads(a.printed)),
-    works("a prior with a zero", given({}, "design --alpha 1 --prior 0.5,0.5,0 --json"), lambda a: json.loads(a.printed)),
-    refused("design from an unknown column", csv(PEOPLE, "design --alpha 1 --from people.csv --column twon"), "'twon'", "'town'"),
-    refused("design from no column", csv(PEOPLE, "design --alpha 1 --from people.csv"), "--column", code=2),
-    refused("a size of no columns", given({}, "design --alpha 1 --columns a=2,b=x"), "b=x"),
+    works(
+        "design alpha tiny",
+        given({}, "design --alpha 1e-9 --prior 0.5,0.3,0.2 --json"),
+        lambda a: json.loads(a.printed),
+    ),
+    works(
+        "a prior with a zero",
+        given({}, "design --alpha 1 --prior 0.5,0.5,0 --json"),
+        lambda a: json.loads(a.printed),
+    ),
+    refused(
+        "design from an unknown column",
+        csv(PEOPLE, "design --alpha 1 --from people.csv --column twon"),
+        "'twon'",
+        "'town'",
+    ),
+    refused(
+        "design from no column",
+        csv(PEOPLE, "design --alpha 1 --from people.csv"),
+        "--column",
+        code=2,
+    ),
+    refused(
+        "a size of no columns",
+        given({}, "design --alpha 1 --columns a=2,b=x"),
+        "sex=2,age=5",
+        code=2,
+    ),
     refused("a size of one", given({}, "design --alpha 1 --columns a=2,b=1"), "'b'"),
 ]
 
 CASES = [*TEXT_FILES, *OTHER_FILES, *NAMES, *PROMISES, *PLANS, *PLACES, *READERS, *DESIGNS]
+
+
+@pytest.fixture(autouse=True)
+def without_pages(monkeypatch, tmp_path_factory):
+    """Releases without charts and advice, which take longer than all the rest."""
+    monkeypatch.setattr(release_module, "report_page", lambda _: "")
+    monkeypatch.setattr(release_module, "summary_page", lambda _: "")
+    monkeypatch.setattr(release_module, "advice", lambda *_: None)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("xdg")))
 
 
 def listing(folder: Path) -> list[str]:

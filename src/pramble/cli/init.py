@@ -26,6 +26,7 @@ from pramble.errors import InvalidInput
 from pramble.releasing.decisions.choose import checked_choice, chosen_columns
 from pramble.releasing.decisions.draft import draft_decisions
 from pramble.releasing.decisions.looks import Look, look_at
+from pramble.releasing.decisions.settings import Mistake, total
 from pramble.releasing.decisions.told import FirstRows, told_columns
 from pramble.words import several
 
@@ -92,6 +93,8 @@ def init(
         raise InvalidInput("Give one of --accept-seen and --decline-seen, not both.")
     if alpha is not None and central is not None:
         raise InvalidInput("Give one of --alpha and --central, not both.")
+    for name, promise in {"alpha": alpha, "central": central}.items():
+        check_promise(name, promise)
     reading = reading_of(separator, encoding, decimal, missing, sheet)
     records = open_records(source, reading)
     wanted = None if columns is None else names([columns])
@@ -128,6 +131,16 @@ def init(
         f"Wrote {out}. Read it, edit it, then: pramble release {source} --plan {out} --dry-run",
         soft_wrap=True,
     )
+
+
+def check_promise(name: str, value: float | None) -> None:
+    """Refuse a promise that no release could keep."""
+    if value is None:
+        return
+    try:
+        total(value)
+    except Mistake as mistake:
+        raise InvalidInput(f"--{name} {mistake}.") from None
 
 
 def check_out(out: Path) -> None:

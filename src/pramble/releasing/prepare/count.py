@@ -23,6 +23,7 @@ from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.prepare.repair import BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
 from pramble.values import Clock, Integers, value
+from pramble.words import several
 
 
 class ValueCounts:
@@ -223,7 +224,8 @@ def seen_labels(name: str, counts: Mapping[Label, int], *, typed: bool) -> tuple
         )
     if not 2 <= len(labels) <= MOST_CATEGORIES_SEEN:
         raise InvalidData(
-            f"Column {name!r} has {len(labels)} distinct values; a column to randomise has between "
-            f"2 and {MOST_CATEGORIES_SEEN:,}, or declared categories."
+            f"Column {name!r} has {several(len(labels), 'distinct value')}; a column to randomise "
+            f"has between 2 and {MOST_CATEGORIES_SEEN:,}, or declared categories. Declare or merge "
+            "them in a plan, or drop the column."
         )
     return tuple(in_order(labels if typed else typed_texts(labels)))
