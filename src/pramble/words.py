@@ -1,6 +1,6 @@
 """Words that go with numbers, for every area, and hints at words that were meant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -23,3 +23,12 @@ def hint_at(name: str, options: Sequence[str]) -> str:
     close = get_close_matches(name, options, n=1)
     close += [one for one in options if one.strip().casefold() == name.strip().casefold()]
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def visible_names(names: Iterable[str]) -> str:
+    """Return names of columns in a list, in quotes where one could not be seen.
+
+    >>> visible_names(["sex", " Région ", ""])
+    "sex, ' Région ', ''"
+    """
+    return ", ".join(name if name and name == name.strip() else repr(name) for name in names)

@@ -218,6 +218,7 @@ TEXT_FILES = [
         "one header without a name",
         csv(lines(SEXES, TOWNS, header="sex,"), f"{RELEASE} --columns sex"),
         columns("sex", ""),
+        "not protected: ''.",
     ),
     works("byte order mark", csv(b"\xef\xbb\xbf" + PEOPLE.encode()), columns("sex", "town")),
     works("UTF-16", csv(PEOPLE.encode("utf-16")), labels("town", "Oslo", "Bergen", SECRET)),
@@ -444,7 +445,7 @@ OTHER_FILES = [
         "no Parquet columns",
         parquet(pa.table({}), f"release people.parquet {OUT} --columns sex"),
         "people.parquet",
-        "it has none",
+        "it has no columns",
     ),
     works(
         "two sheets",
@@ -821,6 +822,8 @@ PLANS = [
         "a person column with holes",
         beside([f"{SECRET}{i}" for i in range(59)] + [""], f"{RELEASE} --columns sex --person x"),
         "'x'",
+        "row 60",
+        "leave the row out",
     ),
     refused(
         "a person column that is not there",
@@ -1001,7 +1004,7 @@ READERS = [
     ),
     refused("certifying data", csv(PEOPLE, "certify people.csv"), "'people.csv'", "row 2"),
     refused("certifying no JSON", given({"m.json": "{"}, "certify m.json"), "m.json"),
-    refused("certifying another JSON", given({"m.json": '{"a": 1}'}, "certify m.json"), "a"),
+    refused("certifying another JSON", given({"m.json": '{"a": 1}'}, "certify m.json"), "'m.json'"),
     refused("certifying nothing", given({}, "certify m.json"), "m.json"),
     refused(
         "certifying at a negative alpha",
@@ -1166,7 +1169,8 @@ def verdict(case: Case, answer: Answer, left: list[str]) -> str:
     if "Traceback" in answer.said or "unexpected" in answer.said:
         return "an unexpected error"
     if case.fact is not None:
-        return "" if case.fact(answer) else "not the fact"
+        partial = [path for path in left if path.endswith(".partial")]
+        return f"left {partial}" if partial else "" if case.fact(answer) else "not the fact"
     if left:
         return f"left {left}"
     return "showed a value of the data" if SECRET in answer.said else ""

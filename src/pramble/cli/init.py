@@ -28,7 +28,7 @@ from pramble.releasing.decisions.draft import draft_decisions
 from pramble.releasing.decisions.looks import Look, look_at
 from pramble.releasing.decisions.settings import Mistake, total
 from pramble.releasing.decisions.told import FirstRows, told_columns
-from pramble.words import several
+from pramble.words import several, visible_names
 
 ALPHA, CENTRAL = 2.0, 1.0
 AGAINST = (
@@ -183,8 +183,7 @@ def few(found: Sequence[str]) -> str:
     ("a, ' b'", '0, 1, 2, 3, 4, 5, 6, 7 and 3 more')
     """
     more = len(found) - MOST_NAMED
-    shown = (one if one and one == one.strip() else repr(one) for one in found[:MOST_NAMED])
-    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+    return visible_names(found[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def asked_against() -> float | None:

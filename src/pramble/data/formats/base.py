@@ -101,7 +101,7 @@ class Format:
 def refuse_repeated(names: Sequence[str], path: Path) -> None:
     """Raise when a file has no columns, or a name stands twice."""
     if not names:
-        raise InvalidData(f"{path.name} must have columns with names; it has none.")
+        raise InvalidData(f"{path.name} must have named columns; it has no columns.")
     name, times = Counter(names).most_common(1)[0]
     if times != 1:
         places = [place for place, found in enumerate(names, 1) if found == name]
