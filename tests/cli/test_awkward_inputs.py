@@ -178,6 +178,11 @@ def manifest_cut(folder):
     (folder / "manifest.json").write_text(text[: len(text) // 2])
 
 
+def filled(folder):
+    (folder.parent / "full").mkdir()
+    (folder.parent / "full" / "mine.txt").write_text("mine")
+
+
 def labels(column, *wanted):
     """Whether the mechanism of a released column has these categories, in any order."""
     return lambda _: sorted(map(str, found_labels(column))) == sorted(wanted)
@@ -1129,7 +1134,255 @@ DESIGNS = [
     refused("a size of one", given({}, "design --alpha 1 --columns a=2,b=1"), "'b'"),
 ]
 
-CASES = [*TEXT_FILES, *OTHER_FILES, *NAMES, *PROMISES, *PLANS, *PLACES, *READERS, *DESIGNS]
+SETTINGS = [
+    refused(
+        "an open quote before much more",
+        csv(PEOPLE + 'f,"Oslo\n' + PEOPLE[9:] * 11_000),
+        "a quote that line 62 opens is never closed",
+    ),
+    refused(
+        "an open quote in the first column",
+        csv(PEOPLE + '"f,Oslo\n' + PEOPLE[9:]),
+        "people.csv",
+        "line 62",
+    ),
+    refused(
+        "nested lists as csv",
+        parquet(
+            {"x": [[1, 2]] * 60},
+            f"release people.parquet {OUT} --columns sex --allow x --format csv",
+        ),
+        "'x'",
+        "drop it",
+    ),
+    refused(
+        "nested lists in a copy",
+        parquet(
+            {"x": [[1, 2]] * 60},
+            f"release people.parquet {OUT} --columns sex --allow x --copies csv",
+        ),
+        "'x'",
+    ),
+    refused(
+        "nested lists in a copy for Stata",
+        parquet(
+            {"x": [[1, 2]] * 60},
+            f"release people.parquet {OUT} --columns sex --allow x --copies stata",
+        ),
+        "'x'",
+    ),
+    refused(
+        "huge integers in a copy for Stata",
+        parquet(
+            {"x": [2**62, 2**61, 5] * 20},
+            f"release people.parquet {OUT} --columns sex --allow x --copies stata",
+        ),
+        "'x'",
+    ),
+    refused(
+        "long texts in a copy for Excel",
+        parquet(
+            {"x": ["O" * 40_000, "b", "c"] * 20},
+            f"release people.parquet {OUT} --columns sex --allow x --copies excel",
+        ),
+        "'x'",
+    ),
+    refused(
+        "a copy of the format itself",
+        csv(PEOPLE, RELEASE + " --columns sex,town --format csv --copies csv"),
+        "csv",
+    ),
+    refused(
+        "trying a header",
+        csv("sex,town\n", "try people.csv --columns sex,town --alpha 1"),
+        "people.csv",
+        "row",
+    ),
+    refused(
+        "trying an unknown column",
+        csv(PEOPLE, "try people.csv --columns sex,twon --alpha 1"),
+        "'twon'",
+        "'town'",
+    ),
+    refused("trying nothing", csv(PEOPLE, "try people.csv"), "columns"),
+    refused(
+        "trying a delta of 2",
+        csv(PEOPLE, "try people.csv --columns sex,town --alpha 1 --delta 2"),
+        "delta",
+    ),
+    refused(
+        "trying alpha nan",
+        csv(PEOPLE, "try people.csv --columns sex,town --alpha nan --central none"),
+        "nan",
+    ),
+    refused(
+        "imputing into the release",
+        released("impute rel --out rel --copies 1"),
+        "must differ",
+        "rel",
+    ),
+    refused(
+        "imputing into a full folder",
+        released("impute rel --out full --copies 1", spoil=filled),
+        "full exists already",
+    ),
+    refused("a seed that is none", released("impute rel --out copies --seed x"), "--seed", code=2),
+    refused(
+        "synthesizing a plain file",
+        csv(PEOPLE, "synthesize people.csv --out s.csv"),
+        "'people.csv'",
+        "--plan",
+    ),
+    refused(
+        "synthetic tables of unknown columns",
+        released("synthesize rel --out s.csv --tables sex+twon"),
+        "'twon'",
+    ),
+    refused(
+        "synthetic tables of no columns",
+        released("synthesize rel --out s.csv --tables 0"),
+        "Tables of 0 columns",
+    ),
+    refused(
+        "a synthetic method unknown", released("synthesize rel --out s.csv --method best"), "best"
+    ),
+    refused(
+        "a population that is no number",
+        csv(PEOPLE, "assess people.csv --keys sex --population many"),
+        "--population",
+        code=2,
+    ),
+    refused(
+        "assessing without keys",
+        csv(PEOPLE, "assess people.csv --population 1000"),
+        "--keys",
+        code=2,
+    ),
+    refused(
+        "assessing by nested lists",
+        parquet({"x": [[1, 2]] * 60}, "assess people.parquet --keys sex,x --population 1000"),
+        "'x'",
+    ),
+    refused(
+        "assessing by negative weights",
+        beside(["-1", "2", "3"] * 20, "assess people.csv --keys sex --weights x"),
+        "'x'",
+    ),
+    refused(
+        "assessing by missing weights",
+        beside(["", "2", "3"] * 20, "assess people.csv --keys sex --weights x"),
+        "'x'",
+    ),
+    refused(
+        "a budget below zero",
+        csv(
+            PEOPLE,
+            RELEASE.replace("--no-ledger", "") + " --columns sex,town --budget -1",
+        ),
+        "budget",
+    ),
+    refused(
+        "a central budget that is no pair",
+        csv(
+            PEOPLE,
+            RELEASE.replace("--no-ledger", "") + " --columns sex,town --central-budget 1",
+        ),
+        "ε",
+    ),
+    refused(
+        "a signing key that is missing",
+        csv(PEOPLE, RELEASE + " --columns sex,town --sign no.pem"),
+        "no.pem",
+    ),
+    refused(
+        "a signing key that is none",
+        csv(PEOPLE, RELEASE + " --columns sex,town --sign people.csv"),
+        "people.csv",
+    ),
+    refused(
+        "a public key that is missing", released("estimate rel --by sex --verify no.pem"), "no.pem"
+    ),
+    refused(
+        "rows per person below one",
+        csv(PEOPLE, RELEASE + " --columns sex,town --rows-per-person 0"),
+        "rows_per_person",
+    ),
+    refused(
+        "tables of unknown columns",
+        csv(
+            PEOPLE,
+            RELEASE.replace("--design paper", "") + " --columns sex,town --tables sex+twon",
+        ),
+        "'twon'",
+    ),
+    refused(
+        "an impossible value unknown",
+        csv(
+            PEOPLE,
+            RELEASE.replace("--design paper", "")
+            + " --columns sex,town --impossible sex=x,town=Oslo",
+        ),
+        "'x'",
+    ),
+    refused(
+        "a design from a header",
+        csv("sex,town\n", "design --alpha 1 --from people.csv --column sex"),
+        "people.csv",
+    ),
+    refused(
+        "a design from a constant",
+        beside([SECRET] * 60, "design --alpha 1 --from people.csv --column x"),
+        "x",
+    ),
+    refused(
+        "a design that keeps too much",
+        given({}, "design --alpha 1 --uniform 3 --keep-at-least 0.99"),
+        "0.99",
+    ),
+    refused(
+        "a design by no time", given({}, "design --alpha 1 --uniform 3 --time-limit -1"), "time"
+    ),
+    refused(
+        "a tolerance below zero",
+        given({}, "design --alpha 1 --uniform 3 --tolerance -1"),
+        "tolerance",
+    ),
+    refused("a level of nan", released("estimate rel --by sex --level nan"), "level"),
+    refused("a column twice in --by", released("estimate rel --by sex,sex"), "'sex'"),
+    refused(
+        "certifying no rows",
+        given({"m.csv": "x,a,b\na,0.6,0.4\nb,0.4,0.6\n"}, "certify m.csv --rows 0"),
+        "rows",
+    ),
+    refused(
+        "a matrix of negative numbers",
+        given({"m.csv": "x,a,b\na,1.6,-0.6\nb,0.4,0.6\n"}, "certify m.csv"),
+        "column 1 holds -0.6",
+    ),
+    refused(
+        "a matrix that is uneven",
+        given({"m.csv": "x,a,b\na,0.6\nb,0.4,0.6\n"}, "certify m.csv"),
+        "'m.csv'",
+        "table",
+    ),
+    refused(
+        "certifying by delta 2",
+        given({"m.csv": "x,a,b\na,0.6,0.4\nb,0.4,0.6\n"}, "certify m.csv --rows 100 --delta 2"),
+        "delta",
+    ),
+]
+
+CASES = [
+    *TEXT_FILES,
+    *OTHER_FILES,
+    *NAMES,
+    *PROMISES,
+    *PLANS,
+    *PLACES,
+    *READERS,
+    *DESIGNS,
+    *SETTINGS,
+]
 
 
 @pytest.fixture(autouse=True)
