@@ -70,6 +70,11 @@ def refused(name, make, *says, code=1, marks=()):
     return Case(name, make, code, says, None, marks)
 
 
+def not_yet(reason):
+    """The mark of a case that does not hold yet."""
+    return (pytest.mark.xfail(strict=True, reason=reason),)
+
+
 def given(files: dict[str, Any], words: str) -> Callable[[Path], list[str]]:
     """Write files of texts, bytes or whatever a function writes at a path; return the words."""
 
@@ -258,6 +263,13 @@ TEXT_FILES = [
         csv(PEOPLE + 'f,"Oslo\n' + PEOPLE[9:], f"{RELEASE} --columns sex --drop town"),
         "people.csv: a quote that line 62 opens is never closed",
     ),
+    refused(
+        "two open quotes",
+        csv(PEOPLE + 'f,"Oslo\nm,"Bergen\n' + PEOPLE[9:]),
+        "people.csv",
+        "quote",
+        marks=not_yet("text between the two is taken for one value, and two rows for one"),
+    ),
     works(
         "a line break in the last value",
         csv(PEOPLE + 'f,"Os\nlo"\n'),
@@ -428,6 +440,7 @@ OTHER_FILES = [
             f"release people.parquet {OUT} --columns sex,x",
         ),
         "'x'",
+        "Make labels of them",
     ),
     refused(
         "dictionary with nulls",
@@ -467,6 +480,8 @@ OTHER_FILES = [
             f"release people.xlsx {OUT} --columns sex,town",
         ),
         "'sex'",
+        "sheet",
+        marks=not_yet("which sheet was read, and that others are there, is not said"),
     ),
     refused(
         "no such sheet",
