@@ -1,4 +1,7 @@
-"""Words that go with numbers, for every area."""
+"""Words that go with numbers, for every area, and hints at words that were meant."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 
 def several(number: int, what: str) -> str:
@@ -9,3 +12,23 @@ def several(number: int, what: str) -> str:
     """
     ending = "es" if what.endswith("ch") else "s"
     return f"{number:,} {what}" + ("" if number == 1 else ending)
+
+
+def hint_at(name: str, options: Sequence[str]) -> str:
+    """Return a hint at the option that may have been meant, or nothing.
+
+    >>> hint_at("regoin", ["sex", "region"]), hint_at("SEX", ["sex", "region"]), hint_at("x", ["y"])
+    (" (did you mean 'region'?)", " (did you mean 'sex'?)", '')
+    """
+    close = get_close_matches(name, options, n=1)
+    close += [one for one in options if one.strip().casefold() == name.strip().casefold()]
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def visible_names(names: Iterable[str]) -> str:
+    """Return names of columns in a list, in quotes where one could not be seen.
+
+    >>> visible_names(["sex", " Région ", ""])
+    "sex, ' Région ', ''"
+    """
+    return ", ".join(name if name and name == name.strip() else repr(name) for name in names)

@@ -65,6 +65,8 @@ def given_columns(text: str) -> tuple[dict[str, int], None]:
                 "give --from a file, or numbers of categories as sex=2,age=5",
                 param_hint="--columns",
             )
+        if int(size) < 2:
+            raise InvalidInput(f"Column {name!r} must have at least two categories; found {size}.")
         found[name] = int(size)
     return found, None
 

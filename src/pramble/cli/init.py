@@ -26,8 +26,9 @@ from pramble.errors import InvalidInput
 from pramble.releasing.decisions.choose import checked_choice, chosen_columns
 from pramble.releasing.decisions.draft import draft_decisions
 from pramble.releasing.decisions.looks import Look, look_at
+from pramble.releasing.decisions.settings import Mistake, total
 from pramble.releasing.decisions.told import FirstRows, told_columns
-from pramble.words import several
+from pramble.words import several, visible_names
 
 ALPHA, CENTRAL = 2.0, 1.0
 AGAINST = (
@@ -92,6 +93,8 @@ def init(
         raise InvalidInput("Give one of --accept-seen and --decline-seen, not both.")
     if alpha is not None and central is not None:
         raise InvalidInput("Give one of --alpha and --central, not both.")
+    for name, promise in {"alpha": alpha, "central": central}.items():
+        check_promise(name, promise)
     reading = reading_of(separator, encoding, decimal, missing, sheet)
     records = open_records(source, reading)
     wanted = None if columns is None else names([columns])
@@ -128,6 +131,16 @@ def init(
         f"Wrote {out}. Read it, edit it, then: pramble release {source} --plan {out} --dry-run",
         soft_wrap=True,
     )
+
+
+def check_promise(name: str, value: float | None) -> None:
+    """Refuse a promise that no release could keep."""
+    if value is None:
+        return
+    try:
+        total(value)
+    except Mistake as mistake:
+        raise InvalidInput(f"--{name} {mistake}.") from None
 
 
 def check_out(out: Path) -> None:
@@ -170,8 +183,7 @@ def few(found: Sequence[str]) -> str:
     ("a, ' b'", '0, 1, 2, 3, 4, 5, 6, 7 and 3 more')
     """
     more = len(found) - MOST_NAMED
-    shown = (one if one and one == one.strip() else repr(one) for one in found[:MOST_NAMED])
-    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+    return visible_names(found[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def asked_against() -> float | None:

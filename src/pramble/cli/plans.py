@@ -93,6 +93,8 @@ def plan_of(document: Any, name: str) -> Plan | Views | Mechanism:
         return plan_in(document)
     if "kind" in document:
         return Mechanism.from_json(document)
+    if not all(isinstance(part, Mapping) for part in document.values()):
+        raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds other things.")
     return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
 
 

@@ -23,7 +23,7 @@ def try_(
     ] = None,
     alpha: Annotated[str | None, typer.Option(help="Local promises to try: 1,2,4.")] = None,
     central: Annotated[
-        str | None, typer.Option(help="Central ε towards readers to try: 0.5,1; none: no.")
+        str | None, typer.Option(help="Central ε towards readers to try: 0.5,1, or none.")
     ] = None,
     delta: Annotated[float, typer.Option(help="δ of the central promises.")] = 1e-6,
     tables: Annotated[

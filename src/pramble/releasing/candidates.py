@@ -193,11 +193,14 @@ def try_release(
     base = overridden(document, settings, names)
     asked = [("local", alpha) for alpha in (ALPHAS if alphas is None else alphas)]
     asked += [("central", one) for one in (CENTRALS if centrals is None else centrals)]
+    changes = [
+        {"alpha": promise} if kind == "local" else {"central": promise, "delta": delta}
+        for kind, promise in asked
+    ]  # all are checked before the first is tried, which may take long
+    plans = [decisions_from(overridden(base, one), seen_allowed=True) for one in changes]
     found, notes = [], [PEEK]
-    for number, (kind, promise) in enumerate(asked):
+    for number, ((kind, promise), decisions) in enumerate(zip(asked, plans, strict=True)):
         clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
-        changes = {"alpha": promise} if kind == "local" else {"central": promise, "delta": delta}
-        decisions = decisions_from(overridden(base, changes), seen_allowed=True)
         if reading is not None:
             object.__setattr__(decisions, "reading", as_reading(reading))
         try:

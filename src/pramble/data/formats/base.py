@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData, with_values
 from pramble.values import value
+from pramble.words import hint_at, several
 
 BATCH_ROWS = 1 << 17
 
@@ -22,6 +22,7 @@ KNOWN_REASONS = re.compile(
     r"|Not an Arrow file|File is not a zip file|Not a gzipped file|Invalid file, or file has "
     r"unsupported features|Compressed file ended before the end-of-stream marker was reached"
     r"|File is too small|Unexpected end of (stream|file)|Unable to read (from|file)"
+    r"|Truncated compressed stream|incorrect header check"
 )
 """What libraries say of a file that is none of its kind; other words may hold values."""
 
@@ -99,11 +100,14 @@ class Format:
 
 def refuse_repeated(names: Sequence[str], path: Path) -> None:
     """Raise when a file has no columns, or a name stands twice."""
-    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if not names:
+        raise InvalidData(f"{path.name} must have named columns; it has no columns.")
+    name, times = Counter(names).most_common(1)[0]
     if times != 1:
         places = [place for place, found in enumerate(names, 1) if found == name]
-        what = f"columns {places} have one name" if times else "it has no columns"
-        error = InvalidData(f"{path.name} must name each column once; {what}.")
+        error = InvalidData(
+            f"{path.name} must name each column once; columns {places} have one name. Rename them."
+        )
         raise with_values(error, repr(name))
 
 
@@ -113,8 +117,10 @@ def missing_column(name: str, present: Iterable[str]) -> InvalidData:
     Other names are not listed: where a file has no line of names, they are a record.
     """
     names = list(present)
-    close = "".join(f" (did you mean {one!r}?)" for one in get_close_matches(name, names, n=1))
-    error = InvalidData(f"There is no column {name!r}{close}; the data has {len(names)} columns.")
+    hint = hint_at(name, names)
+    error = InvalidData(
+        f"There is no column {name!r}{hint}; the data has {several(len(names), 'column')}."
+    )
     return with_values(error, names)
 
 

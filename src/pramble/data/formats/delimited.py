@@ -2,9 +2,11 @@
 
 import csv
 import io
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -63,6 +65,7 @@ def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opene
         reading = settle(path, reading, separator=separator)
     given = header(path, reading)
     names = [name.strip() for name in given] if reading.trim else given
+    refuse_no_text(names, path)
     refuse_repeated(names, path)
     columns = wanted.among(names)
     as_given = dict(zip(names, given, strict=True))
@@ -70,10 +73,56 @@ def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opene
     with unpacked(path) as (stream, raw):
         size = raw.size()
         with named_lines(path, reading):
-            batches = texts(stream, reading, given, columns=[as_given[name] for name in columns])
+            asked = [as_given[name] for name in columns]
+            parsed = texts(stream, reading, given, columns=[*asked, given[-1]])
+            batches = closed(parsed, path, reading)
         if reading.trim:
             batches = map(partial(trimmed, missing=marks(reading), schema=schema), batches)
         yield Opened(schema, told(batches, path, reading), lambda: raw.tell() / max(size, 1))
+
+
+def refuse_no_text(names: list[str], path: Path) -> None:
+    """Raise when the line of names has zero bytes, which no text has in its right encoding."""
+    if any("\0" in name for name in names):
+        raise InvalidData(
+            f"{path.name} must be a text; its first line has zero bytes. Say which encoding it has "
+            "(such as utf-16-le), or end its name as its format does."
+        )
+
+
+def closed(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
+    """Yield batches without their last column, which is the file's; refuse a quote left open.
+
+    Such a quote takes the rest of the file for the last value of its last row, line breaks and all.
+    """
+    last = None
+    for batch in batches:
+        if batch.num_rows:
+            last = batch.column(batch.num_columns - 1)[-1].as_py()
+        yield batch.select(range(batch.num_columns - 1))
+    if last is not None and ("\n" in last or "\r" in last):
+        refuse_open_quote(path, reading)
+
+
+def refuse_open_quote(path: Path, reading: Reading) -> None:
+    """Raise when a quote is never closed: it takes what is set behind the file into its row."""
+    behind = "pramble"
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        with unpacked(path) as (stream, _):
+            text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
+            ended = chain(text, ["\n", behind])
+            rows = csv.reader(ended, delimiter=reading.separator or ",", quotechar=reading.quote)
+            line, begun, last = 0, 0, [""]
+            for row in rows:
+                begun, line, last = line + 1, rows.line_num, row
+    finally:
+        csv.field_size_limit(limit)
+    if last != [behind]:
+        raise InvalidData(
+            f"{path.name}: a quote that line {begun} opens is never closed. Close it, or say which "
+            "quotes the file has."
+        )
 
 
 def marks(reading: Reading) -> list[str]:
@@ -126,6 +175,7 @@ def named_lines(path: Path, reading: Reading) -> Iterator[None]:
                 f"{path.name} must be a text in {reading.encoding}; some of it is not. Say which "
                 "encoding the file has."
             ) from None
+        refuse_open_quote(path, reading)
         wrong = first_uneven_line(path, reading)
         if wrong is None:
             raise

@@ -31,7 +31,7 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
         raise unreadable(path.name, "excel", error) from None
     try:
         rows = sheet_of(book, wanted.reading.sheet, path).iter_rows(values_only=True)
-        table = table_of(rows)
+        table = table_of(rows, path.name)
     finally:
         book.close()
     columns = wanted.among(table)
@@ -41,7 +41,7 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     yield Opened(read.schema, tally(read.to_batches(BATCH_ROWS)), tally.share, read.num_rows)
 
 
-def table_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
+def table_of(rows: Iterable[tuple[Any, ...]], file: str) -> dict[str, list[Any]]:
     """Return the columns under the names of the first row; empty rows are none."""
     cells = [row for row in rows if any(cell is not None for cell in row)]
     names = cells[0] if cells else ()
@@ -56,7 +56,8 @@ def table_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
         if name is None or str(name) in table:
             what = "has none" if name is None else "has that of another"
             raise InvalidData(
-                f"Every column of a sheet needs its own name; column {place + 1} {what}."
+                f"Every column of a sheet of {file} needs its own name; column {place + 1} {what}. "
+                "Name each in the first row, one cell each."
             )
         table[str(name)] = values
     return table

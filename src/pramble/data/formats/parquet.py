@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from pramble.data.arrays import is_text
 from pramble.data.even import Pile
-from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, bare
+from pramble.data.formats.base import (
+    BATCH_ROWS,
+    Format,
+    Opened,
+    Tally,
+    Wanted,
+    bare,
+    refuse_repeated,
+)
 
 GROUP_ROWS = 1 << 20
 GROUP_COLUMNS = 16
@@ -25,6 +33,7 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     with pa.OSFile(str(path)) as raw:
         about = pq.read_metadata(raw)
         schema = about.schema.to_arrow_schema()
+        refuse_repeated(schema.names, path)
         columns = wanted.among(schema.names)
         coded = set(wanted.coded)
         texts = [f.name for f in schema if f.name in coded and is_text(f)]

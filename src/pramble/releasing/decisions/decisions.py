@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
+from pramble.words import hint_at
 
 SEEN = "seen"
 DESIGNS = ("records", "paper")
@@ -273,15 +273,9 @@ class Decisions:
         ]
         mistakes = [
             f"The plan names the column {name!r} {purpose}, which the file does not have"
-            f"{nearest(name, names)}."
+            f"{hint_at(name, names)}."
             for name, purpose in wanted
             if name not in names
         ]
         if mistakes:
             raise InvalidPlan("\n".join(mistakes))
-
-
-def nearest(name: str, options: Sequence[str]) -> str:
-    """Return a hint at the option that may have been meant, or nothing."""
-    close = get_close_matches(name, options, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import Decisions, nearest
+from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.parsing import OF_RECORDS, decisions_from, read_document
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.values import names_of
+from pramble.words import hint_at
 
 EITHER = {"alpha": ("central",), "central": ("alpha",)}
 """Settings that take the place of others."""
@@ -76,7 +77,7 @@ def chosen(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any
     for name in columns:
         if name not in planned:
             raise InvalidPlan(
-                f"The plan has no column {name!r}{nearest(name, list(planned))}; a try takes "
+                f"The plan has no column {name!r}{hint_at(name, list(planned))}; a try takes "
                 "columns of its plan alone."
             )
     kept = set(columns)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision, nearest
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
 from pramble.releasing.decisions.settings import (
     COLUMN,
     DEFAULTS,
@@ -23,6 +23,7 @@ from pramble.releasing.decisions.settings import (
     Reader,
     text,
 )
+from pramble.words import hint_at
 
 TABLES: dict[str, Reader] = {"columns": text, "risk": text, "file": text}
 OF_RECORDS = ("tables", "whole", "possible", "central")
@@ -41,7 +42,7 @@ def read_table(
         return found
     for key, value in table.items():
         if key not in readers:
-            mistakes.append(f"{where} has no setting {key!r}{nearest(str(key), list(readers))}.")
+            mistakes.append(f"{where} has no setting {key!r}{hint_at(str(key), list(readers))}.")
             continue
         try:
             found[key] = readers[key](value)
@@ -220,5 +221,9 @@ def read_document(path: str | Path) -> dict[str, Any]:
         raise InvalidPlan(f"There is no plan {str(path)!r}.") from None
     except IsADirectoryError:
         raise InvalidPlan(f"A plan is a TOML file; {str(path)!r} is a folder.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError:
+        raise InvalidPlan(
+            f"{path.name} must be a text in UTF-8; some of it is not. Save it as UTF-8."
+        ) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidPlan(f"{path.name} is not TOML: {error}.") from None

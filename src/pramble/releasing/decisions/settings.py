@@ -16,10 +16,10 @@ from pramble.releasing.decisions.decisions import (
     OUTPUTS,
     SEEN,
     SPLITS,
-    nearest,
 )
 from pramble.releasing.prepare.prior import SOURCES
 from pramble.risk.models.registry import MODELS
+from pramble.words import hint_at
 
 Reader = Callable[[Any], Any]
 
@@ -34,7 +34,7 @@ def one_of(options: Sequence[str]) -> Reader:
     def read(value: Any) -> str:
         if not isinstance(value, str) or value not in options:
             listed = ", ".join(repr(option) for option in options)
-            hint = nearest(value, options) if isinstance(value, str) else ""
+            hint = hint_at(value, options) if isinstance(value, str) else ""
             raise Mistake(f"must be one of {listed}; found {value!r}{hint}")
         return value
 

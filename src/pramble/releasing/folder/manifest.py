@@ -27,7 +27,7 @@ from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
 from pramble.report.tables import TableOutcome, verdict_of
-from pramble.words import several
+from pramble.words import several, visible_names
 
 SCHEMA = "pramble/release/5"
 
@@ -216,7 +216,7 @@ def notes_on(job: Prepared) -> list[str]:
             "of a record, priors included."
         )
     if job.untouched:
-        notes.append(f"Released as they are, not protected: {', '.join(job.untouched)}.")
+        notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")
     if job.seen:
         names = ", ".join(sorted(job.seen))
         notes.append(f"Categories taken from the values that occur: {names}.")

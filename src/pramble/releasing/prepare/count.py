@@ -1,6 +1,8 @@
 """One scan of the confidential file: how often each value occurs, and whether order tells it."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.prepare.repair import BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
 from pramble.values import Clock, Integers, value
+from pramble.words import several
 
 
 class ValueCounts:
@@ -216,14 +219,16 @@ def seen_labels(name: str, counts: Mapping[Label, int], *, typed: bool) -> tuple
     labels = [label for label in counts if label is not None and (typed or label != "")]
     odd = [label for label in labels if not isinstance(label, str | int)]
     if odd:
+        is_number = isinstance(odd[0], Real | Decimal)
+        way = "Group them into bands (bands = [0, 16, 65])" if is_number else "Make labels of them"
         raise InvalidData(
             f"Column {name!r} must hold labels (texts, whole numbers or booleans); found "
-            f"{type(odd[0]).__name__} values. Group them into bands (bands = [0, 16, 65]) or do "
-            "not randomise it."
+            f"{type(odd[0]).__name__} values. {way}, or do not randomise it."
         )
     if not 2 <= len(labels) <= MOST_CATEGORIES_SEEN:
         raise InvalidData(
-            f"Column {name!r} has {len(labels)} distinct values; a column to randomise has between "
-            f"2 and {MOST_CATEGORIES_SEEN:,}, or declared categories."
+            f"Column {name!r} has {several(len(labels), 'distinct value')}; a column to randomise "
+            f"has between 2 and {MOST_CATEGORIES_SEEN:,}, or declared categories. Declare or merge "
+            "them in a plan, or drop the column."
         )
     return tuple(in_order(labels if typed else typed_texts(labels)))

@@ -32,7 +32,7 @@ class RowsOfPeople:
         if missing >= 0:
             raise InvalidData(
                 f"Column {self.columns[0]!r} must say whose row it is; row "
-                f"{self.rows + missing + 1} says nothing."
+                f"{self.rows + missing + 1} says nothing. Fill it in, or leave the row out."
             )
         self.rows += len(people)
         found = pc.value_counts(people)

@@ -35,6 +35,7 @@ from pramble.releasing.prepare.record_design import (
 )
 from pramble.releasing.prepare.tables import MOST_TABLE_CELLS
 from pramble.values import Clock, value
+from pramble.words import visible_names
 
 COUNTED = ("private", "confidential")
 MOST_TABLES = 500
@@ -132,7 +133,7 @@ class Prepared:
         """What the curator must know, one sentence each."""
         found = []
         if self.untouched:
-            found.append(f"Released as they are, not protected: {', '.join(self.untouched)}.")
+            found.append(f"Released as they are, not protected: {visible_names(self.untouched)}.")
         if self.seen:
             found.append(
                 f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
