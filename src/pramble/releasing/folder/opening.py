@@ -141,8 +141,11 @@ class Release(Display):
         rows += [
             ("worth", sentence) for sentence in self.manifest.get("worth", {}).get("sentences", ())
         ]
+        promise = self.manifest["promise"]
         where = "nothing written: a dry run" if self.folder is None else str(self.folder)
-        return Facts(f"Release: {where}", rows, notes=(self.manifest["promise"]["sentence"],))
+        return Facts(
+            f"Release: {where}", rows, notes=(promise.get("central", promise)["sentence"],)
+        )
 
     def summary(self) -> str:
         """Return what the folder holds and promises, as text."""
