@@ -20,7 +20,8 @@ LAYERS = [
     {"privacy", "information"},
     {"mechanisms"},
     {"data", "plots"},
-    {"errors", "values", "limits", "compiled", "one_thread", "shown", "words"},
+    {"errors", "values", "limits", "compiled", "one_thread", "shown"},
+    {"words"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
 

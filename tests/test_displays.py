@@ -143,3 +143,14 @@ def test_long_tables_are_cut_and_say_so():
     e = pramble.estimate(counts, pramble.randomized_response(200, 3.0), counts=True)
     assert f"… {200 - MOST_ROWS} more" in repr(e)
     assert e.to_arrow().num_rows == 200
+
+
+def test_labels_of_strangers_neither_break_lines_nor_steer_a_terminal():
+    labels = ["a\n\x1b[31mb", "\u202ec"]
+    m = pramble.randomized_response(labels, 1.0)
+    e = pramble.estimate([60, 40], m, counts=True)
+    for shown in (m, e, pramble.design([0.6, 0.4], 1.0, categories=labels)):
+        text = repr(shown)
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert len(repr(m).splitlines()) == 7

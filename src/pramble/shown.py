@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
+from pramble.words import visible
+
 MOST_ROWS, WIDTH = 60, 98
 
 
@@ -57,7 +59,7 @@ class Grid:
 
     def text(self) -> str:
         """Return lines for a terminal."""
-        lines = [self.head, *self.rows]
+        lines = [[on_one_line(text) for text in row] for row in (self.head, *self.rows)]
         widths = [max(len(row[i]) for row in lines) for i in range(len(self.head))]
 
         def line(row: Sequence[str]) -> str:
@@ -68,8 +70,9 @@ class Grid:
             return "  ".join(cells).rstrip()
 
         rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-        body = [self.title, rule, line(self.head), rule, *map(line, self.rows), rule]
-        return "\n".join([*body, *noted(self.notes), *filter(None, [self.below])])
+        head, *rows = map(line, lines)
+        body = [self.title, rule, head, rule, *rows, rule]
+        return visible("\n".join([*body, *noted(self.notes), *filter(None, [self.below])]))
 
     def html(self) -> str:
         """Return a table for a notebook."""
@@ -106,8 +109,9 @@ class Facts:
     def text(self) -> str:
         """Return lines for a terminal."""
         width = max((len(name) for name, _ in self.rows), default=0)
-        lines = [self.title, *(f"  {name:<{width}}  {text}" for name, text in self.rows)]
-        return "\n".join([*lines, *(f"  {note}" for note in noted(self.notes))])
+        rows = ((name, on_one_line(text)) for name, text in self.rows)
+        lines = [self.title, *(f"  {name:<{width}}  {text}" for name, text in rows)]
+        return visible("\n".join([*lines, *(f"  {note}" for note in noted(self.notes))]))
 
     def html(self) -> str:
         """Return a table for a notebook."""
@@ -133,6 +137,15 @@ class Display:
 
     def _repr_html_(self) -> str:
         return self.shown().html()
+
+
+def on_one_line(text: str) -> str:
+    r"""Return a text that neither breaks its line nor steers a terminal: labels are strangers'.
+
+    >>> print(on_one_line("a\n\x1b[31mb"))
+    a\n\x1b[31mb
+    """
+    return visible(text).replace("\n", "\\n")
 
 
 def noted(notes: Sequence[str]) -> list[str]:

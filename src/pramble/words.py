@@ -1,7 +1,22 @@
-"""Words that go with numbers, for every area, and hints at words that were meant."""
+"""Words for every area: with numbers, hints at words that were meant, texts that steer nothing."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+
+STEERING = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters but the line feed, marks of direction, and halves of surrogate pairs."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which nothing steers a terminal.
+
+    >>> print(visible("\x1b[31mred\u202e"))
+    \x1b[31mred\u202e
+    """
+    return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
 def several(number: int, what: str) -> str:

@@ -312,7 +312,7 @@ def test_files_that_do_not_fit_are_refused_before_writing(people_file, tmp_path,
 def test_too_many_values_are_no_categories(tmp_path):
     path = tmp_path / "many.parquet"
     pq.write_table(pa.table({"name": [f"n{i}" for i in range(10_001)]}), path)
-    with pytest.raises(InvalidData, match="Column 'name' has 10001 distinct values"):
+    with pytest.raises(InvalidData, match="Column 'name' has 10,001 distinct values"):
         release(path, tmp_path / "out", columns=["name"], alpha=1.0, design="paper")
 
 

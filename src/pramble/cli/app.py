@@ -23,6 +23,7 @@ from pramble.cli.study import study
 from pramble.cli.synthesize import synthesize
 from pramble.cli.try_ import try_
 from pramble.errors import PrambleError
+from pramble.words import visible
 
 app = typer.Typer(
     name="pramble",
@@ -91,21 +92,20 @@ def run() -> None:
     warnings.showwarning = remark
     try:
         code = app(standalone_mode=False) or 0
-        if code == INTERRUPTED:  # typer takes the interrupt for an exit
-            raise KeyboardInterrupt  # noqa: TRY301 (told below, as any other)
-        sys.exit(code)
     except PrambleError as error:
         refuse(str(error), error.values)
     except typer.Abort:
         refuse("aborted")
     except KeyboardInterrupt:
-        console.complain(f"interrupted: {undone(sys.argv[1:])}")
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
     except Exception as error:  # noqa: BLE001 (its message may hold values of the data)
         if hasattr(error, "format_message"):
             wrong_usage(error)
         frames = "".join(traceback.format_tb(error.__traceback__))
         refuse(f"{frames}unexpected {type(error).__name__}; please report it", str(error))
+    if code == INTERRUPTED:  # typer takes most interrupts for an exit
+        console.complain(f"interrupted: {undone(sys.argv[1:])}")
+    sys.exit(code)
 
 
 INTERRUPTED = 130
@@ -148,6 +148,6 @@ def wrong_usage(error: Any) -> NoReturn:
     """Say how a command is used, as typer does, and leave."""
     from typer.rich_utils import rich_format_error
 
-    error.message = console.visible(str(error.message))
+    error.message = visible(str(error.message))
     rich_format_error(error)
     sys.exit(error.exit_code)

@@ -6,7 +6,6 @@ Labels and file names come from strangers: what would steer a terminal is printe
 import csv
 import io
 import json
-import re
 import sys
 import warnings
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -19,20 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pramble.errors import PrambleWarning
-
-STEERING = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Control characters but the line feed, marks of direction, and halves of surrogate pairs."""
-
-
-def visible(text: str) -> str:
-    r"""Return a text in which nothing steers a terminal.
-
-    >>> print(visible("\x1b[31mred\u202e"))
-    \x1b[31mred\u202e
-    """
-    return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
+from pramble.words import STEERING, visible
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pramble.cli.console import VERBOSITY, complain, messages, visible
+from pramble.cli.console import VERBOSITY, complain, messages
 from pramble.cli.options import (
     Decimal,
     Encoding,
@@ -18,6 +18,7 @@ from pramble.cli.options import (
     names,
     reading_of,
 )
+from pramble.cli.outputs import new_file
 from pramble.cli.progress import shown_progress
 from pramble.data.atomic import whole_file
 from pramble.data.open import open_records
@@ -28,7 +29,7 @@ from pramble.releasing.decisions.draft import draft_decisions
 from pramble.releasing.decisions.looks import Look, look_at
 from pramble.releasing.decisions.settings import Mistake, total
 from pramble.releasing.decisions.told import FirstRows, told_columns
-from pramble.words import several, visible_names
+from pramble.words import several, visible, visible_names
 
 ALPHA, CENTRAL = 2.0, 1.0
 AGAINST = (
@@ -41,9 +42,9 @@ MOST_SHOWN = 8
 
 def init(
     source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The plan to write.")] = Path(
-        "plan.toml"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", callback=new_file, help="The plan to write.")
+    ] = Path("plan.toml"),
     columns: Annotated[
         str | None, typer.Option(help="Columns to randomise: a,b,c; else they are proposed.")
     ] = None,
@@ -88,7 +89,8 @@ def init(
 
       pramble init people.csv --accept-seen --central 1
     """
-    check_out(out)
+    if out.exists():
+        raise InvalidInput(f"{str(out)!r} exists already; choose another name with --out.")
     if accept and decline:
         raise InvalidInput("Give one of --accept-seen and --decline-seen, not both.")
     if alpha is not None and central is not None:
@@ -141,17 +143,6 @@ def check_promise(name: str, value: float | None) -> None:
         total(value)
     except Mistake as mistake:
         raise InvalidInput(f"--{name} {mistake}.") from None
-
-
-def check_out(out: Path) -> None:
-    """Refuse a plan that could not be written, before anything is read."""
-    if out.exists():
-        raise InvalidInput(f"{str(out)!r} exists already; choose another name with --out.")
-    if not out.parent.is_dir():
-        raise InvalidInput(
-            f"There is no folder {str(out.parent)!r} for the plan; make it, or choose another name "
-            "with --out."
-        )
 
 
 def summarise(looks: Sequence[Look], chosen: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from pramble import values
-from pramble.cli.console import messages, visible
+from pramble.cli.console import messages
+from pramble.words import visible
 
 
 @contextmanager

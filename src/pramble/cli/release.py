@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, said_later, table_of, visible
+from pramble.cli.console import answers, messages, print_json, said_later, table_of
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, rules
 from pramble.cli.outputs import new_file, new_folder
@@ -23,6 +23,7 @@ from pramble.report.pages import table_row
 from pramble.report.record import RecordOutcome
 from pramble.report.record_view import loss_sentence, plan_sentences
 from pramble.report.tables import verdict_of, worst_first
+from pramble.words import visible
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",

@@ -2,6 +2,9 @@
 
 import math
 
+HALF_WIDTH = 1.96
+"""Standard errors on either side of an estimate that make a 95 % interval."""
+
 
 def typical_error(cost: float, *, cells: int, rows: float = 1) -> float:
     r"""Return the root mean square of the standard errors of the estimated shares of a table.

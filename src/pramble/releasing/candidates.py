@@ -2,24 +2,23 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
-from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
 from pramble.errors import InvalidInput, PrambleError, PrivacyError
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.overrides import document_of, overridden
-from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.prepare.figures import risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
-from pramble.releasing.prepare.repair import RepairedRecords
+from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
 from pramble.report import numbers
 from pramble.report.tables import Verdict, verdict_of
 from pramble.shown import Display, Grid
-from pramble.values import Clock, Watcher, names_of, value
+from pramble.values import Clock, Watcher, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,24 +184,21 @@ def try_release(
     clock = Clock(progress)
     if plan is None and columns is None:
         raise InvalidInput("A try needs a plan, or a list of columns.")
-    document = {"columns": {}} if plan is None else document_of(plan)
-    names = None if columns is None else names_of(columns)
-    if plan is None:
-        document["columns"] = {name: {} for name in names or ()}
-        names = None
-    base = overridden(document, settings, names)
     asked = [("local", alpha) for alpha in (ALPHAS if alphas is None else alphas)]
     asked += [("central", one) for one in (CENTRALS if centrals is None else centrals)]
-    changes = [
-        {"alpha": promise} if kind == "local" else {"central": promise, "delta": delta}
+    plans = [  # all are checked before the first is tried, which may take long
+        decisions_of(plan, columns, alpha=promise, settings=settings)
+        if kind == "local"
+        else decisions_of(
+            plan, columns, alpha=None, settings={**settings, "central": promise, "delta": delta}
+        )
         for kind, promise in asked
-    ]  # all are checked before the first is tried, which may take long
-    plans = [decisions_from(overridden(base, one), seen_allowed=True) for one in changes]
+    ]
+    if reading is not None:
+        plans = [replace(one, reading=as_reading(reading)) for one in plans]
     found, notes = [], [PEEK]
     for number, ((kind, promise), decisions) in enumerate(zip(asked, plans, strict=True)):
         clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
-        if reading is not None:
-            object.__setattr__(decisions, "reading", as_reading(reading))
         try:
             found.append(candidate(source, decisions, kind=kind, promise=promise))
         except PrambleError as error:
@@ -216,21 +212,17 @@ def try_release(
 
 def candidate(source: Any, decisions: Decisions, *, kind: str, promise: float) -> Candidate:
     """Return what a file gives under one promise."""
-    records = open_records(source, decisions.full_reading())
-    decisions.check_columns(records.names)
-    if any("repair" in rule for rule in decisions.possible):
-        records = RepairedRecords(records, decisions.possible)
+    records = source_records(source, decisions)
     job = prepare(
         records, decisions, digest="", confidential_allowed=True, clock=Clock(None), seconds=SECONDS
     )
     tables = table_outcomes(job)
-    wanted = [table for table in tables if table.wanted]
-    middle = sorted(wanted, key=lambda table: table.half_width)[len(wanted) // 2]
+    wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
     before, after = right_matches(job)
     spent = job.spent if kind == "local" else job.central
     return Candidate(
-        kind, promise, spent.belief(), middle.half_width,
-        sum(table.useless for table in wanted), len(wanted), before, after, verdict_of(tables),
+        kind, promise, spent.belief(), verdict.typical.half_width,
+        sum(table.useless for table in wanted), len(wanted), before, after, verdict,
     )  # fmt: skip
 
 

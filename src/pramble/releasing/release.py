@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pramble.data.open import open_records
 from pramble.data.reading import Reading, as_reading
 from pramble.errors import PrambleWarning, PrivacyError
 from pramble.ledger.account import Account, open_account, open_book
@@ -45,7 +44,7 @@ from pramble.releasing.prepare.record_figures import (
     loss_from_noise,
     observed_record,
 )
-from pramble.releasing.prepare.repair import RepairedRecords
+from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
 from pramble.releasing.write.beside import published_files, write_beside
 from pramble.releasing.write.check import Tally, compare
@@ -178,10 +177,7 @@ def release(
     if reading is not None:
         decisions = replace(decisions, reading=as_reading(reading))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
-    records, target = open_records(source, decisions.full_reading()), Path(target)
-    decisions.check_columns(records.names)
-    if any("repair" in rule for rule in decisions.possible):
-        records = RepairedRecords(records, decisions.possible)
+    records, target = source_records(source, decisions), Path(target)
     if not dry_run:
         check_target(target)
     digest = records.digest()

@@ -71,15 +71,15 @@ def expected(number: float) -> str:
 
 
 def sure(share: float) -> str:
-    """Return how sure somebody is, with digits enough to tell it from certainty.
+    """Return how sure somebody can be at most: rounded up, with digits that tell it from certainty.
 
     >>> sure(0.7311), sure(0.99966), sure(1.0)
-    ('73.1 %', '99.97 %', '100 %')
+    ('73.2 %', '99.97 %', '100 %')
     """
-    if share >= 1:
+    if share >= 1 - 1e-12:
         return "100 %"
     digits = max(1, math.ceil(-math.log10(1 - share)) - 2)
-    return f"{100 * share:.{digits}f} %"
+    return f"{math.ceil(share * 10 ** (digits + 2)) / 10**digits:.{digits}f} %"
 
 
 def points(share: float) -> str:

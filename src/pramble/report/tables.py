@@ -3,12 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from pramble.information.error import typical_error
+from pramble.information.error import HALF_WIDTH, typical_error
 from pramble.report import numbers
 from pramble.values import value
-
-HALF_WIDTH = 1.96
-"""Standard errors on either side of an estimate that make a 95 % interval."""
 
 
 @value
@@ -82,18 +79,29 @@ class Verdict:
 
     Attributes
     ----------
-    headline : str
-        The interval of a typical cell of a typical wanted table.
-    about : str
-        Which table that is.
+    typical : TableOutcome
+        The wanted table that is in the middle by its interval.
     good, bad : str
         What readers may use the release for, and what not; empty if there is nothing to say.
     """
 
-    headline: str
-    about: str
+    typical: TableOutcome
     good: str
     bad: str
+
+    @property
+    def headline(self) -> str:
+        """The interval of a typical cell of that table."""
+        return "none" if math.isinf(self.typical.cost) else self.typical.text
+
+    @property
+    def about(self) -> str:
+        """Which table that is."""
+        if math.isinf(self.typical.cost):
+            return "of the typical wanted table can be told"
+        return (
+            f"95 % interval of a typical cell of {self.typical.name} ({self.typical.cells:,} cells)"
+        )
 
     @property
     def is_noise(self) -> bool:
@@ -114,7 +122,6 @@ def verdict_of(tables: Sequence[TableOutcome]) -> Verdict:
     """Return what tables are good for: down to which groups, and which of them are noise."""
     wanted = [table for table in tables if table.wanted] or list(tables)
     middle = sorted(wanted, key=lambda table: table.half_width)[len(wanted) // 2]
-    told = not math.isinf(middle.cost)
     good, bad = [], []
     for size in sorted({len(table.columns) for table in tables}):
         own = [table for table in tables if len(table.columns) == size]
@@ -131,10 +138,7 @@ def verdict_of(tables: Sequence[TableOutcome]) -> Verdict:
             names = ", ".join(table.name for table in lost[:NAMED])
             bad.append(names + (f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""))
     return Verdict(
-        middle.text if told else "none",
-        f"95 % interval of a typical cell of {middle.name} ({middle.cells:,} cells)"
-        if told
-        else "of the typical wanted table can be told",
+        middle,
         f"Good for {'; '.join(good)}." if good else "",
         f"Not for {'; '.join(bad)}: the interval of a typical cell is wider than the cell."
         if bad

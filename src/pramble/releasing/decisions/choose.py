@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from pramble.errors import InvalidInput
+from pramble.information.error import HALF_WIDTH
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.vocabulary import KEYS, key_of
 
@@ -82,5 +83,5 @@ def noisy_pairs(looks: Sequence[Look], *, alpha: float, rows: int) -> tuple[int,
         response = (1 - 1 / m) / m / (lie * (grows - 1)) ** 2
         subset = 4 * grows / (grows - 1) ** 2
         error = math.sqrt(min(response, subset) * len(cells) / max(rows, 1))
-        noisy += 2 * 1.96 * error > 1 / m
+        noisy += 2 * HALF_WIDTH * error > 1 / m
     return noisy, len(cells)

@@ -279,3 +279,9 @@ class Decisions:
         ]
         if mistakes:
             raise InvalidPlan("\n".join(mistakes))
+
+
+def columns_of(rule: Mapping[str, Any]) -> set[str]:
+    """Return the columns that a rule of what is possible looks at or repairs."""
+    parts = (part for part in rule.values() if isinstance(part, Mapping))
+    return {name for part in parts for name in part}

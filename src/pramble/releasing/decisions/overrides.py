@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.decisions.decisions import Decisions, columns_of
 from pramble.releasing.decisions.parsing import OF_RECORDS, decisions_from, read_document
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.values import names_of
@@ -90,10 +90,5 @@ def chosen(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any
         found["tables"] = [table for table in tables if set(table) <= kept] or 1
     if "possible" in document:
         rules = document["possible"]
-        found["possible"] = [rule for rule in rules if named_by(rule) <= kept]
+        found["possible"] = [rule for rule in rules if columns_of(rule) <= kept]
     return found
-
-
-def named_by(rule: Mapping[str, Any]) -> set[str]:
-    """Return the columns that a rule of what is possible names."""
-    return {name for part in rule.values() if isinstance(part, Mapping) for name in part}

@@ -6,10 +6,10 @@ from typing import Any
 from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
+from pramble.releasing.decisions.decisions import columns_of
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import restricted
-from pramble.releasing.prepare.repair import columns_of
 from pramble.releasing.prepare.worth import Ground, ground_of
 from pramble.report.numbers import points
 from pramble.report.tables import TableOutcome

@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
 from pramble.data.labels import Label, as_whole
+from pramble.data.open import open_records
 from pramble.data.order import place_of, texts_of, typed_texts
 from pramble.data.recode import is_number
 from pramble.data.records import Records, Watch
 from pramble.errors import InvalidData
+from pramble.releasing.decisions.decisions import Decisions, columns_of
 
 Mask = NDArray[np.bool_]
 Rule = Mapping[str, Any]
-
-
-def columns_of(rule: Rule) -> set[str]:
-    """Return the columns that a rule looks at or repairs."""
-    return {name for part in rule.values() for name in part}
 
 
 def broken(rule: Rule, batch: Any, *, typed: bool) -> Mask:
@@ -172,3 +169,12 @@ class BrokenRules:
                     f"broken by {count} rows, the first of them row {first}. Correct them, change "
                     f"the rule, or {repaired}."
                 )
+
+
+def source_records(source: Any, decisions: Decisions) -> Records:
+    """Open the confidential records as decided: columns that are there, and repairs made."""
+    records = open_records(source, decisions.full_reading())
+    decisions.check_columns(records.names)
+    if any("repair" in rule for rule in decisions.possible):
+        return RepairedRecords(records, decisions.possible)
+    return records

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
-from pramble.information.error import typical_error
+from pramble.information.error import HALF_WIDTH, typical_error
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
@@ -107,7 +107,7 @@ class RecordDesign(Display, Tidy):
     def shown(self) -> Grid:
         """Return a line for each wanted table, and what the plan is worth as a whole."""
         rows = [
-            [table, f"{cells:,}", number(cost), f"± {number(196 * error / 100, 3)}"]
+            [table, f"{cells:,}", number(cost), f"± {number(100 * HALF_WIDTH * error / 100, 3)}"]
             for table, cells, cost, error in zip(*self.columns().values(), strict=True)
         ]
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
