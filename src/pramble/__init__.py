@@ -44,6 +44,8 @@ from pramble.information.measures import (
     released_distribution,
 )
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.geometric import geometric
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
@@ -80,6 +82,7 @@ __all__ = [
     "Combined",
     "Comparison",
     "Design",
+    "Distance",
     "Estimate",
     "Guarantee",
     "Independence",
@@ -121,6 +124,7 @@ __all__ = [
     "estimate_regression",
     "estimation_variance",
     "fisher_information",
+    "geometric",
     "impute",
     "independence_test",
     "information_bound",

@@ -83,6 +83,7 @@ class Mechanism(Display, ABC):
         outputs: int | Iterable[Label] | None = None,
         *,
         alpha: float | None = None,
+        distance: Any = None,
     ) -> "Mechanism":
         r"""Round a float matrix to exact weights, never to the less private side.
 
@@ -114,6 +115,10 @@ class Mechanism(Display, ABC):
             categories.
         alpha : float, optional
             Round so that the result satisfies this α, and refuse a matrix that is far from it.
+        distance : "path", (S, S) array_like or Distance, optional
+            Take α per unit of this distance between categories: an entry is then at most
+            :math:`e^{\alpha d}` times that of a category at distance d. Mixing rows with their mean
+            brings ratios nearer to one, so the same rounding serves.
 
         Returns
         -------
@@ -131,7 +136,9 @@ class Mechanism(Display, ABC):
         pramble.errors.InvalidMechanism: Every row must sum to 1 within 1e-09; row 0 sums to 1.1.
         ...
         """
-        made: Mechanism = KINDS["general"].rounded(M, categories, outputs, alpha=alpha)
+        made: Mechanism = KINDS["general"].rounded(
+            M, categories, outputs, alpha=alpha, distance=distance
+        )
         return made
 
     @staticmethod

@@ -28,9 +28,9 @@ def check_alpha(alpha: float) -> float:
     return value
 
 
-def exp_bounds(alpha: float) -> Iterator[tuple[Fraction, Fraction]]:
+def exp_bounds(alpha: float | Fraction) -> Iterator[tuple[Fraction, Fraction]]:
     r"""Yield rationals :math:`l < e^\alpha < u` ever closer together, without end."""
-    exponent, digits = Decimal(alpha), FIRST_DIGITS
+    exponent, digits = exact_decimal(Fraction(alpha)), FIRST_DIGITS
     while True:
         context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
         value = context.exp(exponent)
@@ -38,12 +38,24 @@ def exp_bounds(alpha: float) -> Iterator[tuple[Fraction, Fraction]]:
         digits *= 2
 
 
-def exp_below(alpha: float) -> Fraction:
+def exact_decimal(number: Fraction) -> Decimal:
+    """Return a rational whose denominator is a power of two, as all floats and their products.
+
+    >>> exact_decimal(Fraction(3, 8))
+    Decimal('0.375')
+    """
+    places = number.denominator.bit_length() - 1
+    if number.denominator != 1 << places:
+        raise InvalidInput(f"An exponent must be a float, or a product of floats; found {number}.")
+    return Decimal(f"{number.numerator * 5**places}E-{places}")
+
+
+def exp_below(alpha: float | Fraction) -> Fraction:
     r"""Return a rational just below :math:`e^\alpha`, to 40 digits."""
     return next(exp_bounds(alpha))[0]
 
 
-def ratio_within(numerator: int, denominator: int, alpha: float) -> bool:
+def ratio_within(numerator: int, denominator: int, alpha: float | Fraction) -> bool:
     r"""Decide numerator ≤ :math:`e^\alpha` · denominator exactly, for :math:`\alpha \ge 0`."""
     if numerator <= denominator:
         return True
@@ -59,17 +71,22 @@ def ratio_within(numerator: int, denominator: int, alpha: float) -> bool:
     raise AssertionError("the bounds never end")
 
 
-def smallest_alpha(numerator: int, denominator: int) -> float:
-    r"""Return the smallest float α ≥ 0 with numerator ≤ :math:`e^\alpha` · denominator."""
+def smallest_alpha(numerator: int, denominator: int, length: Fraction = Fraction(1)) -> float:
+    r"""Return the smallest float α ≥ 0 with numerator ≤ :math:`e^{\alpha l}` · denominator."""
     if numerator <= denominator:
         return 0.0
     if denominator == 0:
         return math.inf
     context = Context(prec=FIRST_DIGITS)
-    alpha = float(context.ln(context.divide(Decimal(numerator), Decimal(denominator))))
-    while not ratio_within(numerator, denominator, alpha):
+    whole = context.ln(context.divide(Decimal(numerator), Decimal(denominator)))
+    alpha = float(context.divide(whole, exact_decimal(length)))
+
+    def enough(level: float) -> bool:
+        return ratio_within(numerator, denominator, Fraction(level) * length)
+
+    while not enough(alpha):
         alpha = math.nextafter(alpha, math.inf)
-    while ratio_within(numerator, denominator, math.nextafter(alpha, 0.0)):
+    while enough(math.nextafter(alpha, 0.0)):
         alpha = math.nextafter(alpha, 0.0)
     return alpha
 

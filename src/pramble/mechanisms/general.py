@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
+from pramble.mechanisms.distance import as_distance
 from pramble.mechanisms.exponential import check_alpha, exp_below
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair
 from pramble.mechanisms.palette import from_palette, in_palette
-from pramble.mechanisms.rounding import round_matrix
+from pramble.mechanisms.rounding import Private, ratios_within, round_matrix
+from pramble.mechanisms.steepest import keeps, slope_of
 from pramble.values import value
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -82,6 +84,7 @@ class General(Mechanism, kind="general"):
         outputs: int | Iterable[Label] | None,
         *,
         alpha: float | None,
+        distance: Any = None,
     ) -> "General":
         """Round a float matrix to a mechanism; see :meth:`Mechanism.from_matrix`."""
         A = checked_matrix(M)
@@ -96,16 +99,31 @@ class General(Mechanism, kind="general"):
                 f"A {S} x {T} matrix needs {S} categories and {T} outputs; "
                 f"found {len(labels)} and {len(output_labels)} labels."
             )
+        private = promised(A, labels, alpha=alpha, distance=distance)
+        weights = round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, private=private)
+        return cls(labels, output_labels, weights)
+
+
+def promised(
+    A: NDArray[np.float64], labels: Labels, *, alpha: float | None, distance: Any
+) -> Private | None:
+    """Return what rounded weights must keep: α, by distance if one is given, or the matrix's own.
+
+    None where the matrix keeps nothing. A matrix that is far from its α is refused.
+    """
+    if distance is not None:
         if alpha is None:
-            limit = own_ratio(A)
-        else:
-            limit = exp_below(check_alpha(alpha))
-            refuse_far_from(A, check_alpha(alpha))
-        return cls(
-            labels,
-            output_labels,
-            round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, limit=limit),
-        )
+            raise InvalidMechanism("A distance needs the alpha that holds per unit of it.")
+        apart, level = as_distance(distance, labels), check_alpha(alpha)
+        refuse_far_from(slope_of(A, apart), level)
+        return lambda weights: keeps(weights, apart, level)
+    if alpha is not None:
+        limit = exp_below(check_alpha(alpha))
+        ratio = own_ratio(A)
+        refuse_far_from(math.inf if ratio is None else math.log(ratio), check_alpha(alpha))
+        return ratios_within(limit)
+    ratio = own_ratio(A)
+    return None if ratio is None else ratios_within(ratio)
 
 
 def checked_matrix(M: ArrayLike) -> NDArray[np.float64]:
@@ -159,12 +177,10 @@ def exact_sum(row: NDArray[np.float64]) -> Fraction:
     return sum(map(Fraction, row.tolist()), Fraction(0))
 
 
-def refuse_far_from(A: NDArray[np.float64], alpha: float) -> None:
-    """Raise when a matrix misses α by more than rounding can explain."""
-    ratio = own_ratio(A)
-    if ratio is None or math.log(ratio) > alpha * (1 + 1e-6) + 1e-9:
-        found = "infinite" if ratio is None else f"{math.log(ratio):.9g}"
+def refuse_far_from(found: float, alpha: float) -> None:
+    """Raise when the α of a matrix misses the one asked for by more than rounding can explain."""
+    if found > alpha * (1 + 1e-6) + 1e-9:
         raise PrivacyError(
-            f"The matrix has alpha {found}, above the {alpha:.9g} asked for; "
+            f"The matrix has alpha {found:.9g}, above the {alpha:.9g} asked for; "
             "design it for that alpha."
         )

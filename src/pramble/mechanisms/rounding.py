@@ -14,6 +14,9 @@ from pramble.values import Floats, Integers
 
 FINEST = 52
 
+Private = Callable[[Integers], bool]
+"""Decides in integers whether weights keep what is promised."""
+
 
 def round_rows(A: Floats, total: int) -> Integers:
     """Return integer rows that sum to ``total``, rounded by largest remainders."""
@@ -29,40 +32,41 @@ def round_rows(A: Floats, total: int) -> Integers:
     return weights
 
 
-def round_matrix(A: Floats, total: int, *, limit: Fraction | None) -> Integers:
-    """Round a row-stochastic matrix so that no ratio within a column exceeds ``limit``."""
+def round_matrix(A: Floats, total: int, *, private: Private | None) -> Integers:
+    """Round a row-stochastic matrix so that it is private, by mixing it with its mean row."""
     mean = A.mean(axis=0)
 
     def mixed(delta: float) -> Integers:
         return round_rows((1 - delta) * A + delta * mean, total)
 
-    return least_mixing(mixed, largest_ratio, limit)
+    return least_mixing(mixed, private)
 
 
-def least_mixing(
-    rounded: Callable[[float], Integers],
-    ratio_of: Callable[[Integers], Ratio],
-    limit: Fraction | None,
-) -> Integers:
-    """Return ``rounded(δ)`` for the smallest δ in 0, 2^-52, …, 1 found within ``limit``."""
+def least_mixing(rounded: Callable[[float], Integers], private: Private | None) -> Integers:
+    """Return ``rounded(δ)`` for the smallest δ in 0, 2^-52, …, 1 that is found private."""
     weights = rounded(0.0)
-    if limit is None or within(ratio_of(weights), limit):
+    if private is None or private(weights):
         return weights
     low, high = -1, FINEST
     best = rounded(1.0)
-    if not within(ratio_of(best), limit):
+    if not private(best):
         raise PrivacyError(
             "alpha is too small for weights over 2**53: even the flattest matrix of this kind "
-            f"has a ratio of {float(Fraction(*ratio_of(best)[:2])):.17g}. Use a larger alpha."
+            "exceeds it. Use a larger alpha."
         )
     while high - low > 1:
         middle = (low + high) // 2
         weights = rounded(2.0 ** (middle - FINEST))
-        if within(ratio_of(weights), limit):
+        if private(weights):
             high, best = middle, weights
         else:
             low = middle
     return best
+
+
+def ratios_within(limit: Fraction) -> Private:
+    """Return whether no ratio of two weights of one column exceeds a limit."""
+    return lambda weights: within(largest_ratio(weights), limit)
 
 
 def within(ratio: Ratio, limit: Fraction) -> bool:

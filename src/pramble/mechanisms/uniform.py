@@ -25,7 +25,7 @@ from pramble.mechanisms.extremes import (
 )
 from pramble.mechanisms.json_form import integers, labels_from_json, labels_to_json
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.mechanisms.rounding import least_mixing
+from pramble.mechanisms.rounding import least_mixing, within
 from pramble.values import read_only, value
 
 
@@ -204,7 +204,8 @@ def keep_probabilities(
         limit = exact_limit and max(exact_limit, Fraction(*flattest[:2]))
     else:
         limit = exp_below(check_alpha(alpha))
-    off = least_mixing(rounded, ratio_of, limit)
+    private = None if limit is None else lambda off: within(ratio_of(off), limit)
+    off = least_mixing(rounded, private)
     return UniformRows(labels, off)
 
 

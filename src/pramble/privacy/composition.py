@@ -3,12 +3,20 @@
 import math
 from collections.abc import Iterable, Mapping
 from functools import cmp_to_key
+from itertools import product
 from typing import Any
 
-from pramble.mechanisms.plan import as_plan
+import numpy as np
+
+from pramble.data.labels import Labels, label_key, label_keys
+from pramble.errors import InvalidInput
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.column_labels import labels_at
+from pramble.mechanisms.distance import Distance, as_distance
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
 from pramble.mechanisms.views import Views
-from pramble.privacy.certificate import Certificate, certify
+from pramble.privacy.certificate import Certificate, certify, certify_by
 
 
 def compose(certificates: Iterable[Certificate]) -> Certificate:
@@ -38,13 +46,20 @@ def compose(certificates: Iterable[Certificate]) -> Certificate:
 
 
 @certify.register
-def _(mechanism: Product) -> Certificate:
+def _(mechanism: Product, *, distance: Any = None) -> Certificate:
+    if distance is not None:
+        return certify_by(mechanism, as_distance(distance, mechanism.labels))
     return compose(certify(factor) for factor in mechanism.factors)
 
 
 @certify.register(Mapping)
-def _(plan: Mapping[Any, Any]) -> Certificate:
-    """Certify a record: blocks of a branch multiply, and the worst branch counts."""
+def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
+    """Certify a record: blocks of a branch multiply, and the worst branch counts.
+
+    By distance only one column changes along an edge: the worst block counts.
+    """
+    if distance is not None:
+        return certify_record_by(as_plan(plan), distance)
     branches = (
         compose(certify(mechanism) for mechanism in branch.blocks.values())
         for branch in as_plan(plan).branches
@@ -53,9 +68,52 @@ def _(plan: Mapping[Any, Any]) -> Certificate:
 
 
 @certify.register
-def _(views: Views) -> Certificate:
+def _(views: Views, *, distance: Any = None) -> Certificate:
     """Certify a record that is in several views: ratios multiply."""
+    if distance is not None:
+        raise InvalidInput("Views have no certificate by distance; certify each view's plan.")
     return compose(certify(plan) for plan in views.values())
+
+
+def certify_record_by(plan: Plan, distances: Any) -> Certificate:
+    """Return the certificate of a plan per unit of the distance summed over columns."""
+    if not isinstance(distances, Mapping):
+        raise InvalidInput("The distances of a plan are a mapping from columns to distances.")
+    unknown = sorted(set(distances) - set(plan.columns))
+    if unknown:
+        raise InvalidInput(f"A distance is given for {unknown[0]!r}, which is in no block.")
+    found = [
+        certify_by(mechanism, block_distance(block, mechanism, distances))
+        for branch in plan.branches
+        for block, mechanism in branch.blocks.items()
+    ]
+    return max(found, key=lambda one: one.alpha)
+
+
+def block_distance(
+    block: tuple[str, ...], mechanism: Mechanism, distances: Mapping[str, Any]
+) -> Distance:
+    """Return the distance between the cells of a block: the sum over its columns."""
+    if len(block) == 1:
+        given = distances.get(block[0])
+        labels = mechanism.labels
+        return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
+    columns = [labels_at(mechanism, k, columns=len(block)).labels for k in range(len(block))]
+    parts = [
+        Distance.equal(len(labels))
+        if distances.get(name) is None
+        else as_distance(distances[name], labels)
+        for name, labels in zip(block, columns, strict=True)
+    ]
+    cells = Labels(tuple(product(*(labels.values for labels in columns))))
+    if cells == mechanism.labels:
+        return Distance.together(parts)
+    codes = [{key: i for i, key in enumerate(label_keys(labels))} for labels in columns]
+    sums = np.zeros((len(mechanism.labels),) * 2)
+    for k, part in enumerate(parts):
+        at = [codes[k][label_key(cell[k])] for cell in mechanism.labels.values]
+        sums += part.matrix[np.ix_(at, at)]
+    return Distance.from_matrix(sums)
 
 
 def by_ratio(one: Certificate, two: Certificate) -> int:

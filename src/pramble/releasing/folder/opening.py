@@ -160,8 +160,10 @@ class Release(Display):
 
 
 @certify.register
-def _(release: Release) -> Certificate:
+def _(release: Release, *, distance: Any = None) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
+    if distance is not None:
+        return certify(release.plan, distance=distance)
     with undamaged():
         besides = besides_of(release.manifest["design"])
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows

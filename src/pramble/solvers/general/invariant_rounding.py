@@ -13,9 +13,8 @@ from fractions import Fraction
 from pramble.errors import NotConverged
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.exponential import exp_below
-from pramble.mechanisms.extremes import largest_ratio
 from pramble.mechanisms.general import General
-from pramble.mechanisms.rounding import least_mixing, round_rows
+from pramble.mechanisms.rounding import least_mixing, ratios_within, round_rows
 from pramble.solvers.problem import Problem
 from pramble.values import Floats, Integers
 
@@ -29,7 +28,7 @@ def round_invariant(matrix: Floats, problem: Problem) -> Mechanism:
     def mixed(delta: float) -> Integers:
         return settle(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
 
-    weights = least_mixing(mixed, largest_ratio, exp_below(problem.alpha))
+    weights = least_mixing(mixed, ratios_within(exp_below(problem.alpha)))
     return General(problem.labels, problem.labels, weights)
 
 

@@ -1,0 +1,1 @@
+"""Designs whose promise is by distance: α holds per unit between categories."""

@@ -1,0 +1,110 @@
+"""The most information under a distance: the geometric mechanism on a path, else by columns."""
+
+import numpy as np
+
+from pramble.errors import InvalidInput
+from pramble.information.measures import mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.geometric import geometric_matrix
+from pramble.solvers.general.diagnostics import answer
+from pramble.solvers.general.labelling import most_outputs, name_outputs
+from pramble.solvers.general.linear_programme import LinearProgramme
+from pramble.solvers.metric.rays import distinct_rays, peaks, pushed
+from pramble.solvers.metric.tree_bound import column_gain, information_ceiling
+from pramble.solvers.problem import Problem
+from pramble.solvers.result import Design
+from pramble.solvers.watch import Watch
+from pramble.values import Floats
+
+KEYWORDS = {"outputs", "distance"}
+
+ROUNDS = 60
+MOST_SEARCHED = 400
+"""Categories up to which columns are searched for beyond those with one peak."""
+
+NOT_SHARP = (
+    "The bound is that of a spanning tree, or of plain α between the two farthest categories: how "
+    "much of the gap could still be closed is not known."
+)
+
+
+def solve(problem: Problem) -> Design:
+    """Solve the problem; see :func:`~pramble.design`."""
+    distance = problem.distance
+    assert distance is not None, "chosen by it"
+    if most_outputs(problem) < problem.size:
+        raise InvalidInput(
+            f"A design under a distance has an output for each of the {problem.size} categories; "
+            f"{most_outputs(problem):.0f} were allowed."
+        )
+    watch = problem.watch()
+    if distance.is_path:
+        matrix, stopped = geometric_matrix(problem.alpha * distance.lengths), "tolerance"
+    else:
+        matrix, stopped = best_mixture(problem.prior, problem.alpha, distance, watch=watch)
+    mechanism = rounded(problem, matrix)
+    value = mutual_information(problem.prior, mechanism)
+    bound = max(information_ceiling(problem.prior, problem.alpha, distance), value)
+    closed = watch.closed(value, bound)
+    return answer(
+        problem,
+        mechanism,
+        value=value,
+        bound=bound,
+        stopped="tolerance" if closed else stopped,
+        notes=() if closed else (NOT_SHARP,),
+    )
+
+
+def rounded(problem: Problem, matrix: Floats) -> Mechanism:
+    """Return the exact mechanism, an output where the column of each category has its peak."""
+    return name_outputs(problem, matrix)
+
+
+def best_mixture(
+    prior: Floats, alpha: float, distance: Distance, *, watch: Watch
+) -> tuple[Floats, str]:
+    """Return the most informative mixture of the columns found, and why the search ended.
+
+    An optimum of the linear programme has at most S columns. Columns that its prices make worth
+    having are looked for from those in use, uphill.
+    """
+    size = distance.size
+    programme = LinearProgramme(np.ones(size))
+    rays = np.vstack([np.ones((1, size)), peaks(distance, alpha)])
+    scale = rays.mean(axis=1)
+    programme.add(rays / scale[:, None], column_gain(prior, rays) / scale)
+    stopped = "search"
+    for _ in range(ROUNDS):
+        solved = programme.solve(watch.left())
+        if solved is None:
+            stopped = "time limit"
+            break
+        theta, prices = solved
+        best = theta, rays, scale
+        if size > MOST_SEARCHED:
+            break
+        used = rays[theta > 0]
+
+        def slopes(columns: Floats, prices: Floats = prices) -> Floats:
+            with np.errstate(divide="ignore"):
+                logs = np.log(columns / (columns @ prior)[:, None])
+            return np.asarray(prior * logs - prices)
+
+        found = [pushed(np.vstack([used, peaks(distance, alpha)]), distance, alpha, slopes)]
+        for _ in range(3):
+            found.append(pushed(found[-1], distance, alpha, slopes))
+        fresh = distinct_rays(np.vstack(found))
+        means = fresh.mean(axis=1)
+        gains = column_gain(prior, fresh) / means
+        worth = gains - fresh / means[:, None] @ prices
+        kept = worth > 1e-9 * max(float(gains.max()), 1e-300)
+        if not kept.any():
+            break
+        programme.add(fresh[kept] / means[kept, None], gains[kept])
+        rays, scale = np.vstack([rays, fresh[kept]]), np.concatenate([scale, means[kept]])
+    theta, rays, scale = best
+    kept = theta > 1e-12 * theta.max()
+    matrix = (rays[kept] * (theta[kept] / scale[kept])[:, None]).T
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), stopped

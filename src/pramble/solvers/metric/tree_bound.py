@@ -1,0 +1,95 @@
+r"""The most information under a distance: attained on a path, bounded on every graph.
+
+Let :math:`g(v) = \sum_x p_x v_x \log(v_x / p\cdot v)` be what a column v adds to the information,
+:math:`k_z(x) = e^{-\alpha d(x,z)}` the column with its peak at z, and λ the prices with
+:math:`\lambda\cdot k_z = g(k_z)` for every z.
+
+**Theorem.** If the graph is a tree, :math:`g(v) \le \lambda\cdot v` for every column v that keeps
+its distance. So no mechanism carries more than :math:`\sum_x \lambda_x`.
+
+*Proof.* Cut the tree at a vertex i with branches :math:`B_1, …, B_m`. Let :math:`v^k` be v on
+:math:`B_k` and i, and :math:`w = v_i k_i` elsewhere. Then :math:`v + (m-1) w = \sum_k v^k`, and at
+each x the entries of :math:`(v, w, …, w)` and of :math:`(v^1, …, v^m)` are the same numbers in
+another order, so their sums of :math:`p_x t\log t` agree. As v keeps its distance, :math:`w \le v^k
+\le v`; so the masses :math:`p\cdot v^k` lie between :math:`p\cdot w` and :math:`p\cdot v` and have
+the same sum as :math:`(p\cdot v, p\cdot w, …, p\cdot w)`, which therefore majorises them; with
+:math:`-t\log t` concave,
+
+.. math:: g(v) + (m-1) g(w) \le \sum_k g(v^k), \qquad g(w) = \lambda\cdot w .
+
+Hence :math:`g(v) \le \lambda\cdot v` if it holds for every :math:`v^k`. Cutting at every vertex
+leaves columns that vary along one edge (i, j) and fall off beyond it. Such a column is
+:math:`b_i k_i + b_j k_j` with :math:`b \ge 0`, and g is convex and homogeneous, so :math:`g(v) \le
+b_i g(k_i) + b_j g(k_j) = \lambda\cdot v`. ∎
+
+On a path :math:`1 = \sum_z \theta_z k_z` with :math:`\theta \ge 0`: that mixture is the geometric
+mechanism, and it attains the bound. **For any graph**, leaving out all edges but those of a spanning
+tree asks for less privacy, so the bound of every spanning tree holds for the graph as well.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pramble.information.bound import information_bound
+from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.operators.base import xlogx
+from pramble.values import Floats, Integers
+
+TREES = 60
+MARGIN = 1e-12
+
+
+def column_gain(prior: Floats, columns: Floats) -> Floats:
+    r"""Return g(v) of some columns (rows of the array).
+
+    As :math:`\sum p\,(t\log t - t + 1)` with :math:`t = v/p\cdot v`, times the mass: no cancellation.
+    """
+    from pramble.mechanisms.operators.excess import entropy_excess
+
+    mass = columns @ prior
+    return np.asarray(entropy_excess(columns / mass[:, None] - 1) @ prior * mass)
+
+
+def tree_bound(prior: Floats, alpha: float, distance: Distance) -> float:
+    """Return the bound of a graph that is a tree."""
+    kernel = np.exp(-alpha * distance.matrix)
+    return float(np.linalg.solve(kernel.T, column_gain(prior, kernel.T)).sum())
+
+
+def information_ceiling(prior: Floats, alpha: float, distance: Distance) -> float:
+    """Return a proven bound on the information under a distance; see the module.
+
+    The least over some spanning trees, of the universal bound at the two farthest categories, and
+    of H(X).
+    """
+    found = [information_bound(alpha * distance.diameter), float(-xlogx(prior).sum())]
+    found += [tree_bound(prior, alpha, tree) for tree in spanning_trees(distance)]
+    return min(found) * (1 + MARGIN)
+
+
+def spanning_trees(distance: Distance) -> Iterator[Distance]:
+    """Yield spanning trees: the shortest, shortest ways from some roots, and random ones."""
+    if len(distance.pairs) == distance.size - 1:
+        yield distance
+        return
+    rng = np.random.default_rng(distance.size)
+    shortest = np.argsort(distance.lengths, kind="stable")
+    yield tree_of(distance, shortest)
+    for _ in range(TREES):
+        noise = rng.exponential(size=len(distance.lengths))
+        yield tree_of(distance, np.argsort(distance.lengths * noise, kind="stable"))
+
+
+def tree_of(distance: Distance, order: Integers) -> Distance:
+    """Return the spanning tree that takes edges in an order, unless they close a ring."""
+    part = np.arange(distance.size)
+    kept: list[int] = []
+    for edge in order.tolist():
+        one, other = (part[end] for end in distance.pairs[edge])
+        if one != other:
+            part[part == other] = one
+            kept.append(edge)
+            if len(kept) == distance.size - 1:
+                break
+    return Distance(distance.size, distance.pairs[kept], distance.lengths[kept], distance.unit)
