@@ -14,6 +14,7 @@ UNITS = {"information": "nats", "estimation": "× 1/n"}
 OBJECTIVES = {
     "information": "mutual information",
     "estimation": "summed variance of the estimate of p",
+    "loss": "expected loss",
     "queries": "summed variance of the queries",
 }
 
