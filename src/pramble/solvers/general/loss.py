@@ -1,6 +1,5 @@
 """Family general, objective loss: the least expected loss of any matrix, under its own labels."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,8 +24,8 @@ MOST_ENTRIES = 4_000_000
 LIGHT = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Parts of the largest weight below which outputs are left out, the first that costs nothing."""
 
-SHARP = 0.02
-"""Share of the tolerance that the search leaves, the rest being for light outputs and rounding."""
+SHARP = 1e-4
+"""Share of the tolerance that the search leaves; it ends fast, and useless outputs fade with it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,10 @@ class Excess:
     loss: Floats
     unprotected: float
     scale: float
+
+    def loss_of(self, value: float) -> float:
+        """Return the loss of an expected excess."""
+        return self.unprotected + self.scale * value
 
     def of(self, prior: Floats, matrix: Floats) -> float:
         """Return the expected excess of a matrix."""
@@ -67,14 +70,13 @@ def solve(problem: Problem) -> Design:
     p, alpha = problem.prior, problem.alpha
     excess = excess_of(p, problem.loss)
     candidates = closed_forms(problem, excess)
+    constant, response = (excess.of(p, one.matrix) for one in candidates)
     true = p > 0
     stopped, rounds = "tolerance", 0
     thresholds = np.zeros(int(true.sum()))
-    if min(excess.of(p, one.matrix) for one in candidates) == 0:
-        pass
-    elif alpha > LARGEST_ALPHA:
+    if alpha > LARGEST_ALPHA:
         stopped = "size limit"
-    else:
+    elif min(constant, response) > 0:
         outputs = likeliest(p)
         watch = problem.watch(SHARP)
         found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch)
@@ -85,17 +87,19 @@ def solve(problem: Problem) -> Design:
         stopped = found.stopped
         if stopped == "tolerance" and len(outputs) < problem.size:
             stopped = "size limit"
-    value, mechanism = best_of(candidates, p, excess)
+    value, mechanism = chosen(problem, excess, candidates)
     proven = proven_loss(p[true], excess.loss[true], thresholds, alpha)
     bound = min(max(proven, 0.0), value)
     return problem.answer(
         mechanism,
-        value=excess.unprotected + excess.scale * value,
-        bound=excess.unprotected + excess.scale * bound,
+        value=excess.loss_of(value),
+        bound=excess.loss_of(bound),
         stopped=stopped,
         details={
             **diagnose(p, mechanism),
             "unprotected": excess.unprotected,
+            "constant": excess.loss_of(constant),
+            "response": excess.loss_of(response),
             "rounds": rounds,
         },
     )
@@ -127,7 +131,8 @@ def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mecha
     rows = Rows(excess.loss)
     lowest = excess.of(p, rows.best(weights, alpha))
     for light in LIGHT:
-        matrix = rows.best(np.where(weights < light * weights.max(), 0.0, weights), alpha)
+        kept = np.where(weights < light * weights.max(), 0.0, weights)
+        matrix = rows.best(kept * float(weights.sum() / kept.sum()), alpha)
         if light > LIGHT[-1] and excess.of(p, matrix) > lowest * (1 + problem.tolerance / 20):
             continue
         mechanism = Mechanism.from_matrix(matrix, problem.labels.values, alpha=alpha)
@@ -136,11 +141,10 @@ def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mecha
             return
 
 
-def best_of(candidates: list[Mechanism], prior: Floats, excess: Excess) -> tuple[float, Mechanism]:
-    """Return the least excess and its mechanism; among equals the last."""
-    best, chosen = math.inf, candidates[0]
-    for one in candidates:
-        value = excess.of(prior, one.matrix)
-        if value <= best:
-            best, chosen = value, one
-    return best, chosen
+def chosen(
+    problem: Problem, excess: Excess, candidates: list[Mechanism]
+) -> tuple[float, Mechanism]:
+    """Return the excess and the mechanism of the first candidate that is next to the best."""
+    values = [excess.of(problem.prior, one.matrix) for one in candidates]
+    enough = min(values) * (1 + problem.tolerance / 20)
+    return next(pair for pair in zip(values, candidates, strict=True) if pair[0] <= enough)
