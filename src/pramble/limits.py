@@ -27,6 +27,9 @@ MOST_WANTED_CELLS = 3000
 MOST_PALETTE_ENTRIES = 10**7
 """Entries of a matrix that is written as a palette of weights and rows of text."""
 
+MOST_LOSS_CATEGORIES = 5000
+"""Categories of a design for a loss, which is a matrix of as many rows and columns."""
+
 MOST_NESTED = 20
 """How deep products may be nested in a document."""
 

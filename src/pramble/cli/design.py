@@ -10,6 +10,7 @@ import pramble
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.design_records import show_record
+from pramble.cli.loss_file import read_loss
 from pramble.cli.options import AsJson, Family, Impossible
 from pramble.cli.outputs import new_file, new_picture
 from pramble.data.crosstab import crosstab
@@ -48,7 +49,7 @@ def design(
     categories: Annotated[str | None, typer.Option(help="Labels in order: a,b,c.")] = None,
     family: Family = "uniform",
     objective: Annotated[
-        ObjectiveName | None, typer.Option(help="information (default) or estimation.")
+        ObjectiveName | None, typer.Option(help="information (default), estimation or loss.")
     ] = None,
     invariant: Annotated[bool, typer.Option("--invariant", help="Keep released shares.")] = False,
     symmetric: Annotated[
@@ -70,6 +71,13 @@ def design(
     information_at_least: Annotated[
         float | None,
         typer.Option(help="General family: share of the best information to keep, as 0.95."),
+    ] = None,
+    loss: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --objective loss: a CSV file of what it costs to release a column's value "
+            "for a row's, with labels or plain numbers."
+        ),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare all families, and their trade-offs.")
@@ -104,6 +112,8 @@ def design(
 
       pramble design --alpha 1 --from people.csv --column region --matrix region.csv
 
+      pramble design --alpha 2 --uniform 40 --family general --objective loss --loss miles.csv
+
       pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
     """
     if columns is not None:
@@ -133,6 +143,11 @@ def design(
         probabilities = [1 / uniform] * max(uniform, 0)
     else:
         probabilities = numbers(prior or "")
+    if compare and loss is not None:
+        raise typer.BadParameter("--loss does not go with --compare", param_hint="--loss")
+    losses = None
+    if loss is not None:
+        losses, labels = read_loss(loss, labels)
     if compare:
         show_comparison(probabilities, alpha, tolerance=tolerance, plot=plot, as_json=as_json)
         return
@@ -148,6 +163,7 @@ def design(
         symmetric=symmetric,
         keep_at_least=keep_at_least,
         information_at_least=information_at_least,
+        loss=losses,
         tolerance=tolerance,
         time_limit=time_limit,
     )

@@ -23,6 +23,7 @@ SOLVERS = {
     ("uniform", "estimation"): "pramble.solvers.uniform.estimation",
     ("general", "information"): "pramble.solvers.general.information",
     ("general", "estimation"): "pramble.solvers.general.estimation",
+    ("general", "loss"): "pramble.solvers.general.loss",
 }
 """The module whose ``solve(problem)`` answers, and whose ``KEYWORDS`` says which options it has."""
 
@@ -33,6 +34,7 @@ OPTIONS: dict[str, Any] = {
     "information_at_least": None,
     "outputs": "same",
     "workload": None,
+    "loss": None,
 }
 """Keywords that only some solvers know, with the value that means "not asked for"."""
 
@@ -51,6 +53,7 @@ def design(
     information_at_least: float | None = None,
     outputs: str | int | Iterable[Label] = "same",
     workload: ArrayLike | None = None,
+    loss: ArrayLike | None = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> Design:
@@ -63,6 +66,10 @@ def design(
 
     With ``family="general"`` the maximum is over every matrix. ``objective="estimation"`` minimises
     n times the summed asymptotic variance of the maximum likelihood estimate of p instead.
+    ``objective="loss"`` minimises the expected loss of a release near the true value,
+
+    .. math:: \min_M \sum_x p_x \sum_z M_{xz} L_{xz} \quad\text{s.t.}\quad
+              M_{xz} \le e^\alpha M_{x'z}.
 
     Parameters
     ----------
@@ -75,8 +82,9 @@ def design(
         The privacy parameter α (the ε of most of the literature), positive and finite.
     family : {"uniform", "general"}
         Matrices with uniform off-diagonal rows, or all matrices.
-    objective : {"information", "estimation"}
-        Mutual information (larger is better) or estimation variance (smaller is better).
+    objective : {"information", "estimation", "loss"}
+        Mutual information (larger is better), estimation variance or expected loss (smaller is
+        better).
     categories : int or iterable of labels, optional
         Labels in the order of ``prior``; 0, 1, …, S−1 unless given.
     invariant : bool
@@ -97,6 +105,9 @@ def design(
         or into a given number of columns or given labels.
     workload : (Q, S) array_like, optional
         Estimation objective: minimise the summed variance of the linear queries :math:`W p`.
+    loss : (S, S) array_like, optional
+        Loss objective: :math:`L_{xz}` is what it costs to release z when x is true, any finite
+        number, such as the distance between two places.
     time_limit : float, optional
         Seconds of work after which the best design so far is returned, with its bound so far.
     progress : callable, optional
@@ -137,6 +148,7 @@ def design(
         information_at_least=None if information_at_least is None else float(information_at_least),
         outputs=outputs,
         workload=None if workload is None else as_workload(workload, len(p)),
+        loss=None if loss is None else as_loss(loss, len(p)),
         time_limit=None if time_limit is None else positive("time_limit", time_limit),
         progress=progress,
     )
@@ -222,3 +234,22 @@ def as_workload(workload: ArrayLike, size: int) -> Floats:
             f"A workload must be a finite matrix with {size} columns; found shape {queries.shape}."
         )
     return read_only(queries)
+
+
+def as_loss(loss: ArrayLike, size: int) -> Floats:
+    """Return a read-only matrix of losses: rows are true values, columns released ones."""
+    try:
+        matrix = np.array(loss, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "A loss must be a matrix of numbers, with rows of equal length."
+        ) from None
+    if matrix.shape != (size, size):
+        raise InvalidInput(
+            f"A loss must have a row for each of the {size} true values and a column for each of "
+            f"the {size} released ones; found shape {matrix.shape}."
+        )
+    if not np.isfinite(matrix).all():
+        x, z = np.argwhere(~np.isfinite(matrix))[0].tolist()
+        raise InvalidInput(f"A loss must be finite; row {x}, column {z} holds {matrix[x, z]}.")
+    return read_only(matrix)

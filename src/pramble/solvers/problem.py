@@ -27,12 +27,16 @@ ADVICE = {
     "information": (
         ' Ask for family="general" and objective="estimation"; pramble.design can also give up a '
         "share of the information (information_at_least)."
-    )
+    ),
+    "loss": (
+        " A design for a loss keeps released values near the true ones; to estimate shares ask for "
+        'objective="estimation".'
+    ),
 }
 """What to do about a rank below S, by objective."""
 
 FamilyName = Literal["uniform", "general"]
-ObjectiveName = Literal["information", "estimation"]
+ObjectiveName = Literal["information", "estimation", "loss"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Problem:
     information_at_least: float | None
     outputs: Any
     workload: Floats | None
+    loss: Floats | None
     time_limit: float | None
     progress: Watcher | None
 

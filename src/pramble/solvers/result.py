@@ -62,7 +62,7 @@ class Design(Display):
         The objective **at this mechanism**, after rounding.
     bound : float
         A proven bound on the best possible value in the family: from above for information, from
-        below for estimation.
+        below for estimation and loss.
     stopped : str
         Why the search ended: ``"tolerance"`` (the gap is at most the tolerance), ``"time limit"``,
         ``"interrupted"``, ``"size limit"`` (too many categories for more than a closed form),
@@ -112,12 +112,16 @@ class Design(Display):
 
     @property
     def gap(self) -> float:
-        """The relative distance between ``value`` and ``bound``."""
+        """The relative distance between ``value`` and ``bound``.
+
+        For a loss, relative to what ``value`` exceeds the loss without privacy by.
+        """
         if self.bound == self.value:
             return 0.0
         if math.isinf(self.value):
             return math.inf
-        return abs(self.bound - self.value) / abs(self.value) if self.value else math.inf
+        size = abs(self.value - float(self.details.get("unprotected", 0.0)))
+        return abs(self.bound - self.value) / size if size else math.inf
 
     @cached_property
     def information(self) -> float:

@@ -14,6 +14,7 @@ UNITS = {"information": "nats", "estimation": "× 1/n"}
 OBJECTIVES = {
     "information": "mutual information",
     "estimation": "summed variance of the estimate of p",
+    "loss": "expected loss",
     "queries": "summed variance of the queries",
 }
 
@@ -27,11 +28,12 @@ def title(design: Design) -> str:
 
 def facts(design: Design) -> list[tuple[str, str]]:
     """Return names and sentences in the order they are read."""
-    unit = UNITS.get(design.objective, "")
+    unit = f" {UNITS[design.objective]}" if design.objective in UNITS else ""
     objective = "queries" if "queries" in design.details else design.objective
     rows = [
-        (OBJECTIVES.get(objective, objective), f"{design.value:.9g} {unit}"),
-        ("proven bound", f"{design.bound:.9g} {unit} (gap {design.gap:.2g})"),
+        (OBJECTIVES.get(objective, objective), f"{design.value:.9g}{unit}"),
+        ("proven bound", f"{design.bound:.9g}{unit} (gap {design.gap:.2g})"),
+        *losses(design),
         (
             "information kept",
             (
@@ -49,6 +51,15 @@ def facts(design: Design) -> list[tuple[str, str]]:
     if design.stopped != "tolerance":
         rows.append(("stopped", f"by {design.stopped}"))
     return rows
+
+
+def losses(design: Design) -> list[tuple[str, str]]:
+    """Return what simpler releases would lose, of a design for a loss."""
+    if design.objective != "loss":
+        return []
+    known = design.details
+    text = f"{known['response']:.6g} by randomised response, {known['constant']:.6g} by one value"
+    return [("loss without design", f"{text}; {known['unprotected']:.6g} without privacy")]
 
 
 def kept_text(design: Design) -> str:
