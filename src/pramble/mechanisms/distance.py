@@ -64,7 +64,7 @@ class Distance(Display):
         lengths = np.array(self.lengths, dtype=np.float64)
         if lengths.shape != (len(pairs),):
             raise InvalidInput(f"{len(pairs)} pairs need as many lengths; found {lengths.shape}.")
-        if len(pairs) and not (0 <= pairs.min() and pairs.max() < self.size):
+        if len(pairs) and not (pairs.min() >= 0 and pairs.max() < self.size):
             raise InvalidInput(f"Pairs are positions in 0..{self.size - 1}; found others.")
         wrong = ~((lengths >= SHORTEST) & (lengths <= LONGEST)) | (pairs[:, 0] == pairs[:, 1])
         if wrong.any():

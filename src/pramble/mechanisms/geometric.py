@@ -17,8 +17,8 @@ def geometric(
 ) -> Mechanism:
     r"""Return the truncated geometric mechanism for ordered categories, with exact weights.
 
-    .. math:: M_{xz} = \theta_z\, e^{-\alpha |x - z|}, \qquad
-              \theta_z = \tfrac{1-r}{1+r}\ (\tfrac{1}{1+r} \text{ at both ends}),\quad r = e^{-\alpha}.
+    .. math:: M_{xz} = \theta_z\, r^{|x - z|}, \qquad r = e^{-\alpha}, \quad
+              \theta_z = \tfrac{1-r}{1+r}\ (\tfrac{1}{1+r} \text{ at both ends}).
 
     Values d steps apart differ by a factor of at most :math:`e^{\alpha d}` in every output: α is
     per step, and the two ends of the scale are protected by :math:`\alpha (S-1)` only. No matrix

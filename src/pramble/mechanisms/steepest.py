@@ -53,7 +53,10 @@ def chunks(weights: NDArray[Any], distance: Distance) -> Iterator[tuple[Floats, 
     """Yield slopes of both directions, edge by column, with the edges and their lengths."""
     step = max(1, MOST_AT_ONCE // weights.shape[1])
     for start in range(0, len(distance.pairs), step):
-        pairs, lengths = (part[start : start + step] for part in (distance.pairs, distance.lengths))
+        pairs, lengths = (
+            distance.pairs[start : start + step],
+            distance.lengths[start : start + step],
+        )
         one, other = weights[pairs[:, 0]], weights[pairs[:, 1]]
         low = np.minimum(one, other)
         gap = np.abs(one - other).astype(np.float64)
@@ -63,7 +66,7 @@ def chunks(weights: NDArray[Any], distance: Distance) -> Iterator[tuple[Floats, 
 
 
 def largest_at(weights: NDArray[Any], pairs: Integers, slopes: Floats, top: float) -> Ratio:
-    """Return the largest ratio over edges of one length, among those whose slope is near the top."""
+    """Return the largest ratio over edges of one length, among those with a slope near the top."""
     best: Ratio | None = None
     for k, z in np.argwhere(slopes >= top * NEAR).tolist():
         x, y = pairs[k].tolist()
@@ -88,9 +91,9 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
         near = np.argwhere(slopes >= alpha * NEAR)
         one, other = (weights[pairs[near[:, 0], side], near[:, 1]] for side in (0, 1))
         high, low = np.maximum(one, other).tolist(), np.minimum(one, other).tolist()
-        for h, l, length in zip(high, low, lengths[near[:, 0]].tolist(), strict=True):
+        for top, bottom, length in zip(high, low, lengths[near[:, 0]].tolist(), strict=True):
             limit = limits[length]
-            if h * limit.denominator > limit.numerator * l:
+            if top * limit.denominator > limit.numerator * bottom:
                 return False
     return True
 

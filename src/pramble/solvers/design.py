@@ -12,6 +12,7 @@ from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
 from pramble.limits import SMALLEST_ALPHA
+from pramble.mechanisms.distance import as_distance
 from pramble.mechanisms.exponential import check_alpha
 from pramble.one_thread import one_thread
 from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
@@ -24,8 +25,12 @@ SOLVERS = {
     ("general", "information"): "pramble.solvers.general.information",
     ("general", "estimation"): "pramble.solvers.general.estimation",
     ("general", "loss"): "pramble.solvers.general.loss",
+    ("distance", "information"): "pramble.solvers.metric.information",
+    ("distance", "estimation"): "pramble.solvers.metric.estimation",
 }
 """The module whose ``solve(problem)`` answers, and whose ``KEYWORDS`` says which options it has."""
+
+FAMILIES = ("uniform", "general")
 
 OPTIONS: dict[str, Any] = {
     "invariant": False,
@@ -35,6 +40,7 @@ OPTIONS: dict[str, Any] = {
     "outputs": "same",
     "workload": None,
     "loss": None,
+    "distance": None,
 }
 """Keywords that only some solvers know, with the value that means "not asked for"."""
 
@@ -54,6 +60,7 @@ def design(
     outputs: str | int | Iterable[Label] = "same",
     workload: ArrayLike | None = None,
     loss: ArrayLike | None = None,
+    distance: Any = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> Design:
@@ -108,6 +115,10 @@ def design(
     loss : (S, S) array_like, optional
         Loss objective: :math:`L_{xz}` is what it costs to release z when x is true, any finite
         number, such as the distance between two places.
+    distance : "path", (S, S) array_like or Distance, optional
+        General family: promise α per unit of distance between categories instead,
+        :math:`M_{xz} \le e^{\alpha d(x,x')} M_{x'z}`. ``"path"`` is the distance of ordered
+        categories, in steps. Near values are hidden better than far ones.
     time_limit : float, optional
         Seconds of work after which the best design so far is returned, with its bound so far.
     progress : callable, optional
@@ -135,10 +146,11 @@ def design(
     p = as_prior(shares)
     if len(p) < 2:
         raise InvalidPrior("A design needs at least two categories; the prior has one.")
+    labels = labels_for(p, categories)
     problem = Problem(
         prior=p,
         alpha=representable(alpha),
-        labels=labels_for(p, categories),
+        labels=labels,
         family=family,
         objective=objective,
         invariant=bool(invariant),
@@ -149,6 +161,7 @@ def design(
         outputs=outputs,
         workload=None if workload is None else as_workload(workload, len(p)),
         loss=None if loss is None else as_loss(loss, len(p)),
+        distance=None if distance is None else as_distance(distance, labels),
         time_limit=None if time_limit is None else positive("time_limit", time_limit),
         progress=progress,
     )
@@ -174,10 +187,17 @@ def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
 
 def solver_for(problem: Problem) -> Callable[[Problem], Design]:
     """Return the solver for a family and an objective; refuse options it does not know."""
-    asked = (problem.family, problem.objective)
+    asked: tuple[str, str] = (problem.family, problem.objective)
     if asked not in SOLVERS:
-        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS)
+        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS if one in FAMILIES)
         raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")
+    if problem.distance is not None:
+        asked = ("distance", problem.objective)
+        if problem.family != "general" or asked not in SOLVERS:
+            raise InvalidInput(
+                'A distance goes with family="general" and objective="information" or '
+                f'"estimation"; found {problem.family!r} and {problem.objective!r}.'
+            )
     module = import_module(SOLVERS[asked])
     for name, default in OPTIONS.items():
         value = getattr(problem, name)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pramble.data.labels import Labels
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
 from pramble.solvers.ranks import alike_text, rank_of, released_alike
 from pramble.solvers.result import Design, most_information
 from pramble.solvers.turned import turned_note
@@ -66,6 +67,7 @@ class Problem:
     outputs: Any
     workload: Floats | None
     loss: Floats | None
+    distance: Distance | None
     time_limit: float | None
     progress: Watcher | None
 
@@ -122,6 +124,7 @@ class Problem:
             alpha=self.alpha,
             family=self.family,
             objective=self.objective,
+            distance=self.distance,
             stopped=stopped,
             notes=(*notes, *turned_note(mechanism)),
             details={**details, "rank": rank, "merged": merged, "constrained": self.constrained},

@@ -11,6 +11,7 @@ from pramble.information.bound import information_bound
 from pramble.information.measures import entropy, mutual_information
 from pramble.information.priors import as_prior
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.shown import Display, Facts
@@ -63,6 +64,8 @@ class Design(Display):
     bound : float
         A proven bound on the best possible value in the family: from above for information, from
         below for estimation and loss.
+    distance : Distance, optional
+        Where α is per unit of distance between categories.
     stopped : str
         Why the search ended: ``"tolerance"`` (the gap is at most the tolerance), ``"time limit"``,
         ``"interrupted"``, ``"size limit"`` (too many categories for more than a closed form),
@@ -91,6 +94,7 @@ class Design(Display):
     objective: str
     value: float
     bound: float
+    distance: Distance | None = None
     stopped: str = "tolerance"
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -108,7 +112,7 @@ class Design(Display):
     @cached_property
     def certificate(self) -> Certificate:
         """The privacy certificate of the mechanism; it satisfies ``alpha``."""
-        return certify(self.mechanism)
+        return certify(self.mechanism, distance=self.distance)
 
     @property
     def gap(self) -> float:
@@ -135,11 +139,19 @@ class Design(Display):
         The smaller of the universal bound and H(X); where all matrices were searched for
         information, the bound of that search.
         """
+        if self.distance is not None:
+            return self.ceiling_by_distance
         most = most_information(self.prior, self.alpha)
         searched = self.family == "general" and self.objective == "information"
         if searched and not self.details.get("constrained"):
             return min(most, max(self.bound, self.information))
         return max(most, self.information)
+
+    @cached_property
+    def ceiling_by_distance(self) -> float:
+        """The same for α per unit of distance: the bound of the search, or H(X)."""
+        known = self.bound if self.objective == "information" else self.entropy
+        return max(known, self.information)
 
     @cached_property
     def entropy(self) -> float:

@@ -53,11 +53,16 @@ def plain_response(problem: Problem) -> Mechanism:
     return name_outputs(problem, response_matrix(problem.size, problem.alpha))
 
 
-def best_places(prior: Floats, matrix: Floats) -> Integers:
-    r"""Return the category that names each column, so that :math:`\sum_x p_x M_{xx}` is largest."""
+def best_places(prior: Floats, matrix: Floats, apart: Floats | None = None) -> Integers:
+    r"""Return the category that names each column, so that :math:`\sum_x p_x M_{xx}` is largest.
+
+    With distances, so that values are released as near to the true ones as can be.
+    """
     from scipy.optimize import linear_sum_assignment
 
-    columns, names = linear_sum_assignment((prior[:, None] * matrix).T, maximize=True)
+    moved = (prior[:, None] * matrix).T
+    costs = -moved if apart is None else moved @ apart
+    columns, names = linear_sum_assignment(costs)
     places = np.empty(matrix.shape[1], dtype=np.int64)
     places[columns] = names
     return places
@@ -71,9 +76,12 @@ def name_outputs(problem: Problem, matrix: Floats) -> Mechanism:
     S, used = matrix.shape
     labels = problem.labels
     names = output_labels(problem.outputs, labels, used)
-    rounded = Mechanism.from_matrix(matrix, labels.values, used, alpha=problem.alpha)
+    rounded = Mechanism.from_matrix(
+        matrix, labels.values, used, alpha=problem.alpha, distance=problem.distance
+    )
     same = len(names) == S and names == labels
-    places = best_places(problem.prior, matrix) if same else np.arange(used)
+    apart = None if problem.distance is None else problem.distance.matrix
+    places = best_places(problem.prior, matrix, apart) if same else np.arange(used)
     weights = np.zeros((S, len(names)), dtype=np.int64)
     weights[:, places] = rounded.weights
     return General(labels, names, weights)

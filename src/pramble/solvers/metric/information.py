@@ -6,7 +6,7 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.geometric import geometric_matrix
+from pramble.mechanisms.geometric import geometric, geometric_matrix
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.labelling import most_outputs, name_outputs
 from pramble.solvers.general.linear_programme import LinearProgramme
@@ -58,7 +58,11 @@ def solve(problem: Problem) -> Design:
 
 
 def rounded(problem: Problem, matrix: Floats) -> Mechanism:
-    """Return the exact mechanism, an output where the column of each category has its peak."""
+    """Return the exact mechanism; on a path each output is the category where it has its peak."""
+    distance = problem.distance
+    assert distance is not None, "chosen by it"
+    if distance.is_path and isinstance(problem.outputs, str) and problem.outputs == "same":
+        return geometric(problem.labels, problem.alpha, lengths=distance.lengths)
     return name_outputs(problem, matrix)
 
 
@@ -75,7 +79,7 @@ def best_mixture(
     rays = np.vstack([np.ones((1, size)), peaks(distance, alpha)])
     scale = rays.mean(axis=1)
     programme.add(rays / scale[:, None], column_gain(prior, rays) / scale)
-    stopped = "search"
+    stopped, best = "search", (np.eye(1, len(rays))[0], rays, scale)
     for _ in range(ROUNDS):
         solved = programme.solve(watch.left())
         if solved is None:

@@ -48,7 +48,7 @@ def pushed(rays: Floats, distance: Distance, alpha: float, slopes: Slopes) -> Fl
     r"""Return rays moved uphill, each entry in turn to an end of its range.
 
     Given the others, entry x may lie between :math:`\max_y v_y e^{-\alpha d}` and
-    :math:`\min_y v_y e^{\alpha d}`. A convex gain is largest at an end; its slope says which to try.
+    :math:`\min_y v_y e^{\alpha d}`. A convex gain is largest at an end; the slope says which.
     """
     spread, logs = alpha * distance.matrix, np.log(rays)
     uphill = slopes(rays) > 0
@@ -59,6 +59,20 @@ def pushed(rays: Floats, distance: Distance, alpha: float, slopes: Slopes) -> Fl
             uphill[:, x], (others + apart).min(axis=1), (others - apart).max(axis=1)
         )
     return scaled_rays(logs)
+
+
+def with_complements(rays: Floats, distance: Distance, alpha: float) -> Floats:
+    r"""Return rays and for each v the column :math:`c - v`, with the least c that keeps distance.
+
+    A ray and its complement mix to a constant, so every ray can have a part in some mixture.
+    """
+    first, second = distance.pairs.T
+    grow = np.exp(alpha * distance.lengths)
+    both = ((first, second), (second, first))
+    least = [((grow * rays[:, y] - rays[:, x]) / (grow - 1)).max(axis=1) for x, y in both]
+    rest = np.maximum(*least)[:, None] - rays
+    kept = rest.min(axis=1) > 0
+    return np.vstack([rays, rest[kept] / rest[kept].min(axis=1, keepdims=True)])
 
 
 def distinct_rays(rays: Floats) -> Floats:

@@ -23,8 +23,8 @@ leaves columns that vary along one edge (i, j) and fall off beyond it. Such a co
 b_i g(k_i) + b_j g(k_j) = \lambda\cdot v`. ∎
 
 On a path :math:`1 = \sum_z \theta_z k_z` with :math:`\theta \ge 0`: that mixture is the geometric
-mechanism, and it attains the bound. **For any graph**, leaving out all edges but those of a spanning
-tree asks for less privacy, so the bound of every spanning tree holds for the graph as well.
+mechanism, and it attains the bound. **For any graph**, leaving out all edges but those of a
+spanning tree asks for less privacy, so the bound of every spanning tree holds for it as well.
 """
 
 from collections.abc import Iterator
@@ -36,14 +36,14 @@ from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.operators.base import xlogx
 from pramble.values import Floats, Integers
 
-TREES = 60
+TREES = 20
 MARGIN = 1e-12
 
 
 def column_gain(prior: Floats, columns: Floats) -> Floats:
     r"""Return g(v) of some columns (rows of the array).
 
-    As :math:`\sum p\,(t\log t - t + 1)` with :math:`t = v/p\cdot v`, times the mass: no cancellation.
+    The mass times :math:`\sum_x p_x (t\log t - t + 1)`, :math:`t = v_x/p\cdot v`: no cancellation.
     """
     from pramble.mechanisms.operators.excess import entropy_excess
 

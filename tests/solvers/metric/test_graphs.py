@@ -1,0 +1,112 @@
+"""Designs for any distance: never above the bound, never below what is easily had."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pramble
+from pramble import Distance
+from pramble.solvers.general.variance import Variance
+from pramble.solvers.metric.pair_bound import pair_bound
+from pramble.solvers.metric.rays import peaks, pushed
+from pramble.solvers.metric.tree_bound import column_gain, information_ceiling, tree_bound
+
+
+@st.composite
+def distances(draw, most=7):
+    """A connected graph with lengths: a random tree, and some more edges."""
+    size = draw(st.integers(3, most))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    tree = [(int(rng.integers(0, i)), i) for i in range(1, size)]
+    more = [tuple(sorted(rng.choice(size, 2, replace=False).tolist())) for _ in range(size)]
+    pairs = list(dict.fromkeys(tree + (more if draw(st.booleans()) else [])))
+    return Distance(size, pairs, rng.choice([0.5, 1.0, 2.0], len(pairs)))
+
+
+def lipschitz(distance, alpha, rng, count=300):
+    """Random columns that keep a distance: the smallest majorant of random heights."""
+    heights = rng.standard_normal((count, distance.size)) * 2 * alpha * distance.diameter
+    spread = alpha * distance.matrix
+    return np.exp((heights[:, :, None] + spread).min(axis=1))
+
+
+@given(distances(), st.sampled_from([0.1, 0.5, 1.5]), st.integers(0, 10**6))
+def test_the_prices_of_a_tree_are_above_every_column(distance, alpha, seed):
+    rng = np.random.default_rng(seed)
+    if len(distance.pairs) > distance.size - 1:
+        return
+    p = rng.dirichlet(np.ones(distance.size))
+    kernel = np.exp(-alpha * distance.matrix)
+    prices = np.linalg.solve(kernel, column_gain(p, kernel))
+    columns = lipschitz(distance, alpha, rng)
+    assert (column_gain(p, columns) <= (columns @ prices) * (1 + 1e-9) + 1e-12).all()
+    assert prices.sum() == pytest.approx(tree_bound(p, alpha, distance))
+
+
+@given(distances(), st.sampled_from([0.25, 1.0]), st.integers(0, 10**6))
+def test_designs_are_private_and_within_their_bound(distance, alpha, seed):
+    p = np.random.default_rng(seed).dirichlet(np.ones(distance.size))
+    d = pramble.design(p, alpha, family="general", distance=distance)
+    assert pramble.certify(d.mechanism, distance=distance).satisfies(alpha)
+    assert d.value <= information_ceiling(p, alpha, distance) * (1 + 1e-9)
+    closest = pramble.randomized_response(distance.size, alpha * distance.lengths.min())
+    assert d.value >= pramble.mutual_information(p, closest) * (1 - 1e-6)
+
+
+@given(distances(5), st.sampled_from([0.25, 1.0]), st.integers(0, 10**6))
+def test_no_mechanism_beats_the_bound_on_the_variance(distance, alpha, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(distance.size, 3.0))
+    bound = pair_bound(p, alpha, distance, Variance(p, None))
+    columns = lipschitz(distance, alpha, rng, 10)
+    pairs = [np.column_stack([v, complement(v, distance, alpha)]) for v in columns]
+    some = np.column_stack(pairs)
+    M = pramble.Mechanism.from_matrix(
+        some / some.sum(axis=1, keepdims=True),
+        outputs=some.shape[1],
+        alpha=alpha,
+        distance=distance,
+    )
+    assert pramble.estimation_variance(p, M) >= bound
+
+
+def complement(v, distance, alpha):
+    """The column c − v with the least c that keeps the distance."""
+    grow = np.exp(alpha * distance.lengths)
+    x, y = distance.pairs.T
+    c = max(((grow * v[a] - v[b]) / (grow - 1)).max() for a, b in ((x, y), (y, x)))
+    return c - v
+
+
+def test_a_grid_has_the_product_of_geometrics_at_a_uniform_prior():
+    grid = Distance.together([Distance.path(3)] * 2)
+    p = np.full(9, 1 / 9)
+    d = pramble.design(p, 1.0, family="general", distance=grid)
+    product = pramble.product([pramble.geometric(3, 1.0)] * 2)
+    assert d.value == pytest.approx(pramble.mutual_information(p, product), rel=1e-6)
+    assert pramble.certify(product, distance=grid).satisfies(1.0)
+
+
+def test_pushing_keeps_the_distance():
+    rng = np.random.default_rng(5)
+    graph = Distance(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)], np.ones(6))
+    rays = peaks(graph, 0.5)
+    new = pushed(rays, graph, 0.5, lambda v: rng.standard_normal(v.shape))
+    first, second = graph.pairs.T
+    assert (np.abs(np.log(new[:, first] / new[:, second])) <= 0.5 + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"family": "uniform", "distance": "path"}, 'family="general"'),
+        ({"family": "general", "distance": "ring"}, '"path", a square matrix'),
+        ({"family": "general", "distance": np.zeros((2, 2))}, "apart"),
+        ({"family": "general", "distance": np.ones((3, 3)) - np.eye(3)}, "does not fit 4"),
+        ({"family": "general", "distance": "path", "invariant": True}, "invariant has no meaning"),
+    ],
+)
+def test_what_is_refused(asked, words):
+    with pytest.raises(pramble.InvalidInput, match=words):
+        pramble.design([0.1, 0.2, 0.3, 0.4], 1.0, **asked)
