@@ -3,6 +3,7 @@
 import json
 import pickle
 from collections import deque
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -268,11 +269,8 @@ def test_no_map_breaks_the_reader(path, new):
         document = new
     if not isinstance(document, dict):
         return
-    try:
+    with suppress(InvalidInput):
         areas = Areas.from_geojson(document)
-    except InvalidInput as error:
-        assert str(error).endswith(".")
-    else:
         assert len(areas) == len(areas.shapes) == len(areas.points)
         assert np.isfinite(areas.points).all()
 
@@ -364,7 +362,7 @@ def test_what_is_wrong_with_a_mapping_is_said(data, words):
 
 def test_large_tables_are_refused(written, monkeypatch):
     monkeypatch.setattr("pramble.geography.tables.MOST_DOCUMENT_BYTES", 10)
-    with pytest.raises(InvalidData, match="'areas.csv' has .* bytes"):
+    with pytest.raises(InvalidData, match=r"'areas.csv' has .* bytes"):
         Areas.from_points(written("id,lon,lat\na,1,2\n", "areas.csv"))
 
 
@@ -399,7 +397,7 @@ def test_areas_match_the_categories_of_a_mechanism():
     ],
 )
 def test_labels_that_do_not_match_are_named(labels, wanted, words):
-    areas = Areas.from_points({label: (0, 0) for label in labels})
+    areas = Areas.from_points(dict.fromkeys(labels, (0, 0)))
     with pytest.raises(InvalidData, match=words):
         areas.of(wanted)
 

@@ -17,9 +17,9 @@ SHARES = pramble.datasets.synthetic_island_shares()
 LABELS = ISLAND.labels.as_tuple()
 
 
-def drawn(figure, gid):
-    """The collections of a figure with some id, panel by panel."""
-    return [c for axes in figure.axes for c in axes.collections if c.get_gid() == gid]
+def drawn(figure, label):
+    """The collections of a figure with some name, panel by panel."""
+    return [c for axes in figure.axes for c in axes.collections if c.get_label() == label]
 
 
 def near(areas, kilometres):
@@ -287,13 +287,13 @@ def test_estimates_and_half_widths_beside_the_truth(estimate):
     assert titles == ["Before", "Estimate", "Uncertainty"]
 
 
-def test_areas_of_which_little_is_known_are_dotted_and_counted(estimate):
+def test_areas_of_which_little_is_known_are_striped_and_counted(estimate):
     figure = ISLAND.plot_estimate(estimate)
     noise = (estimate.upper - estimate.lower) / 2 >= estimate.values
-    (dotted,) = drawn(figure, "dotted")
+    (striped,) = drawn(figure, "striped")
     assert 0 < noise.sum() < 28
-    assert len(dotted.get_paths()) == noise.sum()
-    assert f"In {noise.sum()} of 28 areas (dotted) half of the 95 % interval" in words(figure)
+    assert len(striped.get_paths()) == noise.sum()
+    assert f"In {noise.sum()} of 28 areas (striped) half of the 95 % interval" in words(figure)
     assert len(drawn(figure, "values")) == 2
 
 

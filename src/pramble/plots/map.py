@@ -10,7 +10,6 @@ import numpy as np
 from pramble.plots.map_frames import Layout, layout_of, stretch
 from pramble.plots.matrix import shorten
 from pramble.plots.style import (
-    BLACK,
     GREY,
     PALE,
     VERMILION,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from pramble.values import Floats
 
-HATCH = "//////"
+HATCH, STRIPES = "//////", "||||"
 MOST_NAMED, NOTE_HEIGHT = 150, 0.3
 LOG_FROM, EVEN = 20.0, 1.5
 """Moves are on a log scale where the likeliest is so many times the least likely; on a scale that
@@ -51,7 +50,7 @@ class Panel:
     log: bool = False
     percent: bool = False
     outlined: int | None = None
-    dotted: tuple[int, ...] = ()
+    striped: tuple[int, ...] = ()
 
 
 def map_figure(areas: Any, values: Floats | None, *, label: str) -> Figure:
@@ -206,23 +205,15 @@ def draw_areas(
     zeros = [i for i in members if panel.log and panel.values[i] <= 0]
     own = [i for i in members if i == panel.outlined]
     without = [i for i in members if not np.isfinite(panel.values[i]) and i not in own]
-    add(axes, layout, without, facecolor="white", edgecolor=GREY, hatch=HATCH, gid="no value")
-    add(axes, layout, zeros, facecolor="white", gid="zero")
+    add(axes, layout, without, facecolor="white", edgecolor=GREY, hatch=HATCH, label="no value")
+    add(axes, layout, zeros, facecolor="white", label="zero")
     colours: Any = {"cmap": panel.colours, "norm": norm_of(panel)}
-    add(axes, layout, coloured, numbers[known], gid="values", **colours)
-    dotted = [i for i in members if i in panel.dotted]
-    add(
-        axes,
-        layout,
-        dotted,
-        facecolor="none",
-        hatch="....",
-        edgecolor=BLACK,
-        linewidth=0,
-        gid="dotted",
-    )
+    add(axes, layout, coloured, numbers[known], label="values", **colours)
+    striped = [i for i in members if i in panel.striped]
+    lines: Any = {"facecolor": "none", "edgecolor": GREY, "hatch": STRIPES, "linewidth": 0}
+    add(axes, layout, striped, label="striped", **lines)
     look: Any = {"facecolor": OWN, "edgecolor": VERMILION, "linewidth": 2.0, "zorder": 4}
-    add(axes, layout, own, gid="outlined", **look)
+    add(axes, layout, own, label="outlined", **look)
 
 
 def add(

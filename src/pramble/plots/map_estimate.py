@@ -26,10 +26,10 @@ def estimate_maps(
     known = np.isfinite(values) & np.isfinite(half_widths)
     noise = known & (half_widths >= np.abs(values))
     limits = limits_of(values, *([] if before is None else [before]))
-    dotted = tuple(np.flatnonzero(noise).tolist())
+    striped = tuple(np.flatnonzero(noise).tolist())
     level = f"{100 * estimate.level:g} %"
     panels = [
-        Panel(values, estimate.quantity, "Estimate", limits, percent=percent, dotted=dotted),
+        Panel(values, estimate.quantity, "Estimate", limits, percent=percent, striped=striped),
         Panel(
             half_widths,
             f"half of its {level} interval",
@@ -48,8 +48,8 @@ def estimate_maps(
 def in_words(noise: Any, known: Any, level: str) -> str:
     """Return in how many areas the interval is as wide as the estimate is large."""
     count, whole = int(noise.sum()), int(known.sum())
-    dots = " (dotted)" if count else ""
+    stripes = " (striped)" if count else ""
     return (
-        f"In {count} of {whole} areas{dots} half of the {level} interval is as large as the "
+        f"In {count} of {whole} areas{stripes} half of the {level} interval is as large as the "
         "estimate or larger."
     )
