@@ -119,6 +119,13 @@ def test_a_ferry_joins_parts():
     assert joined.hops()[joined.labels.values.index("Jersey")].tolist() == [2, 3, 1, 0]
 
 
+def test_the_nearest_areas_of_two_parts_are_named():
+    places = {"a": (0, 0), "b": (1, 0), "c": (5, 0), "d": (2, 0), "e": (90, 0)}
+    areas = Areas.from_points(places).with_neighbours([("a", "b"), ("c", "d")])
+    with pytest.raises(InvalidData, match=r"3 parts, with 'a', 'c', 'e'.*\(\[\('b', 'd'\)\]\)"):
+        areas.hops()
+
+
 def test_what_distances_need_is_said():
     with pytest.raises(InvalidInput, match="with_points"):
         Areas.from_neighbours([("a", "b")]).kilometres()
@@ -353,7 +360,13 @@ def test_what_is_wrong_with_neighbours_is_said(data, words):
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [({}, "empty"), ({"a": 3}, "no such pair"), ({"a": (None, 1)}, "'a' holds no number")],
+    [
+        ({None: (0, 0)}, "is missing"),
+        ({True: (0, 0)}, "a bool"),
+        ({}, "empty"),
+        ({"a": 3}, "no such pair"),
+        ({"a": (None, 1)}, "'a' holds no number"),
+    ],
 )
 def test_what_is_wrong_with_a_mapping_is_said(data, words):
     with pytest.raises(InvalidData, match=words):

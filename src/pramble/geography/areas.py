@@ -37,6 +37,16 @@ def refuse_other_size(found: int, size: int, what: str) -> None:
         raise InvalidInput(f"{what} must be one for each of the {size} areas; found {found}.")
 
 
+def refuse_other_types(labels: Labels) -> None:
+    """Raise when a label is neither a text nor an integer."""
+    for place, label in enumerate(() if isinstance(labels.values, range) else labels):
+        if type(label) not in (str, int):
+            raise InvalidData(
+                "The label of an area must be a text or an integer; the one at position "
+                f"{place} is {'missing' if label is None else f'a {type(label).__name__}'}."
+            )
+
+
 @value(eq=False, repr=False)
 class Areas(Display):
     """Areas that people live in, such as counties: the categories of a column, with a map.
@@ -83,6 +93,7 @@ class Areas(Display):
         if not len(self.labels):
             raise InvalidData("There must be at least one area; found none.")
         labels = as_labels(self.labels, what="areas")
+        refuse_other_types(labels)
         object.__setattr__(self, "labels", labels)
         if self.shapes is not None:
             object.__setattr__(self, "shapes", sealed(self.shapes))
@@ -238,7 +249,7 @@ class Areas(Display):
         """Return the (S, S) least numbers of steps from neighbour to neighbour."""
         if self.neighbours is None:
             raise InvalidInput("Steps need neighbours; add them: areas.with_neighbours(…).")
-        return steps_between(self.neighbours, self.labels.values)
+        return steps_between(self.neighbours, self.labels.values, self.points)
 
     @cached_property
     def extent(self) -> tuple[float, float, float, float] | None:

@@ -43,8 +43,13 @@ def great_circles(points: Floats) -> Floats:
     return read_only(found)
 
 
-def steps_between(pairs: Sequence[tuple[int, int]], labels: Sequence[Any]) -> Integers:
-    """Return the least number of steps from neighbour to neighbour between any two areas."""
+def steps_between(
+    pairs: Sequence[tuple[int, int]], labels: Sequence[Any], points: Floats | None
+) -> Integers:
+    """Return the least number of steps from neighbour to neighbour between any two areas.
+
+    Where some are not reached, a message names the nearest two areas of different parts.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, shortest_path
 
@@ -54,20 +59,26 @@ def steps_between(pairs: Sequence[tuple[int, int]], labels: Sequence[Any]) -> In
     graph = coo_array((np.ones(len(one)), (one, other)), shape=(size, size)).tocsr()
     count, part = connected_components(graph, directed=False)
     if count > 1:
-        raise InvalidData(parts_in_words(count, part, labels))
+        raise InvalidData(parts_in_words(part, labels, points))
     steps = shortest_path(graph, method="D", directed=False, unweighted=True)
     return read_only(steps.astype(np.int64))
 
 
-def parts_in_words(count: int, part: Any, labels: Sequence[Any]) -> str:
+def parts_in_words(part: Any, labels: Sequence[Any], points: Floats | None) -> str:
     """Return why there are no steps between all areas, and what to do."""
     _, first = np.unique(part, return_index=True)
-    names = [labels[i] for i in sorted(first.tolist())]
+    count, places = len(first), sorted(first.tolist())
+    names = [labels[i] for i in places]
+    bridge = places[:2]
+    if points is not None:
+        apart = np.where(part[:, None] == part, np.inf, great_circles(points))
+        bridge = sorted(int(i) for i in np.unravel_index(np.argmin(apart), apart.shape))
+    one, other = (labels[i] for i in bridge)
     shown = ", ".join(map(repr, names[:PARTS_NAMED])) + (", …" if count > PARTS_NAMED else "")
     return (
         "Every area must be reached from every other by neighbours; the map has "
         f"{several(count, 'part')}, with {shown}. Join them where a bridge or a ferry "
-        f"does: areas.with_neighbours([({names[0]!r}, {names[1]!r})])."
+        f"does, such as areas.with_neighbours([({one!r}, {other!r})])."
     )
 
 
