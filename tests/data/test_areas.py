@@ -4,6 +4,7 @@ import json
 import pickle
 from collections import deque
 from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -166,6 +167,21 @@ def test_rounding_decides_what_is_one_point():
     off = collection(feature("a", [square(0, 0)]), feature("b", [square(1.00001, 0)]))
     assert Areas.from_geojson(off).neighbours == ()
     assert Areas.from_geojson(off, digits=4).neighbours == ((0, 1),)
+
+
+corners = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=3, max_size=6)
+
+
+@given(st.lists(st.lists(corners, min_size=1, max_size=2), min_size=2, max_size=4))
+def test_neighbours_are_those_with_an_edge_in_common(drawn):
+    rings = [[[*ring, ring[0]] for ring in shape] for shape in drawn]
+    edges = [
+        {frozenset(edge) for ring in shape for edge in pairwise(ring) if edge[0] != edge[1]}
+        for shape in rings
+    ]
+    expected = [(i, j) for j in range(len(edges)) for i in range(j) if edges[i] & edges[j]]
+    shapes = [tuple((np.array(ring, dtype=float),) for ring in shape) for shape in rings]
+    assert list(bordering(shapes, 3)) == sorted(expected)
 
 
 def test_an_edge_of_three_areas_makes_three_pairs():

@@ -151,6 +151,19 @@ def test_a_country_of_scattered_islands_stays_in_one_frame():
     assert len(layout_of(Areas.from_points(scattered)).frames) == 1
 
 
+def test_two_parts_of_equal_size_stay_in_one_frame():
+    places = {(x, i): (x + i % 3, 50 + i // 3) for x in (0, 60) for i in range(9)}
+    areas = Areas.from_points({str(name): point for name, point in places.items()})
+    assert len(layout_of(areas).frames) == 1
+
+
+def test_what_lies_within_the_main_part_is_not_moved_out_of_it():
+    around = [(i, 0) for i in range(20)] + [(20, i) for i in range(20)]
+    around += [(20 - i, 20) for i in range(20)] + [(0, 20 - i) for i in range(20)]
+    areas = Areas.from_points(dict(enumerate([*around, (10, 10)])))
+    assert len(layout_of(areas).frames) == 1
+
+
 def test_shapes_across_the_date_line_are_drawn_side_by_side():
     def box(x):
         return [[[x, 0], [x + 5, 0], [x + 5, 5], [x, 5], [x, 0]]]

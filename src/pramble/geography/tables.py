@@ -98,7 +98,6 @@ def listed_pairs(data: Iterable[Any]) -> Pairs:
 def meant(texts: Sequence[str], known: Sequence[Label]) -> list[Label]:
     """Return the known labels that texts stand for, and other texts as they are."""
     labels: dict[Any, Label] = {text: label for label in known for text in texts_of(label)}
-    labels |= {label: label for label in known if isinstance(label, str)}
     return [labels.get(text, text) for text in texts]
 
 
