@@ -198,6 +198,13 @@ def test_the_label_may_be_an_id_and_codes_stay_text():
     assert Areas.from_geojson(numbers).labels.as_tuple() == (1, 2)
 
 
+def test_tuples_of_other_libraries_are_lists():
+    ring = tuple(tuple(map(np.float64, point)) for point in square(0, 0))
+    geometry = {"type": "Polygon", "coordinates": (ring,)}
+    document = {"type": "FeatureCollection", "features": (changed(geometry=geometry)["features"])}
+    assert Areas.from_geojson(document).shapes[0][0][0].tolist() == square(0, 0)
+
+
 def test_heights_are_left_out_and_rings_closed():
     ring = [[*point, 7.0] for point in square(0, 0)[:-1]]
     areas = Areas.from_geojson(collection(feature("a", [ring])))

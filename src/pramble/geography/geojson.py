@@ -41,11 +41,11 @@ def read_shapes(source: Any, label: str) -> tuple[list[Label], tuple[Shape, ...]
     return [own for own, _ in areas.values()], sealed(shape for _, shape in areas.values())
 
 
-def features_of(document: Any, name: str) -> list[Any]:
+def features_of(document: Any, name: str) -> Sequence[Any]:
     """Return the features of a document; refuse another kind, and one without any."""
     kind = document.get("type") if isinstance(document, Mapping) else None
     features = document.get("features") if isinstance(document, Mapping) else None
-    if kind != "FeatureCollection" or not isinstance(features, list):
+    if kind != "FeatureCollection" or not isinstance(features, list | tuple):
         found = f"type {short(kind)}" if isinstance(document, Mapping) else "no object"
         more = "; convert TopoJSON to GeoJSON first" if kind == "Topology" else ""
         raise InvalidData(f"{name} must be a GeoJSON FeatureCollection; found {found}{more}.")
@@ -85,17 +85,17 @@ def polygons_of(geometry: Any, where: str) -> list[list[Floats]]:
         )
     coordinates = geometry.get("coordinates")
     polygons = [coordinates] if kind == "Polygon" else coordinates
-    if not isinstance(polygons, list) or not polygons:
+    if not isinstance(polygons, list | tuple) or not polygons:
         raise InvalidData(f"A {kind} must have coordinates; {where} has none.")
     for rings in polygons:
-        if not isinstance(rings, list) or not rings:
+        if not isinstance(rings, list | tuple) or not rings:
             raise InvalidData(f"A polygon must have an outline; {where} has one without.")
     return [[ring_of(ring, where) for ring in rings] for rings in polygons]
 
 
 def ring_of(ring: Any, where: str) -> Floats:
     """Return a ring as an array, closed; heights are left out."""
-    if not isinstance(ring, list) or not all(map(is_position, ring)):
+    if not isinstance(ring, list | tuple) or not all(map(is_position, ring)):
         raise InvalidData(f"A ring must be a list of [longitude, latitude]; {where} has another.")
     try:
         points = np.array([position[:2] for position in ring], dtype=np.float64).reshape(-1, 2)
@@ -112,8 +112,10 @@ def ring_of(ring: Any, where: str) -> Floats:
 def is_position(position: Any) -> bool:
     """Whether this is a list of two numbers or more."""
     return (
-        isinstance(position, Sequence)
-        and not isinstance(position, str)
+        isinstance(position, list | tuple)
         and len(position) >= 2
-        and all(type(number) in (int, float) for number in position[:2])
+        and all(
+            isinstance(number, int | float) and not isinstance(number, bool)
+            for number in position[:2]
+        )
     )
