@@ -56,9 +56,9 @@ def test_the_scale_says_what_it_means_and_begins_at_zero():
 def test_a_scale_far_from_zero_or_of_one_value():
     (values,) = drawn(ISLAND.plot(np.linspace(90, 100, 28)), "values")
     assert values.get_clim() == (90, 100)
-    (one,) = drawn(ISLAND.plot(np.full(28, 3.0)), "values")
-    low, high = one.get_clim()
-    assert low < 3 < high
+    for same, ends in ((3.0, (0.0, 4.5)), (0.0, (0.0, 1.0)), (-2.0, (-3.0, 0.0))):
+        (one,) = drawn(ISLAND.plot(np.full(28, same)), "values")
+        assert one.get_clim() == ends
 
 
 def test_areas_without_a_value_are_hatched():
@@ -298,6 +298,13 @@ def test_estimates_and_half_widths_beside_the_truth(estimate):
     assert widths.get_clim()[0] == 0
     titles = [axes.get_title("left") for axes in figure.axes if axes.get_title("left")]
     assert titles == ["Before", "Estimate", "Uncertainty"]
+
+
+def test_the_scale_of_shares_begins_at_zero_lest_noise_look_large():
+    mechanism = pramble.randomized_response(LABELS, 8.0)
+    even = pramble.estimate(np.arange(10_000, 10_028), mechanism, counts=True)
+    values, _ = drawn(ISLAND.plot_estimate(even), "values")
+    assert values.get_clim() == (0.0, even.values.max())
 
 
 def test_areas_of_which_little_is_known_are_striped_and_counted(estimate):

@@ -94,22 +94,27 @@ def moves_figure(areas: Any, place: int, law: Floats, *, lost: float) -> Figure:
 def share(probability: float) -> str:
     """Return a probability as a percentage with three digits.
 
-    >>> share(0.4712), share(0.00012345), share(1.0)
-    ('47.1 %', '0.0123 %', '100 %')
+    >>> share(0.4712), share(0.00012345), share(1.0), share(0.99999)
+    ('47.1 %', '0.0123 %', '100 %', 'more than 99.9 %')
     """
-    return f"{100 * probability:.3g} %"
+    text = f"{100 * probability:.3g} %"
+    return "more than 99.9 %" if text == "100 %" and probability < 1 else text
 
 
 def limits_of(*values: Floats) -> tuple[float, float]:
-    """Return the ends of a scale for numbers: from zero where that is near."""
+    """Return the ends of a scale for numbers: from zero where that is near, or all are equal.
+
+    >>> limits_of(np.array([2.0, 9.0])), limits_of(np.array([8.0, 9.0])), limits_of(np.array([2.0]))
+    ((0.0, 9.0), (8.0, 9.0), (0.0, 3.0))
+    """
     known = np.concatenate(values)
     known = known[np.isfinite(known)]
     if not len(known):
         return 0.0, 1.0
     low, high = float(known.min()), float(known.max())
-    if 0 <= low <= 0.5 * high:
-        low = 0.0
-    return (low, high) if low < high else (low - 0.5, high + 0.5)
+    if low == high:
+        return min(EVEN * low, 0.0), EVEN * high if high > 0 else float(high == 0)
+    return (0.0 if 0 <= low <= 0.5 * high else low), high
 
 
 def height_of(layout: Layout, width: float) -> float:

@@ -25,7 +25,8 @@ def estimate_maps(
     percent = estimate.quantity in SHARES
     known = np.isfinite(values) & np.isfinite(half_widths)
     noise = known & (half_widths >= np.abs(values))
-    limits = limits_of(values, *([] if before is None else [before]))
+    shown = [values] if before is None else [values, before]
+    limits = limits_of(*shown, np.zeros(int(percent)))
     striped = tuple(np.flatnonzero(noise).tolist())
     level = f"{100 * estimate.level:g} %"
     panels = [
