@@ -17,7 +17,7 @@ LAYERS = [
     {"calibration", "paper", "report"},
     {"solvers", "engine", "estimation", "risk"},
     {"ledger"},
-    {"privacy", "information"},
+    {"privacy", "information", "geography"},
     {"mechanisms"},
     {"data", "plots"},
     {"errors", "values", "limits", "compiled", "one_thread", "shown"},

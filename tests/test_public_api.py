@@ -9,6 +9,7 @@ import pytest
 import pramble
 
 PINNED = {
+    "Areas",
     "Branch",
     "Guarantee",
     "Plan",

@@ -35,6 +35,7 @@ from pramble.estimation.independence import Independence, independence_test
 from pramble.estimation.regression.regression import estimate_regression
 from pramble.estimation.regression.result import Regression
 from pramble.estimation.result import Estimate
+from pramble.geography.areas import Areas
 from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
@@ -73,6 +74,7 @@ from pramble.values import Progress
 __version__ = "0.1.0"
 
 __all__ = [
+    "Areas",
     "Assessment",
     "Branch",
     "Calibration",

@@ -1,4 +1,4 @@
-"""Built-in data: synthetic people of New York, and the numbers of the source paper."""
+"""Built-in data: synthetic people of New York, a made-up island, the numbers of the paper."""
 
 import json
 from collections.abc import Mapping
@@ -12,9 +12,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramble.errors import InvalidInput
+from pramble.geography.areas import Areas
+from pramble.geography.island import island, island_shares
 from pramble.paper import NEW_YORK_2000, new_york_2000_margins, scenario
 
-__all__ = ["new_york_2000_margins", "scenario", "synthetic_new_york"]
+__all__ = [
+    "new_york_2000_margins",
+    "scenario",
+    "synthetic_island",
+    "synthetic_island_shares",
+    "synthetic_new_york",
+]
 
 CLASS_TOTAL = 2**32
 LEVEL_TOTAL = 2**16
@@ -176,3 +184,33 @@ def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
         else:
             columns[name] = pa.DictionaryArray.from_arrays(codes, list(VARIABLES[name]))
     return pa.table(columns)
+
+
+def synthetic_island() -> Areas:
+    """Return the 28 areas of an island country that does not exist.
+
+    Its 26 counties are the parts of the island that are nearest to points on a spiral; a city lies
+    within one of them, and an isle off the coast, which a ferry makes a neighbour.
+
+    Examples
+    --------
+    >>> synthetic_island()
+    28 areas
+      labels      'Hartenmoor', 'Quillby', 'Eastering', 'Dunmarrow', 'Velsing', …
+      neighbours  63 pairs
+      shapes      28 polygons
+      extent      33.08° W to 28.17° W, 44.85° N to 47.06° N
+    """
+    return island()
+
+
+def synthetic_island_shares() -> dict[str, float]:
+    """Return the made-up share of the island's people that lives in each of its areas.
+
+    Examples
+    --------
+    >>> shares = synthetic_island_shares()
+    >>> round(shares["Port Amberley"], 3), round(shares["Sarn Isle"], 3)
+    (0.192, 0.004)
+    """
+    return island_shares()

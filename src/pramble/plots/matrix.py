@@ -71,13 +71,28 @@ def shorten(labels: Sequence[Any], most: int = 26) -> list[str]:
     """
     texts = ["(missing)" if label is None else str(label) for label in labels]
     short = [text if len(text) <= most else text[: most - 1] + "…" for text in texts]
-    if len(set(short)) == len(set(texts)):
-        return short
-    front = alike(texts)
-    back = alike([text[front:][::-1] for text in texts])
-    cores = [f"…{text[front : len(text) - back].strip()}{'…' if back else ''}" for text in texts]
-    return [core if len(core) <= most else core[: most // 2] + "…" + core[-most // 2 + 1 :]
-            for core in cores]  # fmt: skip
+    groups: dict[str, list[str]] = {}
+    for one, text in zip(short, texts, strict=True):
+        groups.setdefault(one, []).append(text)
+    return [
+        one if len(set(groups[one])) == 1 else core(text, groups[one], most)
+        for one, text in zip(short, texts, strict=True)
+    ]
+
+
+def core(text: str, others: Sequence[str], most: int) -> str:
+    """Return the part of a text in which it differs from others.
+
+    >>> core("the north of it", ["the north of it", "the south of it"], 9)
+    '…north…'
+    """
+    front = alike(others)
+    front = text[:front].rfind(" ") + 1 or front
+    rest = [other[front:][::-1] for other in others]
+    back = alike(rest)
+    back = text[::-1][:back].rfind(" ") + 1 or back
+    own = f"…{text[front : len(text) - back].strip()}{'…' if back else ''}"
+    return own if len(own) <= most else own[: most // 2] + "…" + own[-most // 2 + 1 :]
 
 
 def alike(texts: Sequence[str]) -> int:

@@ -1,0 +1,1 @@
+"""Areas of a country: their shapes, places and neighbours, and how far apart they are."""
