@@ -1,5 +1,6 @@
 """Family general, objective loss: the least expected loss of any matrix, under its own labels."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -76,6 +77,7 @@ def solve(problem: Problem) -> Design:
     thresholds = np.zeros(int(true.sum()))
     if alpha > LARGEST_ALPHA:
         stopped = "size limit"
+        candidates.append(nearest(problem, excess))
     elif min(constant, response) > 0:
         outputs = likeliest(p)
         watch = problem.watch(SHARP)
@@ -120,6 +122,13 @@ def closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
         Mechanism.from_matrix(constant, labels, alpha=problem.alpha),
         randomized_response(labels, problem.alpha),
     ]
+
+
+def nearest(problem: Problem, excess: Excess) -> Mechanism:
+    """Return randomised response towards the output of least loss, for a large α."""
+    weights = np.full(problem.size, 1 / (problem.size + math.expm1(problem.alpha)))
+    matrix = Rows(excess.loss).best(weights, problem.alpha)
+    return Mechanism.from_matrix(matrix, problem.labels.values, alpha=problem.alpha)
 
 
 def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mechanism]:
