@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import pramble
 from pramble.solvers.design import as_loss
 from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import Rows, proven_loss
+from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
 from pramble.solvers.watch import Watch
 
 RNG = np.random.default_rng
@@ -170,9 +170,9 @@ def test_impossible_values_are_released_near_themselves():
 
 def test_rows_spend_what_is_left_on_the_nearest():
     loss = np.array([[0.0, 1.0, 1.0, 2.0]])
-    rows = Rows(loss).best(np.array([0.1, 0.05, 0.15, 0.1]), math.log(3.0))
+    rows = NearestRows(loss).best(np.array([0.1, 0.05, 0.15, 0.1]), math.log(3.0))
     assert rows[0].tolist() == pytest.approx([0.3, 0.15, 0.45, 0.1])
-    rows = Rows(loss).best(np.array([0.2, 0.05, 0.15, 0.1]), math.log(3.0))
+    rows = NearestRows(loss).best(np.array([0.2, 0.05, 0.15, 0.1]), math.log(3.0))
     assert rows[0].tolist() == pytest.approx([0.6, 0.05 + 0.025, 0.15 + 0.075, 0.1])
 
 

@@ -12,7 +12,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.general.diagnostics import diagnose
 from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import Rows, proven_loss
+from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
@@ -127,7 +127,7 @@ def closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
 def nearest(problem: Problem, excess: Excess) -> Mechanism:
     """Return randomised response towards the output of least loss, for a large α."""
     weights = np.full(problem.size, 1 / (problem.size + math.expm1(problem.alpha)))
-    matrix = Rows(excess.loss).best(weights, problem.alpha)
+    matrix = NearestRows(excess.loss).best(weights, problem.alpha)
     return Mechanism.from_matrix(matrix, problem.labels.values, alpha=problem.alpha)
 
 
@@ -137,7 +137,7 @@ def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mecha
     Every column stays under its own label, and outputs that are left out stay impossible.
     """
     p, alpha = problem.prior, problem.alpha
-    rows = Rows(excess.loss)
+    rows = NearestRows(excess.loss)
     lowest = excess.of(p, rows.best(weights, alpha))
     for light in LIGHT:
         kept = np.where(weights < light * weights.max(), 0.0, weights)

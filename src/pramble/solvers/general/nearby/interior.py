@@ -53,7 +53,7 @@ class Moves:
 
 
 @dataclass
-class Point:
+class Iterate:
     """A primal and dual point, or a step of it, in the names of the module."""
 
     t: Floats
@@ -65,7 +65,7 @@ class Point:
     f: Floats
     g: Floats
 
-    def move(self, step: "Point", primal: float, dual: float) -> None:
+    def move(self, step: "Iterate", primal: float, dual: float) -> None:
         """Add parts of a step."""
         self.t += primal * step.t
         self.E += primal * step.E
@@ -76,14 +76,14 @@ class Point:
         self.f += dual * step.f
         self.g += dual * step.g
 
-    def reach(self, step: "Point") -> tuple[float, float]:
+    def reach(self, step: "Iterate") -> tuple[float, float]:
         """Return which parts of a step, at most 1, end at the walls of primal and dual."""
         return (
             min(part(self.y, step.y), part(self.s, step.s)),
             min(part(self.f, step.f), part(self.g, step.g)),
         )
 
-    def products(self, step: "Point", primal: float, dual: float) -> tuple[Floats, Floats]:
+    def products(self, step: "Iterate", primal: float, dual: float) -> tuple[Floats, Floats]:
         """Return what the products of pairs would be after parts of a step."""
         return (
             (self.y + primal * step.y) * (self.f + dual * step.f),
@@ -121,13 +121,13 @@ class _Search:
         self.point = self.start()
         self.rounds = 0
 
-    def start(self) -> Point:
+    def start(self) -> Iterate:
         """Return a feasible point near the path: equal outputs, thresholds below every loss."""
         (R, S), inverse, kappa = self.loss.shape, self.inverse, self.kappa
         high = inverse / (1 + inverse)
         each = 1 / (S * (inverse + kappa * high))
         g = np.tile((self.mean + 1) * inverse, (R, 1))
-        return Point(
+        return Iterate(
             t=np.full(S, each),
             E=high * S * each,
             y=np.full((R, S), high * each),
@@ -164,7 +164,7 @@ class _Search:
             point.move(step, *parts)
         return "tolerance"
 
-    def step(self, yf: Floats, sg: Floats, gap: float) -> tuple[Point, tuple[float, float]]:
+    def step(self, yf: Floats, sg: Floats, gap: float) -> tuple[Iterate, tuple[float, float]]:
         """Return the step of a round and how much of it to take in primal and dual."""
         point = self.point
         newton = _Newton(self)
@@ -230,7 +230,7 @@ class _Newton:
 
         return np.asarray(cho_solve(self.factor, right, check_finite=False))
 
-    def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Point:
+    def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Iterate:
         """Return the step that changes the products by ``yf`` and ``sg``.
 
         It also restores what rounding took from the equations, unless that was done before.
@@ -257,4 +257,4 @@ class _Newton:
         ell = (row - self.K @ t + E) / self.A
         y = (self.G * t + ell[:, None] - q) * self.over
         s = t - y
-        return Point(t, E, y, s, eta, ell, by_y - self.F * y, by_s - self.G * s)
+        return Iterate(t, E, y, s, eta, ell, by_y - self.F * y, by_s - self.G * s)
