@@ -216,9 +216,24 @@ def test_ctrl_c_returns_what_was_found():
 def test_progress_is_a_share_also_of_negative_losses():
     told = []
     prior, _, loss = random_case(40)
-    best(prior, 2.0, loss - 3, progress=told.append)
+    d = best(prior, 2.0, loss - 0.5, progress=told.append)
     assert told
+    assert min(one.figures["bound"] for one in told) < 0
     assert all(0 <= one.share <= 1 for one in told)
+    assert told[-1].figures["value"] == pytest.approx(d.value, abs=1e-6)
+
+
+def test_beyond_the_size_only_the_likeliest_are_released(monkeypatch):
+    prior, _, loss = random_case(10)
+    prior = np.sort((prior + 0.01) / (prior + 0.01).sum())
+    monkeypatch.setattr("pramble.solvers.general.loss.MOST_ENTRIES", 5 * len(prior))
+    d = best(prior, 2.0, loss)
+    assert d.stopped == "size limit"
+    assert not d.mechanism.matrix[:, :-5].any()
+    assert d.bound <= whole_programme(prior, 2.0, loss) <= d.value
+    monkeypatch.setattr("pramble.solvers.general.loss.MOST_LOSS_CATEGORIES", 10)
+    with pytest.raises(pramble.InvalidInput, match="at most 10 categories"):
+        best(prior, 2.0, loss)
 
 
 def test_it_says_what_it_is(tmp_path):

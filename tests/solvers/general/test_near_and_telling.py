@@ -7,7 +7,7 @@ import pramble
 from pramble.information.bound import information_bound
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.nearby.curve import least_named
-from pramble.solvers.general.nearby.telling import most_told
+from pramble.solvers.general.nearby.telling import most_told, named
 from pramble.solvers.general.patterns import Gain, all_sets, patterns_of
 from pramble.solvers.tradeoff import undominated
 
@@ -80,6 +80,22 @@ def test_two_releases_told_apart_lie_on_the_chord_and_added_up_below_it():
     added = pramble.Mechanism.from_matrix(t * one + (1 - t) * two)
     assert pramble.mutual_information(PRIOR, apart) == pytest.approx(chord, rel=1e-12)
     assert pramble.mutual_information(PRIOR, added) < chord
+
+
+def test_columns_of_one_best_name_are_added_up_or_kept_apart():
+    matrix = np.array([[0.5, 0.4, 0.1], [0.4, 0.5, 0.1], [0.3, 0.3, 0.4]])
+    added, apart = named(matrix, np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    assert added[:, 0].tolist() == pytest.approx([0.9, 0.9, 0.6])
+    assert sorted(apart[0].tolist()) == pytest.approx([0.1, 0.4, 0.5])
+
+
+def test_a_light_loss_keeps_the_information():
+    """Merging columns of one name would lose a third of it here."""
+    prior = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
+    steps = np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0)))
+    start = np.zeros((0, 10), dtype=bool)
+    told = most_told(prior, steps, 2.0, weight=0.005, start=start, tolerance=1e-6)
+    assert told.value > 0.99 * told.bound
 
 
 def test_names_of_least_loss():

@@ -81,7 +81,7 @@ def solve(problem: Problem) -> Design:
     elif min(constant, response) > 0:
         outputs = likeliest(p)
         watch = problem.watch(SHARP)
-        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch)
+        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch, excess.loss_of)
         weights = np.zeros(problem.size)
         weights[outputs] = found.least
         candidates += rounded(problem, excess, weights)

@@ -28,6 +28,7 @@ and 10 to 80 rounds suffice. Steps are Mehrotra's, with Gondzio's corrections to
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,12 +97,19 @@ def part(point: Floats, step: Floats) -> float:
     return min(1.0, -1.0 / min(float((step / point).min()), -1.0))
 
 
-def least_loss(prior: Floats, loss: Floats, alpha: float, watch: Watch) -> Moves:
+def least_loss(
+    prior: Floats,
+    loss: Floats,
+    alpha: float,
+    watch: Watch,
+    shown: Callable[[float], float] = float,
+) -> Moves:
     """Search until the gap is within the watch's tolerance, from a point that is feasible.
 
     ``prior`` is positive, ``loss`` lies between 0 and 1 and has a row for each entry of it.
+    ``shown`` turns such a loss into the one that is told.
     """
-    search = _Search(prior, loss, alpha)
+    search = _Search(prior, loss, alpha, shown)
     try:
         stopped = search.run(watch)
     except KeyboardInterrupt:
@@ -114,8 +122,10 @@ def least_loss(prior: Floats, loss: Floats, alpha: float, watch: Watch) -> Moves
 class _Search:
     """The loop over rounds."""
 
-    def __init__(self, prior: Floats, loss: Floats, alpha: float) -> None:
-        self.prior, self.loss = prior, loss
+    def __init__(
+        self, prior: Floats, loss: Floats, alpha: float, shown: Callable[[float], float]
+    ) -> None:
+        self.prior, self.loss, self.shown = prior, loss, shown
         self.inverse, self.kappa = math.exp(-alpha), -math.expm1(-alpha)
         self.mean = prior @ loss
         self.point = self.start()
@@ -150,7 +160,8 @@ class _Search:
             yf, sg = point.y * point.f, point.s * point.g
             gap = float(p @ (yf + sg).sum(axis=1))
             value = self.value()
-            watch.tell("moving near", value=value, bound=min(max(point.eta, 0.0), value))
+            bound = min(max(point.eta, 0.0), value)
+            watch.tell("moving near", value=self.shown(value), bound=self.shown(bound))
             if gap <= watch.tolerance * value:
                 break
             if watch.left() <= 0:
