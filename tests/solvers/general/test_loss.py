@@ -176,6 +176,15 @@ def test_rows_spend_what_is_left_on_the_nearest():
     assert rows[0].tolist() == pytest.approx([0.6, 0.05 + 0.025, 0.15 + 0.075, 0.1])
 
 
+@pytest.mark.parametrize("alpha", [1e-9, 1.0, 10.0])
+def test_probabilities_of_all_orders_of_magnitude(alpha):
+    prior = 10.0 ** -np.arange(0, 15, 0.5)
+    steps = np.abs(np.subtract.outer(np.arange(30), np.arange(30)))
+    d = best(prior / prior.sum(), alpha, steps)
+    assert d.gap <= 1e-6
+    assert d.details["rounds"] < 60
+
+
 def test_three_hundred_places():
     rng = RNG(5)
     places = rng.random((300, 2))

@@ -13,9 +13,10 @@ with coefficients of order 1 whatever α. Its dual asks for thresholds :math:`\e
           \sum_x p_x g_{xz} = \tfrac1a(\bar L_z - \eta), \quad \sum_x p_x \ell_x = \kappa\eta,
           \qquad \bar L_z = \sum_x p_x L_{xz},
 
-and maximises η. On the central path :math:`y_{xz} f_{xz} = s_{xz} g_{xz} = \mu` with
-:math:`s = t - y`; rows are weighted by their probabilities, so that rare categories are as well
-centred as others. In Newton's equations every :math:`y_{xz}` depends on :math:`\ell_x` and
+and maximises η. On the path that is followed :math:`y_{xz} f_{xz} = s_{xz} g_{xz} = \mu\omega_x`
+with :math:`s = t - y` and :math:`\omega_x \propto p_x^{-1/2}`. That lies half way between a barrier
+that weighs rows by their probabilities and one that weighs them alike; either takes many more
+rounds when probabilities differ by orders of magnitude. In Newton's equations every :math:`y_{xz}` depends on :math:`\ell_x` and
 :math:`t_z` alone: with :math:`F = f/y`, :math:`G = g/s`, :math:`K = G/(F+G)`,
 :math:`A_x = \sum_z 1/(F+G)`, what remains is one positive definite matrix with as many rows as
 outputs,
@@ -128,23 +129,26 @@ class _Search:
         self.prior, self.loss, self.shown = prior, loss, shown
         self.inverse, self.kappa = math.exp(-alpha), -math.expm1(-alpha)
         self.mean = prior @ loss
+        self.omega = prior**-0.5 / float((prior**0.5).sum())
         self.point = self.start()
         self.rounds = 0
 
     def start(self) -> Iterate:
-        """Return a feasible point near the path: equal outputs, thresholds below every loss."""
+        """Return a feasible point near the path: equal outputs, thresholds far below every loss."""
         (R, S), inverse, kappa = self.loss.shape, self.inverse, self.kappa
         high = inverse / (1 + inverse)
         each = 1 / (S * (inverse + kappa * high))
-        g = np.tile((self.mean + 1) * inverse, (R, 1))
+        below = self.omega / self.omega.min()
+        eta = -float(self.prior @ below)
+        g = np.outer(below, self.mean / -eta + 1) * inverse
         return Iterate(
             t=np.full(S, each),
             E=high * S * each,
             y=np.full((R, S), high * each),
             s=np.full((R, S), (1 - high) * each),
-            eta=-1.0,
-            ell=np.full(R, -kappa),
-            f=kappa * (self.loss + 1) + g,
+            eta=eta,
+            ell=-kappa * below,
+            f=kappa * (self.loss + below[:, None]) + g,
             g=g,
         )
 
@@ -184,7 +188,7 @@ class _Search:
         ahead = sum(
             float(self.prior @ one.sum(axis=1)) for one in point.products(step, primal, dual)
         )
-        path = (ahead / gap) ** 3 * gap / (2 * len(point.t))
+        path = ((ahead / gap) ** 3 * gap / (2 * len(point.t))) * self.omega[:, None]
         both = primal * dual
         step = newton.step(path - yf - both * step.y * step.f, path - sg - both * step.s * step.g)
         primal, dual = point.reach(step)
