@@ -64,7 +64,8 @@ def _information_panel(axes: Axes, comparison: Any) -> None:
 
 def _pareto_panel(axes: Axes, pareto: Any) -> None:
     finite = np.isfinite(pareto.variance)
-    axes.plot(pareto.information[finite], pareto.variance[finite], **SERIES[0].look)
+    joined = {} if pareto.loss is None else {"linestyle": "none"}
+    axes.plot(pareto.information[finite], pareto.variance[finite], **{**SERIES[0].look, **joined})
     if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -12,10 +12,12 @@ from pramble.errors import InvalidInput
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.information.priors import as_prior
+from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.exponential import check_alpha
 from pramble.mechanisms.uniform import randomized_response
 from pramble.shown import Display, Grid, number, shortened
-from pramble.solvers.design import design
+from pramble.solvers.design import as_loss, design
+from pramble.solvers.general.nearby.curve import least_named, near_mechanisms
 from pramble.solvers.problem import FamilyName
 from pramble.solvers.result import most_information
 from pramble.values import Floats, value
@@ -23,6 +25,7 @@ from pramble.values import Floats, value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ALIKE = 1e-6
 SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
 
 
@@ -32,7 +35,8 @@ class Curves(Display, Tidy):
     def columns(self) -> dict[str, list[float]]:
         """Return the columns as lists of numbers."""
         own: Any = self
-        return {field.name: getattr(self, field.name).tolist() for field in fields(own)}
+        found = {field.name: getattr(self, field.name) for field in fields(own)}
+        return {name: column.tolist() for name, column in found.items() if column is not None}
 
     def to_json(self) -> dict[str, list[float]]:
         """Return the columns as lists of numbers."""
@@ -83,17 +87,19 @@ class Comparison(Curves):
 
 @value(eq=False, repr=False)
 class Pareto(Curves):
-    r"""Information against estimation variance at one α.
+    r"""Information against estimation variance at one α, and against a loss if one was given.
 
     Attributes
     ----------
     share : array
-        The share of the best information that was asked for; 0 for the design for estimation.
+        The share of the best information that was asked for; 0 where none was.
     information : array
         In nats.
     variance : array
         n times the summed asymptotic variance of the estimate of p; infinite when p is not
         identifiable.
+    loss : array or None
+        The expected loss, with columns named so that it is least.
 
     Examples
     --------
@@ -105,6 +111,7 @@ class Pareto(Curves):
     share: Floats
     information: Floats
     variance: Floats
+    loss: Floats | None = None
 
 
 def compare_designs(
@@ -147,12 +154,28 @@ def compare_designs(
     )
 
 
-def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SHARES) -> Pareto:
+def pareto_curve(
+    prior: ArrayLike,
+    alpha: float,
+    *,
+    shares: Iterable[float] = SHARES,
+    loss: ArrayLike | None = None,
+) -> Pareto:
     r"""Return how much estimation variance each share of the best information costs.
 
     For every share a general matrix of least variance among those that carry at least so much of
     the best information; last, the general design for estimation. A point that another one beats in
     both is left out.
+
+    With a ``loss`` there are also the design of least loss and, for some weights μ, a matrix of
+    much :math:`I - \mu\sum_x p_x\sum_z M_{xz}L_{xz}`, and a point that another beats in all three
+    is left out; less than a millionth of a figure does not count.
+
+    **Between two points.** Let a share t of the records be released by one matrix and the rest by
+    the other. If it is told which, information and loss are both exactly on the chord. If it is
+    not, equal outputs are added up: the loss stays on the chord, and the information falls below
+    it, for it is convex in the matrix. So what is best with outputs told apart is concave, above
+    all chords, and a square matrix may lie below it.
 
     Parameters
     ----------
@@ -160,6 +183,8 @@ def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SH
     alpha : float
     shares : iterable of float
         Between 0 and 1.
+    loss : (S, S) array_like, optional
+        What it costs to release a value (column) for a true one (row).
 
     Returns
     -------
@@ -180,12 +205,35 @@ def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SH
         (share, design(p, alpha, family="general", information_at_least=share)) for share in shares
     ]
     designs.append((0.0, design(p, alpha, family="general", objective="estimation")))
-    points = sorted(
-        (-one.information, estimation_variance(p, one.mechanism), share) for share, one in designs
+    found = [(share, one.mechanism) for share, one in designs]
+    losses = None if loss is None else as_loss(loss, len(p))
+    if losses is not None:
+        found += [(0.0, one) for one in near_mechanisms(p, alpha, losses)]
+    figures = np.array([[*figures_of(p, one, losses), share] for share, one in found])
+    figures = figures[np.lexsort(figures.T[::-1])]
+    kept = figures[undominated(figures[:, :-1], 0.0 if losses is None else ALIKE)]
+    return Pareto(
+        kept[:, -1], -kept[:, 0], kept[:, 1], None if losses is None else kept[:, 2].copy()
     )
-    best: list[tuple[float, float, float]] = []
-    for point in points:
-        if not best or point[1] < best[-1][1]:
-            best.append(point)
-    information, variance, share = (np.array(column) for column in zip(*best, strict=True))
-    return Pareto(share, -information, variance)
+
+
+def figures_of(prior: Floats, mechanism: Mechanism, loss: Floats | None) -> list[float]:
+    """Return minus the information, the variance and the least loss under any names."""
+    figures = [-mutual_information(prior, mechanism), estimation_variance(prior, mechanism)]
+    return figures if loss is None else [*figures, least_named(prior, mechanism.matrix, loss)]
+
+
+def undominated(figures: Floats, alike: float) -> list[int]:
+    """Return the rows that no other beats, smaller being better, the first of those alike.
+
+    Less than ``alike`` times a figure does not count.
+    """
+    slack = alike * np.abs(np.where(np.isfinite(figures), figures, 0.0))
+
+    def beaten(one: int, by: int) -> bool:
+        as_good = (figures[by] <= figures[one] + slack[one]).all()
+        better = (figures[by] < figures[one] - slack[one]).any()
+        return bool(as_good and (better or by < one))
+
+    rows = range(len(figures))
+    return [one for one in rows if not any(beaten(one, by) for by in rows if by != one)]

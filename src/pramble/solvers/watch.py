@@ -54,5 +54,5 @@ class Watch:
     def tell(self, what: str, *, value: float, bound: float) -> None:
         """Tell a value and a bound; the share done is the ratio of the two."""
         least, most = sorted((value, bound))
-        share = max(least, 0.0) / most if 0 < most < math.inf else 0.0
+        share = least / most if 0 < most < math.inf else 0.0
         self.clock.tell(what, share, value=value, bound=bound)

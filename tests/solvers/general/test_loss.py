@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import pramble
 from pramble.solvers.design import as_loss
 from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import Rows, proven_loss
+from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
 from pramble.solvers.watch import Watch
 
 RNG = np.random.default_rng
@@ -170,10 +170,19 @@ def test_impossible_values_are_released_near_themselves():
 
 def test_rows_spend_what_is_left_on_the_nearest():
     loss = np.array([[0.0, 1.0, 1.0, 2.0]])
-    rows = Rows(loss).best(np.array([0.1, 0.05, 0.15, 0.1]), math.log(3.0))
+    rows = NearestRows(loss).best(np.array([0.1, 0.05, 0.15, 0.1]), math.log(3.0))
     assert rows[0].tolist() == pytest.approx([0.3, 0.15, 0.45, 0.1])
-    rows = Rows(loss).best(np.array([0.2, 0.05, 0.15, 0.1]), math.log(3.0))
+    rows = NearestRows(loss).best(np.array([0.2, 0.05, 0.15, 0.1]), math.log(3.0))
     assert rows[0].tolist() == pytest.approx([0.6, 0.05 + 0.025, 0.15 + 0.075, 0.1])
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1.0, 10.0])
+def test_probabilities_of_all_orders_of_magnitude(alpha):
+    prior = 10.0 ** -np.arange(0, 15, 0.5)
+    steps = np.abs(np.subtract.outer(np.arange(30), np.arange(30)))
+    d = best(prior / prior.sum(), alpha, steps)
+    assert d.gap <= 1e-6
+    assert d.details["rounds"] < 60
 
 
 def test_three_hundred_places():
@@ -194,7 +203,8 @@ def test_a_time_limit_and_a_large_alpha_leave_a_proven_bound():
     assert short.bound <= short.value
     large = best(prior, 30.0, loss)
     assert large.stopped == "size limit"
-    assert 0 <= large.bound <= large.value
+    assert large.details["unprotected"] <= large.bound <= large.value
+    assert large.value == pytest.approx(prior @ loss.min(axis=1), abs=1e-9)
     assert large.certificate.satisfies(30.0)
 
 
@@ -215,9 +225,24 @@ def test_ctrl_c_returns_what_was_found():
 def test_progress_is_a_share_also_of_negative_losses():
     told = []
     prior, _, loss = random_case(40)
-    best(prior, 2.0, loss - 3, progress=told.append)
+    d = best(prior, 2.0, loss - 0.5, progress=told.append)
     assert told
+    assert min(one.figures["bound"] for one in told) < 0
     assert all(0 <= one.share <= 1 for one in told)
+    assert told[-1].figures["value"] == pytest.approx(d.value, abs=1e-6)
+
+
+def test_beyond_the_size_only_the_likeliest_are_released(monkeypatch):
+    prior, _, loss = random_case(10)
+    prior = np.sort((prior + 0.01) / (prior + 0.01).sum())
+    monkeypatch.setattr("pramble.solvers.general.loss.MOST_ENTRIES", 5 * len(prior))
+    d = best(prior, 2.0, loss)
+    assert d.stopped == "size limit"
+    assert not d.mechanism.matrix[:, :-5].any()
+    assert d.bound <= whole_programme(prior, 2.0, loss) <= d.value
+    monkeypatch.setattr("pramble.solvers.general.loss.MOST_LOSS_CATEGORIES", 10)
+    with pytest.raises(pramble.InvalidInput, match="at most 10 categories"):
+        best(prior, 2.0, loss)
 
 
 def test_it_says_what_it_is(tmp_path):

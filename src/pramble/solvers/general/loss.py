@@ -1,5 +1,6 @@
 """Family general, objective loss: the least expected loss of any matrix, under its own labels."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.general.diagnostics import diagnose
 from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import Rows, proven_loss
+from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
@@ -76,10 +77,11 @@ def solve(problem: Problem) -> Design:
     thresholds = np.zeros(int(true.sum()))
     if alpha > LARGEST_ALPHA:
         stopped = "size limit"
+        candidates.append(nearest(problem, excess))
     elif min(constant, response) > 0:
         outputs = likeliest(p)
         watch = problem.watch(SHARP)
-        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch)
+        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch, excess.loss_of)
         weights = np.zeros(problem.size)
         weights[outputs] = found.least
         candidates += rounded(problem, excess, weights)
@@ -122,13 +124,20 @@ def closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
     ]
 
 
+def nearest(problem: Problem, excess: Excess) -> Mechanism:
+    """Return randomised response towards the output of least loss, for a large α."""
+    weights = np.full(problem.size, 1 / (problem.size + math.expm1(problem.alpha)))
+    matrix = NearestRows(excess.loss).best(weights, problem.alpha)
+    return Mechanism.from_matrix(matrix, problem.labels.values, alpha=problem.alpha)
+
+
 def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mechanism]:
     """Yield exact mechanisms with these weights of the outputs, until rounding costs nothing.
 
     Every column stays under its own label, and outputs that are left out stay impossible.
     """
     p, alpha = problem.prior, problem.alpha
-    rows = Rows(excess.loss)
+    rows = NearestRows(excess.loss)
     lowest = excess.of(p, rows.best(weights, alpha))
     for light in LIGHT:
         kept = np.where(weights < light * weights.max(), 0.0, weights)

@@ -13,9 +13,10 @@ with coefficients of order 1 whatever α. Its dual asks for thresholds :math:`\e
           \sum_x p_x g_{xz} = \tfrac1a(\bar L_z - \eta), \quad \sum_x p_x \ell_x = \kappa\eta,
           \qquad \bar L_z = \sum_x p_x L_{xz},
 
-and maximises η. On the central path :math:`y_{xz} f_{xz} = s_{xz} g_{xz} = \mu` with
-:math:`s = t - y`; rows are weighted by their probabilities, so that rare categories are as well
-centred as others. In Newton's equations every :math:`y_{xz}` depends on :math:`\ell_x` and
+and maximises η. On the path that is followed :math:`y_{xz} f_{xz} = s_{xz} g_{xz} = \mu\omega_x`
+with :math:`s = t - y` and :math:`\omega_x \propto p_x^{-1/2}`. That lies half way between a barrier
+that weighs rows by their probabilities and one that weighs them alike; either takes many more
+rounds when probabilities differ by orders of magnitude. In Newton's equations every :math:`y_{xz}` depends on :math:`\ell_x` and
 :math:`t_z` alone: with :math:`F = f/y`, :math:`G = g/s`, :math:`K = G/(F+G)`,
 :math:`A_x = \sum_z 1/(F+G)`, what remains is one positive definite matrix with as many rows as
 outputs,
@@ -28,6 +29,7 @@ and 10 to 80 rounds suffice. Steps are Mehrotra's, with Gondzio's corrections to
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +55,7 @@ class Moves:
 
 
 @dataclass
-class Point:
+class Iterate:
     """A primal and dual point, or a step of it, in the names of the module."""
 
     t: Floats
@@ -65,7 +67,7 @@ class Point:
     f: Floats
     g: Floats
 
-    def move(self, step: "Point", primal: float, dual: float) -> None:
+    def move(self, step: "Iterate", primal: float, dual: float) -> None:
         """Add parts of a step."""
         self.t += primal * step.t
         self.E += primal * step.E
@@ -76,14 +78,14 @@ class Point:
         self.f += dual * step.f
         self.g += dual * step.g
 
-    def reach(self, step: "Point") -> tuple[float, float]:
+    def reach(self, step: "Iterate") -> tuple[float, float]:
         """Return which parts of a step, at most 1, end at the walls of primal and dual."""
         return (
             min(part(self.y, step.y), part(self.s, step.s)),
             min(part(self.f, step.f), part(self.g, step.g)),
         )
 
-    def products(self, step: "Point", primal: float, dual: float) -> tuple[Floats, Floats]:
+    def products(self, step: "Iterate", primal: float, dual: float) -> tuple[Floats, Floats]:
         """Return what the products of pairs would be after parts of a step."""
         return (
             (self.y + primal * step.y) * (self.f + dual * step.f),
@@ -96,12 +98,19 @@ def part(point: Floats, step: Floats) -> float:
     return min(1.0, -1.0 / min(float((step / point).min()), -1.0))
 
 
-def least_loss(prior: Floats, loss: Floats, alpha: float, watch: Watch) -> Moves:
+def least_loss(
+    prior: Floats,
+    loss: Floats,
+    alpha: float,
+    watch: Watch,
+    shown: Callable[[float], float] = float,
+) -> Moves:
     """Search until the gap is within the watch's tolerance, from a point that is feasible.
 
     ``prior`` is positive, ``loss`` lies between 0 and 1 and has a row for each entry of it.
+    ``shown`` turns such a loss into the one that is told.
     """
-    search = _Search(prior, loss, alpha)
+    search = _Search(prior, loss, alpha, shown)
     try:
         stopped = search.run(watch)
     except KeyboardInterrupt:
@@ -114,27 +123,32 @@ def least_loss(prior: Floats, loss: Floats, alpha: float, watch: Watch) -> Moves
 class _Search:
     """The loop over rounds."""
 
-    def __init__(self, prior: Floats, loss: Floats, alpha: float) -> None:
-        self.prior, self.loss = prior, loss
+    def __init__(
+        self, prior: Floats, loss: Floats, alpha: float, shown: Callable[[float], float]
+    ) -> None:
+        self.prior, self.loss, self.shown = prior, loss, shown
         self.inverse, self.kappa = math.exp(-alpha), -math.expm1(-alpha)
         self.mean = prior @ loss
+        self.omega = prior**-0.5 / float((prior**0.5).sum())
         self.point = self.start()
         self.rounds = 0
 
-    def start(self) -> Point:
-        """Return a feasible point near the path: equal outputs, thresholds below every loss."""
+    def start(self) -> Iterate:
+        """Return a feasible point near the path: equal outputs, thresholds far below every loss."""
         (R, S), inverse, kappa = self.loss.shape, self.inverse, self.kappa
         high = inverse / (1 + inverse)
         each = 1 / (S * (inverse + kappa * high))
-        g = np.tile((self.mean + 1) * inverse, (R, 1))
-        return Point(
+        below = self.omega / self.omega.min()
+        eta = -float(self.prior @ below)
+        g = np.outer(below, self.mean / -eta + 1) * inverse
+        return Iterate(
             t=np.full(S, each),
             E=high * S * each,
             y=np.full((R, S), high * each),
             s=np.full((R, S), (1 - high) * each),
-            eta=-1.0,
-            ell=np.full(R, -kappa),
-            f=kappa * (self.loss + 1) + g,
+            eta=eta,
+            ell=-kappa * below,
+            f=kappa * (self.loss + below[:, None]) + g,
             g=g,
         )
 
@@ -150,7 +164,8 @@ class _Search:
             yf, sg = point.y * point.f, point.s * point.g
             gap = float(p @ (yf + sg).sum(axis=1))
             value = self.value()
-            watch.tell("moving near", value=value, bound=min(max(point.eta, 0.0), value))
+            bound = min(max(point.eta, 0.0), value)
+            watch.tell("moving near", value=self.shown(value), bound=self.shown(bound))
             if gap <= watch.tolerance * value:
                 break
             if watch.left() <= 0:
@@ -164,7 +179,7 @@ class _Search:
             point.move(step, *parts)
         return "tolerance"
 
-    def step(self, yf: Floats, sg: Floats, gap: float) -> tuple[Point, tuple[float, float]]:
+    def step(self, yf: Floats, sg: Floats, gap: float) -> tuple[Iterate, tuple[float, float]]:
         """Return the step of a round and how much of it to take in primal and dual."""
         point = self.point
         newton = _Newton(self)
@@ -173,7 +188,7 @@ class _Search:
         ahead = sum(
             float(self.prior @ one.sum(axis=1)) for one in point.products(step, primal, dual)
         )
-        path = (ahead / gap) ** 3 * gap / (2 * len(point.t))
+        path = ((ahead / gap) ** 3 * gap / (2 * len(point.t))) * self.omega[:, None]
         both = primal * dual
         step = newton.step(path - yf - both * step.y * step.f, path - sg - both * step.s * step.g)
         primal, dual = point.reach(step)
@@ -230,7 +245,7 @@ class _Newton:
 
         return np.asarray(cho_solve(self.factor, right, check_finite=False))
 
-    def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Point:
+    def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Iterate:
         """Return the step that changes the products by ``yf`` and ``sg``.
 
         It also restores what rounding took from the equations, unless that was done before.
@@ -257,4 +272,4 @@ class _Newton:
         ell = (row - self.K @ t + E) / self.A
         y = (self.G * t + ell[:, None] - q) * self.over
         s = t - y
-        return Point(t, E, y, s, eta, ell, by_y - self.F * y, by_s - self.G * s)
+        return Iterate(t, E, y, s, eta, ell, by_y - self.F * y, by_s - self.G * s)

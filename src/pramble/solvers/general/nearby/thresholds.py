@@ -23,10 +23,10 @@ import math
 
 import numpy as np
 
+from pramble.solvers.general.columns.branching import UNIT
 from pramble.values import Floats
 
 STEPS = 8
-UNIT = float(np.finfo(np.float64).eps)
 TIED = 1e-12
 
 
@@ -36,14 +36,14 @@ def proven_loss(prior: Floats, loss: Floats, thresholds: Floats, alpha: float) -
     ``loss`` has a row for each entry of ``prior`` and a column for every possible output. Sums of n
     floats err by less than n units of the sum of their sizes, which the margin covers.
     """
-    a = math.exp(alpha) * (1 + 4 * UNIT)
+    a = math.exp(alpha) * (1 + 8 * UNIT)
     best, shift = -math.inf, 0.0
     for _ in range(STEPS):
         moved = thresholds + shift
         over = loss - moved[:, None]
         worth = np.where(over < 0, a * over, over)
         sums = prior @ worth
-        units = (len(prior) + 16) * UNIT
+        units = 2 * (len(prior) + 16) * UNIT
         least = float((sums - units * (prior @ np.abs(worth))).min())
         base = float(prior @ moved) - units * float(prior @ np.abs(moved))
         bound = base + (least if least < 0 else least / a)
@@ -56,7 +56,7 @@ def proven_loss(prior: Floats, loss: Floats, thresholds: Floats, alpha: float) -
     return best
 
 
-class Rows:
+class NearestRows:
     """The rows of least loss for given weights m of the outputs."""
 
     def __init__(self, loss: Floats) -> None:
