@@ -9,8 +9,10 @@ import typer
 import pramble
 from pramble.cli.certify_central import Asked, central_document, central_sentences, proven_of
 from pramble.cli.console import answers, print_json
+from pramble.cli.matrix_file import read_distance
 from pramble.cli.options import AsJson, Verify
 from pramble.cli.plans import read_mechanism_or_plan
+from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import float_above
 
@@ -43,6 +45,13 @@ def certify(
         int | None,
         typer.Option(help="With --rows: they are a secret random sample of so many records."),
     ] = None,
+    distance: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a mechanism: say α per unit of distance between categories; path for ordered "
+            "ones, or a CSV file of distances."
+        ),
+    ] = None,
     verify: Verify = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,13 +68,18 @@ def certify(
     --------
       pramble certify region.json --alpha 1
 
+      pramble certify ages.json --distance path --alpha 0.25
+
       pramble certify plan.json --rows 1000000 --delta 1e-6
 
       pramble certify views.json --rows 100000 --population 19000000 --epsilon 0.1
     """
     asked = Asked(rows, delta, epsilon, rows_per_person, population)
     given = opened(source, verify)
-    certificate = certified(given, asked)
+    if distance is not None:
+        certificate = by_distance(given, distance, rows=rows)
+    else:
+        certificate = certified(given, asked)
     central = proven_of(given, certificate, asked)
     satisfied = None if alpha is None else certificate.satisfies(alpha)
     if as_json:
@@ -73,6 +87,8 @@ def certify(
         print_json({**document, "central": central_document(central, epsilon)})
     else:
         answers().print(str(certificate), soft_wrap=True)
+        if certificate.distance is not None:
+            answers().print(distance_sentence(certificate.distance, certificate.alpha))
         if satisfied is not None:
             verdict = "is" if satisfied else "is not"
             answers().print(f"α = {alpha:g} {verdict} satisfied.")
@@ -81,6 +97,16 @@ def certify(
     unproven = central is not None and epsilon is not None and central.epsilon > epsilon
     if satisfied is False or unproven:
         raise typer.Exit(1)
+
+
+def by_distance(given: Any, distance: str, *, rows: int | None) -> Certificate:
+    """Return the certificate of a mechanism per unit of distance."""
+    if not isinstance(given, pramble.Mechanism) or rows is not None:
+        raise typer.BadParameter(
+            "it goes with a single mechanism, and without --rows", param_hint="--distance"
+        )
+    apart, _ = read_distance(distance, given.categories)
+    return pramble.certify(given, distance=apart)
 
 
 def opened(source: Path, verify: Path | None) -> Any:

@@ -10,7 +10,7 @@ import pramble
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.design_records import show_record
-from pramble.cli.loss_file import read_loss
+from pramble.cli.matrix_file import read_distance, read_matrix
 from pramble.cli.options import AsJson, Family, Impossible
 from pramble.cli.outputs import new_file, new_picture
 from pramble.data.crosstab import crosstab
@@ -79,6 +79,13 @@ def design(
             "for a row's, with labels or plain numbers."
         ),
     ] = None,
+    distance: Annotated[
+        str | None,
+        typer.Option(
+            help="With --family general: α is per unit of distance between categories; path for "
+            "ordered ones (α per step), or a CSV file of distances."
+        ),
+    ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare all families, and their trade-offs.")
     ] = False,
@@ -114,6 +121,8 @@ def design(
 
       pramble design --alpha 2 --uniform 40 --family general --objective loss --loss miles.csv
 
+      pramble design --alpha 0.5 --uniform 10 --family general --distance path
+
       pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
     """
     if columns is not None:
@@ -147,7 +156,8 @@ def design(
         raise typer.BadParameter("--loss does not go with --compare", param_hint="--loss")
     losses = None
     if loss is not None:
-        losses, labels = read_loss(loss, labels)
+        losses, labels = read_matrix(loss, labels, what="losses")
+    apart, labels = read_distance(distance, labels)
     if compare:
         show_comparison(probabilities, alpha, tolerance=tolerance, plot=plot, as_json=as_json)
         return
@@ -164,6 +174,7 @@ def design(
         keep_at_least=keep_at_least,
         information_at_least=information_at_least,
         loss=losses,
+        distance=apart,
         tolerance=tolerance,
         time_limit=time_limit,
     )

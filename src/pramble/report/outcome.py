@@ -76,6 +76,8 @@ class ColumnOutcome:
         Expected standard errors of that estimate at the file's size.
     rivals : tuple of Rival
         Randomised response at the same α, and sdcMicro's default.
+    by_distance : str
+        What is promised by distance between categories, as a sentence; empty without one.
     """
 
     name: str
@@ -103,6 +105,7 @@ class ColumnOutcome:
     upper: Numbers | None = None
     standard_error: Numbers | None = None
     rivals: tuple[Rival, ...] = ()
+    by_distance: str = ""
 
     @property
     def share(self) -> float:

@@ -12,7 +12,7 @@ from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.priors import as_prior
 from pramble.limits import SMALLEST_ALPHA
-from pramble.mechanisms.distance import as_distance
+from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.exponential import check_alpha
 from pramble.one_thread import one_thread
 from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
@@ -59,7 +59,7 @@ def design(
     information_at_least: float | None = None,
     outputs: str | int | Iterable[Label] = "same",
     workload: ArrayLike | None = None,
-    loss: ArrayLike | None = None,
+    loss: Any = None,
     distance: Any = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
@@ -112,7 +112,7 @@ def design(
         or into a given number of columns or given labels.
     workload : (Q, S) array_like, optional
         Estimation objective: minimise the summed variance of the linear queries :math:`W p`.
-    loss : (S, S) array_like, optional
+    loss : (S, S) array_like, "path" or Distance, optional
         Loss objective: :math:`L_{xz}` is what it costs to release z when x is true, any finite
         number, such as the distance between two places.
     distance : "path", (S, S) array_like or Distance, optional
@@ -256,8 +256,14 @@ def as_workload(workload: ArrayLike, size: int) -> Floats:
     return read_only(queries)
 
 
-def as_loss(loss: ArrayLike, size: int) -> Floats:
-    """Return a read-only matrix of losses: rows are true values, columns released ones."""
+def as_loss(loss: Any, size: int) -> Floats:
+    """Return a read-only matrix of losses: rows are true values, columns released ones.
+
+    >>> as_loss("path", 3)[0]
+    array([0., 1., 2.])
+    """
+    if isinstance(loss, str | Distance):
+        return as_distance(loss, as_labels(size)).matrix
     try:
         matrix = np.array(loss, dtype=np.float64)
     except (TypeError, ValueError):

@@ -54,7 +54,12 @@ class ColumnDecision:
         "uniform" (the paper's matrix), "general" (any square matrix) or "response" (randomised
         response: no prior is needed).
     objective : str
-        "information" or "estimation".
+        "information", "estimation" or "loss".
+    distance : "path", mapping or None
+        How far apart categories are (`pramble.releasing.prepare.apart`): those farthest apart are
+        protected by the column's α, and nearer ones better, in proportion.
+    loss : "path", mapping or None
+        With the objective "loss": by how much a released value may be wrong, as a distance.
     invariant : bool
         Whether released margins are to be right at face value.
     estimable : bool
@@ -76,6 +81,8 @@ class ColumnDecision:
     missing: Any = None
     family: str = "uniform"
     objective: ObjectiveName = "information"
+    distance: Any = None
+    loss: Any = None
     invariant: bool = False
     estimable: bool = True
     alpha: float | None = None
@@ -107,6 +114,8 @@ class ColumnDecision:
         With two categories randomised response is best for every prior and either objective, since
         the only α-extreme columns are (1, a) and (a, 1), and rows that sum to one use both alike.
         """
+        if self.objective == "loss":
+            return True
         return self.invariant or (self.family != "response" and size > 2)
 
 

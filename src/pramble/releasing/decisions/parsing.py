@@ -28,7 +28,16 @@ from pramble.words import hint_at
 TABLES: dict[str, Reader] = {"columns": text, "risk": text, "file": text}
 OF_RECORDS = ("tables", "whole", "possible", "central")
 BY_COLUMN = ("family", "invariant", "estimable", "split", "split_objective")
-OF_COLUMN = ("family", "objective", "invariant", "estimable", "alpha", "weight")
+OF_COLUMN = (
+    "family",
+    "objective",
+    "distance",
+    "loss",
+    "invariant",
+    "estimable",
+    "alpha",
+    "weight",
+)
 """Settings of a plan for records, and those that mean a matrix for each column."""
 
 
@@ -76,7 +85,9 @@ def decisions_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -
     mistakes.extend(settle_design(found, columns))
     leave = {"objective"} if found["design"] == "records" else set()
     defaults = {key: found.pop(key) for key in DEFAULTS if key in found and key not in leave}
-    columns = {name: with_recoding({**defaults, **column}) for name, column in columns.items()}
+    columns = {
+        name: with_recoding(with_family({**defaults, **column})) for name, column in columns.items()
+    }
     file = read_table(settings.get("file", {}), FILE, where="The table [file]", mistakes=mistakes)
     risk = read_risk(settings["risk"], mistakes) if "risk" in settings else None
     if mistakes := mistakes or contradictions(found, columns):
@@ -105,6 +116,12 @@ def settle_design(found: dict[str, Any], columns: Mapping[str, Mapping[str, Any]
     meant = "records together" if asked == "records" else "columns one by one"
     other = "paper" if asked == "records" else "records"
     return [f'The plan designs {meant}; {against[0]} goes with design = "{other}".']
+
+
+def with_family(column: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a column; a distance or a loss is for matrices of any kind."""
+    by_distance = "distance" in column or "loss" in column
+    return {"family": "general", **column} if by_distance else column
 
 
 def with_recoding(column: dict[str, Any]) -> dict[str, Any]:
@@ -185,7 +202,21 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
     found.extend(f"Column {name!r} is both randomised and dropped." for name in both)
     for name, column in columns.items():
         found.extend(prior_contradictions(name, column))
+        found.extend(distance_contradictions(name, column))
     return found
+
+
+def distance_contradictions(name: str, column: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each contradiction about the distance or the loss of a column."""
+    for_loss = column.get("objective") == "loss"
+    if for_loss != ("loss" in column):
+        return [f'Column {name!r}: objective = "loss" and a loss go together; state both.']
+    both = [key for key in ("distance", "loss") if key in column]
+    if len(both) == 2:
+        return [f"Column {name!r} states a distance and a loss; state one of them."]
+    if both and (column["family"] != "general" or column.get("invariant")):
+        return [f'Column {name!r}: a {both[0]} goes with family = "general", and not invariant.']
+    return []
 
 
 def prior_contradictions(name: str, column: Mapping[str, Any]) -> list[str]:

@@ -209,6 +209,21 @@ def one_character(value: Any) -> str:
     return value
 
 
+def apart(value: Any) -> Any:
+    """Read how far apart categories are: "path", or a table with files or groups."""
+    if value == "path":
+        return value
+    kinds = ("neighbours", "points", "groups")
+    stated = [kind for kind in kinds if isinstance(value, Mapping) and kind in value]
+    if len(stated) != 1 or set(value) - {*stated, "most", "across"}:
+        listed = ", ".join(kinds)
+        raise Mistake(f'must be "path", or a table with one of {listed}; found {value!r}')
+    found: dict[str, Any] = {key: number(value[key]) for key in ("most", "across") if key in value}
+    if stated == ["groups"]:
+        return {"groups": merged(value["groups"]), **found}
+    return {stated[0]: text(value[stated[0]]), **found}
+
+
 DEFAULTS: dict[str, Reader] = {
     "family": one_of(FAMILIES),
     "objective": one_of(OBJECTIVES),
@@ -228,6 +243,9 @@ RECODE: dict[str, Reader] = {
 COLUMN: dict[str, Reader] = {
     **RECODE,
     **DEFAULTS,
+    "objective": one_of((*OBJECTIVES, "loss")),
+    "distance": apart,
+    "loss": apart,
     "categories": labels,
     "missing": missing_code,
     "alpha": total,

@@ -15,6 +15,7 @@ from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
+from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.folder.files import MANIFEST, refuse_link
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
@@ -215,6 +216,11 @@ def notes_on(job: Prepared) -> list[str]:
             f"A person has at most {job.spent.rows} rows; alpha of a person is so many times that "
             "of a record, priors included."
         )
+    notes += [
+        f"{design.column.name}: {distance_sentence(design.distance, design.per_unit)}"
+        for design in job.designs
+        if design.distance is not None
+    ]
     if job.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")
     if job.seen:
@@ -248,7 +254,15 @@ def part_entry(design: Designed) -> dict[str, Any]:
         "objective": decision.objective,
         "invariant": decision.invariant,
         "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
+        **distance_entry(design),
     }
+
+
+def distance_entry(design: Designed) -> dict[str, Any]:
+    """Return what is promised by distance, where something is."""
+    if design.distance is None:
+        return {}
+    return {"distance": {"alpha": design.per_unit, **design.distance.to_json()}}
 
 
 def manifest_text(document: Mapping[str, Any]) -> str:

@@ -1,9 +1,7 @@
 """The analyst's door: open a release folder and check it."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from reprlib import repr as short
@@ -17,8 +15,6 @@ from pramble.data.encode import Encoder
 from pramble.data.labels import Labels
 from pramble.data.order import typed_texts
 from pramble.errors import InvalidData
-from pramble.limits import LARGEST_TOTAL
-from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.central_privacy import CentralPrivacy
@@ -26,14 +22,11 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
     Guarantee,
     RecordPrivacy,
-    float_above,
-    float_below,
-    stated_alpha,
 )
 from pramble.privacy.notions import guarantee_from_json
-from pramble.privacy.shuffled.central import proven_epsilon
-from pramble.releasing.folder.files import MANIFEST, check_files
+from pramble.releasing.folder.files import check_files
 from pramble.releasing.folder.manifest import files_of, plan_of, read_manifest, undamaged
+from pramble.releasing.folder.promised import besides_of, central_promise, check_promise
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 from pramble.shown import Display, Facts
@@ -41,9 +34,6 @@ from pramble.words import several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SAME = 1e-6
-"""How far ε may differ between machines whose elementary functions round differently."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,8 +84,7 @@ class Release(Display):
     @property
     def central(self) -> CentralPrivacy | None:
         """What was spent towards those who only read the release, where that is proven."""
-        stated = self.manifest["promise"].get("central")
-        return None if stated is None else CentralPrivacy.from_json(stated["spent"])
+        return central_promise(self.manifest)
 
     @cached_property
     def data(self) -> Any:
@@ -203,7 +192,7 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     manifest = read_manifest(folder, verify=verify)
     check_files(folder, manifest, [*files_of(manifest).values()], scripts=verify is not None)
     release = Release(folder, manifest, plan_of(manifest))
-    check_promise(release)
+    check_promise(manifest, release.plan)
     assert release.data is not None, "reading checks it"
     return release
 
@@ -263,125 +252,3 @@ def in_labels(values: Any, released: Labels, *, column: str, typed: bool) -> Any
         ) from None
     labels = natural_arrow_labels(released.values)
     return pa.chunked_array([labels.take(pa.array(codes))])
-
-
-def check_promise(release: Release) -> None:
-    """Refuse mechanisms that spend more than the manifest states, decided in integers."""
-    promise, spent, conditional = release.manifest["promise"], Fraction(0), False
-    with undamaged():
-        stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
-        design = release.manifest["design"]
-        for part, protected, what in protected_parts(design, release.plan):
-            spent += spent_on(part, protected, what=what)
-            conditional |= part["prior"]["source"] == "confidential"
-    if not isinstance(stated, RecordPrivacy) or stated.alpha != spent * stated.rows:
-        raise InvalidData(
-            f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
-            f"{float(spent)!r} on a record."
-        )
-    reader = check_central(release, besides=besides_of(design))
-    held = reader if isinstance(limit, CentralPrivacy) else stated
-    if held is None or not limit.allows(held):
-        raise InvalidData(f"{MANIFEST} is damaged: it states {held}, above its {limit}.")
-    if conditional != promise["conditional_on_prior"]:
-        raise InvalidData(
-            f"{MANIFEST} is damaged: what it says of confidential priors contradicts its columns."
-        )
-
-
-def besides_of(design: Mapping[str, Any]) -> Fraction:
-    """Return what priors spent on a record."""
-    return sum((stated_alpha(part["prior"]) for part in parts_of(design)), Fraction(0))
-
-
-def check_central(release: Release, *, besides: Fraction) -> CentralPrivacy | None:
-    """Return the central promise that a manifest states; refuse one that is not proven."""
-    with undamaged():
-        stated = release.central
-    if stated is None:
-        return None
-    if any(not column["randomised"] for column in release.manifest["columns"]):
-        raise InvalidData(
-            f"{MANIFEST} is damaged: it states a central promise, and has an untouched column."
-        )
-    people = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
-    if stated.rows != people:
-        raise InvalidData(
-            f"{MANIFEST} is damaged: a person has {stated.rows} rows in its central promise, and "
-            f"{people} in the local one."
-        )
-    proven = proven_epsilon(
-        release.plan,
-        rows=max(release.manifest["rows"], 1),
-        delta=float_below(stated.delta),
-        besides=float_above(besides),
-        rows_per_person=stated.rows,
-    )
-    if proven > stated.epsilon * (1 + SAME):
-        raise InvalidData(
-            f"{MANIFEST} is damaged: it states ε = {stated.shown:.6g} towards readers; what is "
-            f"proven of its plan is {proven:.6g}."
-        )
-    return stated
-
-
-def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the parts of a design that spend α: a column each, or the record as a whole."""
-    parts = design.get("parts") if design["kind"] == "columns" else [design]
-    for part in parts if isinstance(parts, list) else [{}]:
-        if "alpha" not in part or "prior" not in part:
-            raise InvalidData("a part of its design lacks its alpha or prior.")
-    return list(parts or [])
-
-
-def protected_parts(
-    design: Mapping[str, Any], plan: Plan | Views
-) -> Iterator[tuple[Mapping[str, Any], Plan | Views, str]]:
-    """Yield every part of a design with what it protects, each column once."""
-    parts = parts_of(design)
-    if design["kind"] == "records":
-        check_tables(design["prior"], plan)
-        yield parts[0], plan, "the record"
-        return
-    if isinstance(plan, Views):
-        raise InvalidData("views are designed for records.")
-    mechanisms = plan.single_columns(what="A design by columns")
-    if sorted(part["column"] for part in parts) != sorted(mechanisms):
-        raise InvalidData("its design has other columns than its plan.")
-    for part in parts:
-        name = part["column"]
-        check_shares(part["prior"].get("probabilities"), mechanisms[name].shape[0], what=name)
-        yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
-
-
-def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
-    """Refuse tables of a prior that are no laws of the plan's columns."""
-    labels = plan.column_labels()
-    for table in prior.get("tables", []):
-        if not table["columns"] or not set(table["columns"]) <= set(labels):
-            raise InvalidData("a table of its prior has columns that the plan does not randomise.")
-        cells = math.prod(len(labels[name].labels) for name in table["columns"])
-        check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
-
-
-def check_shares(shares: Any, size: int, *, what: str) -> None:
-    """Refuse numbers that are no law of so many categories."""
-    if shares is None:
-        return
-    whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
-    if len(shares) != size or not whole:
-        raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
-
-
-def spent_on(part: Mapping[str, Any], protected: Plan | Views, *, what: str) -> Fraction:
-    """Return the α of a part and its prior; refuse what the plan does not satisfy."""
-    alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
-    if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
-        raise InvalidData(
-            f"it states α = {short(part['alpha'])} for {what}, which its mechanism does not "
-            "satisfy."
-        )
-    on_prior = stated_alpha(prior)
-    if on_prior and prior["source"] != "private":
-        raise InvalidData(f"the prior of {what} is not private and spends α.")
-    return alpha + on_prior

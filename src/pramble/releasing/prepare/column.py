@@ -1,11 +1,15 @@
 """One column with its prior at its part of α: the design that is released."""
 
 import math
+from fractions import Fraction
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response
+from pramble.privacy.guarantee import float_below
+from pramble.releasing.prepare.apart import distance_of
 from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.rivals import variance_of
@@ -28,6 +32,9 @@ class Effort:
 
 FULL = Effort()
 
+LOOSE = 0.1
+"""The part of the records that makes a design of least loss estimable."""
+
 
 @value(eq=False)
 class Designed:
@@ -38,6 +45,13 @@ class Designed:
     alpha: float
     mechanism: Mechanism
     notes: tuple[str, ...] = ()
+    distance: Distance | None = None
+
+    @property
+    def per_unit(self) -> float:
+        """α per unit of distance: the column's α is that of the categories farthest apart."""
+        assert self.distance is not None, "asked of columns with one"
+        return alpha_per_unit(self.alpha, self.distance)
 
     @property
     def variance(self) -> float:
@@ -51,20 +65,49 @@ def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FU
         return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
     objective = column.decision.objective
     best = solved(column, prior, alpha=alpha, objective=objective, effort=effort)
-    found = Designed(column, prior, alpha, best.mechanism, best.notes)
+    found = Designed(column, prior, alpha, best.mechanism, best.notes, best.distance)
     if not column.decision.estimable or not math.isinf(found.variance):
         return found
+    if objective == "loss":
+        return loosened(found)
     return estimable(column, prior, alpha=alpha, most=best.information, effort=effort)
+
+
+def alpha_per_unit(alpha: float, distance: Distance) -> float:
+    """Return the largest float whose product with the diameter is at most α."""
+    return float_below(Fraction(alpha) / Fraction(distance.diameter))
+
+
+def loosened(found: Designed) -> Designed:
+    """Return a design whose categories can be told apart: some records by randomised response."""
+    alpha, labels = found.alpha, found.column.labels
+    plain = randomized_response(labels, alpha)
+    mixed = (1 - LOOSE) * found.mechanism.matrix + LOOSE * plain.matrix
+    note = (
+        f"The matrix of least loss merges categories, so that their frequencies could not be "
+        f"estimated; {LOOSE:.0%} of the records are randomised by another one. Set estimable = "
+        "false to have the first."
+    )
+    mechanism = Mechanism.from_matrix(mixed, labels, alpha=alpha)
+    return Designed(found.column, found.prior, alpha, mechanism, (*found.notes, note))
 
 
 def solved(
     column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName, effort: Effort
 ) -> Design:
     """Solve the design problem of a column."""
+    decision, apart = column.decision, None
+    stated = decision.distance if decision.loss is None else decision.loss
+    if stated is not None:
+        apart = distance_of(stated, column.labels, column=column.name, missing=decision.missing)
+    by_distance = apart if decision.loss is None else None
+    for_loss = apart if objective == "loss" else None
     try:
         return design(
             prior.probabilities,
-            alpha,
+            alpha if by_distance is None else alpha_per_unit(alpha, by_distance),
+            distance=by_distance,
+            loss=None if for_loss is None else for_loss.matrix,
             family="general" if column.decision.family == "general" else "uniform",
             objective=objective,
             categories=column.labels,

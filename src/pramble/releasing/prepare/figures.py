@@ -18,6 +18,7 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
+from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.decisions.decisions import RiskDecision
@@ -61,6 +62,9 @@ def expected_figures(designed: Designed, *, rows: int) -> ColumnOutcome:
         before=column.counts,
         standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
         rivals=rivals_of(p, column.labels, designed.alpha),
+        by_distance=""
+        if designed.distance is None
+        else distance_sentence(designed.distance, designed.per_unit),
     )
 
 

@@ -1,0 +1,126 @@
+"""Releases whose columns are promised by distance, or moved as little as α allows."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pramble
+from pramble.releasing.prepare.apart import distance_of
+
+AGES = [0, 15, 30, 45, 60, 75]
+BANDS = ["0-14", "15-29", "30-44", "45-59", "60-74", "75+"]
+
+
+@pytest.fixture(scope="module")
+def ages():
+    rng = np.random.default_rng(3)
+    n = 4000
+    return pa.table({"age": rng.integers(0, 95, n), "sex": rng.choice(["f", "m"], n).tolist()})
+
+
+def plan(**column):
+    return {
+        "alpha": 6.0,
+        "columns": {"age": {"bands": AGES, **column}, "sex": {"categories": ["f", "m"]}},
+    }
+
+
+def released(table, target, **column):
+    with pytest.warns(pramble.PrambleWarning):
+        return pramble.release(table, target, plan=plan(**column), key=bytes(range(32)))
+
+
+def test_a_column_by_distance_is_released_and_read(ages, tmp_path):
+    r = released(ages, tmp_path / "out", distance="path")
+    part = r.manifest["design"]["parts"][0]
+    assert part["distance"]["path"] == 6
+    assert part["distance"]["alpha"] == pytest.approx(part["alpha"] / 5)
+    assert part["distance"]["alpha"] * 5 <= part["alpha"]
+    found = pramble.open_release(tmp_path / "out")
+    certificate = pramble.certify(found.plan["age"], distance="path")
+    assert certificate.satisfies(part["distance"]["alpha"])
+    assert pramble.certify(found.plan["age"]).satisfies(part["alpha"])
+    assert any("Values 1 step apart" in note for note in r.manifest["notes"])
+    e = pramble.estimate(found.data, found.plan, by=["age"])
+    truth = np.histogram(ages["age"].to_numpy(), [*AGES, 200])[0] / ages.num_rows
+    assert (np.abs(e.probabilities - truth) < 5 * np.sqrt(np.diag(e.covariance)) + 1e-9).all()
+    report = (tmp_path / "out-report.html").read_text(encoding="utf-8")
+    assert "Values 1 step apart" in report
+
+
+def test_a_manifest_that_states_less_by_distance_is_refused(ages, tmp_path):
+    released(ages, tmp_path / "out", distance="path")
+    path = tmp_path / "out" / "manifest.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["design"]["parts"][0]["distance"]["alpha"] /= 2
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(pramble.InvalidData, match="per step for 'age'"):
+        pramble.open_release(tmp_path / "out")
+    document["design"]["parts"][0]["distance"] = {"alpha": 1.0, "unit": "step", "path": 4}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(pramble.InvalidData, match="does not fit 6"):
+        pramble.open_release(tmp_path / "out")
+
+
+def test_near_moves_at_the_same_alpha(ages, tmp_path):
+    near = released(ages, tmp_path / "near", objective="loss", loss="path", prior="uniform")
+    part = near.manifest["design"]["parts"][0]
+    assert part["objective"] == "loss"
+    mechanism = near.plan["age"]
+    far = pramble.randomized_response(BANDS, part["alpha"])
+    loss = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    assert (mechanism.matrix * loss).sum() <= (far.matrix * loss).sum() * (1 + 1e-9)
+    pramble.open_release(tmp_path / "near")
+
+
+def test_the_category_of_empty_cells_is_far_from_all():
+    labels = ("low", "high", "top", None)
+    found = distance_of("path", labels, column="x", missing=True)
+    assert found.matrix[3].tolist() == [2, 2, 2, 0]
+    assert found.matrix[0].tolist() == [0, 1, 2, 2]
+    named = distance_of("path", ("?", "low", "high", "top"), column="x", missing="?")
+    assert named.matrix[0].tolist() == [0, 2, 2, 2]
+
+
+def test_maps_and_groups(tmp_path):
+    near = tmp_path / "near.csv"
+    near.write_text("a,b\nnorth,middle\nmiddle,south\n", encoding="utf-8")
+    labels = ("south", "north", "middle")
+    hops = distance_of({"neighbours": str(near)}, labels, column="r")
+    assert hops.unit == "hop"
+    assert hops.matrix[0].tolist() == [0, 2, 1]
+    points = tmp_path / "points.csv"
+    points.write_text("name,lon,lat\nnorth,0,1\nmiddle,0,0\nsouth,0,-1\n", encoding="utf-8")
+    km = distance_of({"points": str(points), "most": 150.0}, labels, column="r")
+    assert km.unit == "km"
+    assert km.matrix[0].round(1).tolist() == [0, 150.0, 111.2]
+    groups = {"groups": {"N": ["north"], "S": ["south", "middle"]}, "across": 5.0}
+    apart = distance_of(groups, labels, column="r")
+    assert apart.matrix[0].tolist() == [0, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ({"distance": "ring"}, 'must be "path", or a table'),
+        ({"distance": {"points": "a.csv", "neighbours": "b.csv"}}, "one of neighbours"),
+        ({"objective": "loss"}, "state both"),
+        ({"loss": "path"}, "state both"),
+        ({"distance": "path", "loss": "path", "objective": "loss"}, "state one of them"),
+        ({"distance": "path", "family": "uniform"}, 'family = "general"'),
+        ({"distance": "path", "invariant": True}, "not invariant"),
+    ],
+)
+def test_settings_that_do_not_go_together(ages, tmp_path, column, words):
+    with pytest.raises(pramble.InvalidPlan, match=words):
+        pramble.release(ages, tmp_path / "out", plan=plan(**column))
+    assert not (tmp_path / "out").exists()
+
+
+def test_areas_that_are_not_on_the_map_are_named(ages, tmp_path):
+    near = tmp_path / "near.csv"
+    near.write_text("a,b\n0-14,15-29\n15-29,30-44\n", encoding="utf-8")
+    with pytest.raises(pramble.InvalidPlan, match="distance of column 'age'.*45-59"):
+        pramble.release(ages, tmp_path / "out", plan=plan(distance={"neighbours": str(near)}))
