@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -52,14 +53,38 @@ def leave_out(config, items, is_left):
     items[:] = [item for item in items if not is_left(item)]
 
 
+UNDRAWN = ("attacks", "calibration", "estimation", "laws", "ledger", "releasing")
+"""Areas whose tests look at releases and not at the pictures on their pages."""
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(request, monkeypatch):
+    """Leave the pictures of pages undrawn, which takes most of the time of a small release.
+
+    They are looked at in tests/report, and where a test is marked ``pictures``.
+    """
+    area = request.path.relative_to(ROOT).parts[1:2]
+    if area and area[0] in UNDRAWN and request.node.get_closest_marker("pictures") is None:
+        from pramble.plots import plan, release
+        from pramble.report import record_view
+
+        for module in (plan, release, record_view):
+            monkeypatch.setattr(module, "to_svg", undrawn)
+
+
+def undrawn(figure, *, name, description):  # noqa: ARG001
+    """An empty picture in the place of a drawn one."""
+    return f'<svg id="{name}" role="img" aria-label="{escape(description)}"></svg>'
+
+
 @pytest.fixture(autouse=True)
 def quick_releases(monkeypatch):
-    """Search one second for the plan of a release: what plans are worth is tested elsewhere."""
+    """Search a moment for the plan of a release: what plans are worth is tested elsewhere."""
     from pramble.releasing.prepare import advice, record_design, record_figures
 
-    monkeypatch.setattr(record_design, "SECONDS", 1.0)
-    monkeypatch.setattr(advice, "QUICK", 0.1)
-    monkeypatch.setattr(record_figures, "COMPARED", 0.5)
+    monkeypatch.setattr(record_design, "SECONDS", 0.25)
+    monkeypatch.setattr(advice, "QUICK", 0.05)
+    monkeypatch.setattr(record_figures, "COMPARED", 0.15)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ def style_sheet() -> str:
     return (files("pramble.plots") / "templates" / "page.css").read_text(encoding="utf-8")
 
 
+@cache
 def page_environment(package: str) -> Environment:
     """Return a jinja2 environment over ``package``/templates, with the shell beside it.
 
