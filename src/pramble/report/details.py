@@ -50,6 +50,7 @@ def column_sentence(column: ColumnOutcome) -> str:
     aim = {
         "information": "the most information at this α",
         "estimation": "the smallest error of estimated frequencies at this α",
+        "loss": "the least expected loss at this α",
     }.get(column.objective, column.objective)
     family = {"uniform": "of the uniform-row kind", "general": "of any kind"}.get(
         column.family, column.family
