@@ -142,11 +142,11 @@ def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mecha
     for light in LIGHT:
         kept = np.where(weights < light * weights.max(), 0.0, weights)
         matrix = rows.best(kept * float(weights.sum() / kept.sum()), alpha)
-        if light > LIGHT[-1] and excess.of(p, matrix) > lowest * (1 + problem.tolerance / 20):
+        if light > LIGHT[-1] and excess.of(p, matrix) > lowest * (1 + problem.tolerance / 2):
             continue
         mechanism = Mechanism.from_matrix(matrix, problem.labels.values, alpha=alpha)
         yield mechanism
-        if excess.of(p, mechanism.matrix) <= lowest * (1 + problem.tolerance / 10):
+        if excess.of(p, mechanism.matrix) <= lowest * (1 + problem.tolerance / 4):
             return
 
 

@@ -16,10 +16,11 @@ with coefficients of order 1 whatever α. Its dual asks for thresholds :math:`\e
 and maximises η. On the path that is followed :math:`y_{xz} f_{xz} = s_{xz} g_{xz} = \mu\omega_x`
 with :math:`s = t - y` and :math:`\omega_x \propto p_x^{-1/2}`. That lies half way between a barrier
 that weighs rows by their probabilities and one that weighs them alike; either takes many more
-rounds when probabilities differ by orders of magnitude. In Newton's equations every :math:`y_{xz}` depends on :math:`\ell_x` and
-:math:`t_z` alone: with :math:`F = f/y`, :math:`G = g/s`, :math:`K = G/(F+G)`,
-:math:`A_x = \sum_z 1/(F+G)`, what remains is one positive definite matrix with as many rows as
-outputs,
+rounds when probabilities differ by orders of magnitude.
+
+In Newton's equations every :math:`y_{xz}` depends on :math:`\ell_x` and :math:`t_z` alone: with
+:math:`F = f/y`, :math:`G = g/s`, :math:`K = G/(F+G)`, :math:`A_x = \sum_z 1/(F+G)`, what remains
+is one positive definite matrix with as many rows as outputs,
 
 .. math:: H = \operatorname{diag}_z\Big(\sum_x p_x F K\Big)
           + K^\top \operatorname{diag}_x(p_x/A_x) K,
