@@ -32,13 +32,23 @@ def pytest_configure(config):
         settings.load_profile("fast")
 
 
+def listed(name):
+    """The beginnings of names of tests in a list beside this file."""
+    lines = (ROOT / "tests" / name).read_text(encoding="utf-8").splitlines()
+    return tuple(line for line in lines if not line.startswith("#"))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    slow = listed("slow.txt")
+    for item in items:
+        if item.nodeid.startswith(slow):
+            item.add_marker(pytest.mark.slow)
     if shutil.which("Rscript") is None and config.option.markexpr != "r":
         leave_out(config, items, lambda item: item.get_closest_marker("r") is not None)
     if not config.getoption("--fast"):
         return
-    lines = (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines()
-    long = tuple(line for line in lines if not line.startswith("#"))
+    long = listed("long.txt")
 
     def is_long(item):
         marks = {mark.name for mark in item.iter_markers()}
@@ -72,7 +82,7 @@ def no_pictures(request, monkeypatch):
             monkeypatch.setattr(module, "to_svg", undrawn)
 
 
-def undrawn(figure, *, name, description):  # noqa: ARG001
+def undrawn(figure, *, name, description):
     """An empty picture in the place of a drawn one."""
     return f'<svg id="{name}" role="img" aria-label="{escape(description)}"></svg>'
 

@@ -8,6 +8,8 @@ import pramble
 from pramble.data.frames import Tidy
 from pramble.shown import MOST_ROWS, Display
 
+pytestmark = pytest.mark.xdist_group("displays")  # one worker makes what all need
+
 KEY = b"k" * 32
 PEOPLE = {
     "sex": ["f", "m", "f", "f"] * 100,

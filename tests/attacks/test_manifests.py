@@ -19,6 +19,8 @@ from pramble.errors import InvalidData, PrambleError
 from pramble.limits import MOST_DOCUMENT_BYTES, MOST_LABELS
 from pramble.mechanisms.plan import Plan
 
+pytestmark = pytest.mark.xdist_group("damaged manifests")  # one worker makes what all need
+
 BIG = {"range": 100_000_000}
 SHORT = {"kind": "uniform", "categories": {"range": MOST_LABELS}, "off": 1}
 COMPACT = {

@@ -7,6 +7,8 @@ import pramble
 from pramble.information.records import as_law
 from pramble.solvers.record.costs import plan_costs
 
+pytestmark = pytest.mark.xdist_group("promised")  # one worker makes what all need
+
 COLUMNS = {"a": ["x", "y"], "b": [1, 2, 3, 4], "c": ["p", "q", "r", "s", "t"], "d": [True, False]}
 SIZES = {name: len(labels) for name, labels in COLUMNS.items()}
 

@@ -10,6 +10,8 @@ import pramble
 from pramble.errors import NotShown
 from pramble.estimation.views import table_of_views
 
+pytestmark = pytest.mark.xdist_group("views")  # one worker makes what all need
+
 SIZES = {"sex": 2, "marst": 3, "educ": 4}
 N, TIMES = 20_000, 200
 LAW = np.random.default_rng(5).dirichlet(np.full(24, 1.5)).reshape(2, 3, 4)

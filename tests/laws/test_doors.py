@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.laws.doors import FILES, FRAMES, VERBS, door
 
+pytestmark = pytest.mark.xdist_group("doors")  # one worker makes what all need
+
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "data.rst"
 
 

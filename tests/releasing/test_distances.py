@@ -122,5 +122,5 @@ def test_settings_that_do_not_go_together(ages, tmp_path, column, words):
 def test_areas_that_are_not_on_the_map_are_named(ages, tmp_path):
     near = tmp_path / "near.csv"
     near.write_text("a,b\n0-14,15-29\n15-29,30-44\n", encoding="utf-8")
-    with pytest.raises(pramble.InvalidPlan, match="distance of column 'age'.*45-59"):
+    with pytest.raises(pramble.InvalidPlan, match=r"distance of column 'age'.*45-59"):
         pramble.release(ages, tmp_path / "out", plan=plan(distance={"neighbours": str(near)}))

@@ -12,6 +12,8 @@ from pramble.studies.runner import plain, write_csv, write_folder
 from pramble.studies.story import math_marks
 from pramble.studies.study import Column, Table
 
+pytestmark = pytest.mark.xdist_group("study page")  # one worker makes what all need
+
 
 class Outline(HTMLParser):
     """Counts elements and checks that they close in order."""
