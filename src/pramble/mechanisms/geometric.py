@@ -11,6 +11,9 @@ from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.exponential import check_alpha
 from pramble.values import Floats
 
+FARTHEST = 600.0
+"""What falls off farther than this is as good as zero, and a float would make it that."""
+
 
 def geometric(
     categories: int | Iterable[Label], alpha: float, *, lengths: ArrayLike | None = None
@@ -65,6 +68,6 @@ def geometric_matrix(steps: Floats) -> Floats:
     place = np.concatenate([[0.0], np.cumsum(steps)])
     side = np.tanh(steps / 2)
     theta = (np.concatenate([[1.0], side]) + np.concatenate([side, [1.0]])) / 2
-    kernel: Floats = np.exp(-np.abs(place[:, None] - place))
+    kernel: Floats = np.exp(-np.minimum(np.abs(place[:, None] - place), FARTHEST))
     matrix = kernel * theta
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))

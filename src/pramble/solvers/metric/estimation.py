@@ -38,6 +38,9 @@ MOST_SEARCHED = 160
 ROUNDS = 25
 BATCH = 80
 MOST_COLUMNS = 400
+MOST_SPREAD = 40.0
+"""α between the two farthest categories up to which columns can be mixed in floats."""
+
 GAP = 1e-6
 CLOSE = 1e-8
 
@@ -59,6 +62,8 @@ def solve(problem: Problem) -> Design:
         )
     variance = Variance(problem.prior, problem.workload)
     informative = first_matrix(problem, distance, watch)
+    if problem.alpha * distance.diameter > MOST_SPREAD:
+        return choose(problem, [name_outputs(problem, informative)], bound=0.0)
     rays, theta, bound = best_columns(problem.prior, problem.alpha, distance, variance, watch=watch)
     matrices = [(rays * theta[:, None]).T, informative]
     queries = np.eye(problem.size) if problem.workload is None else problem.workload

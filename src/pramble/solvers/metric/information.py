@@ -6,7 +6,7 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.geometric import geometric, geometric_matrix
+from pramble.mechanisms.geometric import FARTHEST, geometric, geometric_matrix
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.labelling import most_outputs, name_outputs
 from pramble.solvers.general.linear_programme import LinearProgramme
@@ -75,6 +75,8 @@ def best_mixture(
     having are looked for from those in use, uphill.
     """
     size = distance.size
+    if alpha * distance.diameter > FARTHEST:
+        distance = distance.at_most(FARTHEST / alpha)
     programme = LinearProgramme(np.ones(size))
     rays = np.vstack([np.ones((1, size)), peaks(distance, alpha)])
     scale = rays.mean(axis=1)
