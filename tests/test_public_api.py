@@ -26,6 +26,8 @@ PINNED = {
     "Estimate",
     "Independence",
     "Design",
+    "Distance",
+    "geometric",
     "InvalidData",
     "InvalidInput",
     "InvalidMechanism",

@@ -41,6 +41,8 @@ class Distance(Display):
         How long each edge is.
     unit : str
         What lengths are counted in, such as ``"step"``.
+    parts : tuple of Distance
+        The columns whose distances it sums, where it does.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Distance(Display):
     pairs: Integers
     lengths: Floats
     unit: str = "unit"
+    parts: tuple["Distance", ...] = ()
 
     def __post_init__(self) -> None:
         pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -136,7 +139,8 @@ class Distance(Display):
             lengths.append(np.repeat(one.lengths, lines.shape[1]))
         units = {one.unit for one in distances}
         unit = units.pop() if len(units) == 1 else "unit"
-        return cls(cells.size, np.vstack(pairs), np.concatenate(lengths), unit)
+        edges = np.vstack(pairs), np.concatenate(lengths)
+        return cls(cells.size, *edges, unit, tuple(distances))
 
     @classmethod
     def equal(cls, size: int) -> "Distance":

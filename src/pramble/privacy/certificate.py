@@ -160,7 +160,7 @@ def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
     >>> pramble.certify({"one": m, "two": m}).alpha
     1.3862943611198908
     >>> print(pramble.certify(pramble.geometric(["low", "middle", "high"], 0.5), distance="path"))
-    α = 0.5 per step, attained by releasing 'low' for 'low' against 'middle'
+    α = 0.5 per step, attained by releasing ...'middle'...
     """
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(

@@ -110,3 +110,36 @@ def test_pushing_keeps_the_distance():
 def test_what_is_refused(asked, words):
     with pytest.raises(pramble.InvalidInput, match=words):
         pramble.design([0.1, 0.2, 0.3, 0.4], 1.0, **asked)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 4), (2, 2, 3)])
+def test_independent_columns_have_the_product_of_geometrics_and_it_is_proven(sizes):
+    rng = np.random.default_rng(len(sizes))
+    margins = [rng.dirichlet(np.ones(size)) for size in sizes]
+    p = margins[0]
+    for margin in margins[1:]:
+        p = np.multiply.outer(p, margin).ravel()
+    distance = Distance.together([Distance.path(size) for size in sizes])
+    d = pramble.design(p, 0.7, family="general", distance=distance)
+    product = pramble.product([pramble.geometric(size, 0.7) for size in sizes])
+    assert d.value == pytest.approx(pramble.mutual_information(p, product), rel=1e-9)
+    assert d.gap <= 1e-6
+    skewed = p * rng.uniform(0.5, 1.5, len(p))
+    d = pramble.design(skewed / skewed.sum(), 0.7, family="general", distance=distance)
+    assert d.gap > 1e-3
+
+
+def test_a_block_of_two_columns_is_designed_by_the_sum_of_their_distances():
+    ages, sizes = ["young", "middle", "old"], [1, 2, 3]
+    cells = [(age, size) for age in ages for size in sizes]
+    distance = Distance.together([Distance.path(3), Distance.path(3)])
+    p = np.array([4, 2, 1, 1, 3, 3, 2, 3, 1.0]) / 20
+    d = pramble.design(p, 0.5, family="general", distance=distance, categories=cells)
+    plan = pramble.Plan({("age", "size"): d.mechanism})
+    c = pramble.certify(plan, distance={"age": "path", "size": "path"})
+    assert c.satisfies(0.5)
+    frame = {"age": ["young", "old"] * 50, "size": [1, 3] * 50}
+    import pandas as pd
+
+    out = pramble.perturb(pd.DataFrame(frame), plan, key=bytes(32))
+    assert set(out["age"]) <= set(ages)

@@ -11,7 +11,11 @@ from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.labelling import most_outputs, name_outputs
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.metric.rays import distinct_rays, peaks, pushed
-from pramble.solvers.metric.tree_bound import column_gain, information_ceiling
+from pramble.solvers.metric.tree_bound import (
+    column_gain,
+    independent_margins,
+    information_ceiling,
+)
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.solvers.watch import Watch
@@ -39,10 +43,7 @@ def solve(problem: Problem) -> Design:
             f"{most_outputs(problem):.0f} were allowed."
         )
     watch = problem.watch()
-    if distance.is_path:
-        matrix, stopped = geometric_matrix(problem.alpha * distance.lengths), "tolerance"
-    else:
-        matrix, stopped = best_mixture(problem.prior, problem.alpha, distance, watch=watch)
+    matrix, stopped = best_matrix(problem.prior, problem.alpha, distance, watch=watch)
     mechanism = rounded(problem, matrix)
     value = mutual_information(problem.prior, mechanism)
     bound = max(information_ceiling(problem.prior, problem.alpha, distance), value)
@@ -57,12 +58,34 @@ def solve(problem: Problem) -> Design:
     )
 
 
+def best_matrix(
+    prior: Floats, alpha: float, distance: Distance, *, watch: Watch
+) -> tuple[Floats, str]:
+    """Return the best matrix known: a closed form, or what a search finds."""
+    if distance.is_path:
+        return geometric_matrix(alpha * distance.lengths), "tolerance"
+    margins = independent_margins(prior, distance)
+    if not margins:
+        return best_mixture(prior, alpha, distance, watch=watch)
+    pairs = zip(margins, distance.parts, strict=True)
+    found = [best_matrix(p, alpha, part, watch=watch) for p, part in pairs]
+    product = found[0][0]
+    for matrix, _ in found[1:]:
+        product = np.asarray(np.kron(product, matrix), dtype=np.float64)
+    return product, found[-1][1]
+
+
 def rounded(problem: Problem, matrix: Floats) -> Mechanism:
     """Return the exact mechanism; on a path each output is the category where it has its peak."""
     distance = problem.distance
     assert distance is not None, "chosen by it"
-    if distance.is_path and isinstance(problem.outputs, str) and problem.outputs == "same":
+    same = isinstance(problem.outputs, str) and problem.outputs == "same"
+    if same and distance.is_path:
         return geometric(problem.labels, problem.alpha, lengths=distance.lengths)
+    if same and distance.parts and all(part.is_path for part in distance.parts):
+        return Mechanism.from_matrix(
+            matrix, problem.labels.values, alpha=problem.alpha, distance=distance
+        )
     return name_outputs(problem, matrix)
 
 
