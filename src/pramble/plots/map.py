@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ MOST_NAMED, NOTE_HEIGHT = 150, 0.3
 LOG_FROM, EVEN = 20.0, 1.5
 """Moves are on a log scale where the likeliest is so many times the least likely; on a scale that
 ends above them where they hardly differ, lest all look extreme."""
+MOST_DECADES = 3
+"""Powers of ten of a scale between which steps of 2 and 5 have a mark."""
+
 OWN = "#F4C9AE"
 
 
@@ -185,7 +189,10 @@ def scale(part: Any, axes: Sequence[Axes], panel: Panel) -> None:
     bar.set_label(panel.label)
     bar.outline.set_visible(False)
     if panel.log:
-        bar.ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        low, high = panel.limits
+        decades = math.log10(high / low)
+        subs = (1, 2, 5) if decades <= MOST_DECADES else (1,)
+        bar.ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=7))
     if panel.percent:
         bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         bar.ax.xaxis.set_minor_formatter("")

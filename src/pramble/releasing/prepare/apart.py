@@ -39,6 +39,7 @@ def between(setting: Any, labels: Sequence[Label]) -> Distance:
         return Distance.path(len(labels))
     if "neighbours" in setting:
         areas = Areas.from_neighbours(setting["neighbours"]).of(labels)
+        areas.hops()  # refuses a map in parts, and names them
         assert areas.neighbours is not None, "read from a file of them"
         pairs = np.array(areas.neighbours, dtype=np.int64)
         return Distance(len(labels), pairs, np.ones(len(pairs)), "hop")
