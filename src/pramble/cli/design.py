@@ -126,6 +126,10 @@ def design(
       pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
     """
     if columns is not None:
+        if loss is not None or distance is not None:
+            raise typer.BadParameter(
+                "--loss and --distance are of one column", param_hint="--columns"
+            )
         show_record(
             columns,
             alpha,
