@@ -195,3 +195,9 @@ def test_damaged_documents_are_refused():
     ):
         with pytest.raises(pramble.InvalidInput):
             Distance.from_json(document)
+
+
+def test_a_matrix_too_large_to_hold_is_refused():
+    many = pramble.randomized_response(10**6, 1.0)
+    with pytest.raises(pramble.InvalidInput, match="at most"):
+        pramble.certify(many, distance="path")

@@ -62,6 +62,10 @@ def test_a_manifest_that_states_less_by_distance_is_refused(ages, tmp_path):
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(pramble.InvalidData, match="does not fit 6"):
         pramble.open_release(tmp_path / "out")
+    document["design"]["parts"][0]["distance"] = {"alpha": 1.0, "unit": "step", "path": 10**12}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(pramble.InvalidData, match="does not fit 6"):
+        pramble.open_release(tmp_path / "out")
 
 
 def test_near_moves_at_the_same_alpha(ages, tmp_path):

@@ -6,6 +6,7 @@ from functools import cached_property, singledispatch
 from typing import Any
 
 from pramble.errors import InvalidInput, PrivacyError
+from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.exponential import ratio_within, smallest_alpha
@@ -174,6 +175,11 @@ def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
 
 def certify_by(mechanism: Mechanism, distance: Distance) -> Certificate:
     """Return the certificate of α per unit of distance."""
+    if math.prod(mechanism.shape) > MOST_CELLS:
+        raise InvalidInput(
+            f"Certificates by distance are for matrices of at most {MOST_CELLS:,} entries; found "
+            f"{math.prod(mechanism.shape):,}."
+        )
     found = steepest(mechanism.weights, distance)
     return Certificate(
         found.ratio.numerator,

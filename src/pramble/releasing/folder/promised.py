@@ -137,7 +137,9 @@ def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, wh
     """Refuse a promise by distance that a mechanism does not keep."""
     if stated is None:
         return
-    alpha = rational(stated.get("alpha"), InvalidData)
+    alpha, size = rational(stated.get("alpha"), InvalidData), mechanism.shape[0]
+    if stated.get("path", stated.get("size")) != size:
+        raise InvalidData(f"the distance of {short(what)} does not fit {size} categories.")
     try:
         distance = Distance.from_json({k: v for k, v in stated.items() if k != "alpha"})
         held = certify(mechanism, distance=distance).satisfies(float(alpha))
