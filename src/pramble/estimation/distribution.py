@@ -76,7 +76,7 @@ class Banded:
         Infinite at the end if the last band is open.
     """
 
-    estimate: Any
+    estimate: "Estimate"
     column: str
     labels: tuple[Label, ...]
     edges: Floats
@@ -123,12 +123,8 @@ class Banded:
     def mean(self, scores: Floats, quantity: str) -> "Estimate":
         """Return the mean of (G, S) scores in every group."""
         found = self.ratios(np.arange(self.many), scores)
-        return told(self.estimate, found, self.grouped[1] or self.all_cells, quantity=quantity)
-
-    @property
-    def all_cells(self) -> dict[str, list[Any]]:
-        """The only cell of a table without other columns."""
-        return {self.column: ["all"]}
+        cells = self.grouped[1] or {self.column: ["all"]}
+        return told(self.estimate, found, cells, quantity=quantity)
 
 
 @value(eq=False, repr=False)
@@ -173,7 +169,7 @@ class Distribution(Display, Tidy):
     """
 
     banded: Banded
-    quantiles: Any
+    quantiles: "Estimate"
 
     @property
     def column(self) -> str:
@@ -219,8 +215,8 @@ class Distribution(Display, Tidy):
         banded, size = self.banded, len(self.banded.labels)
         group = np.repeat(np.arange(banded.many), size)
         scores = np.tile(np.tri(size), (banded.many, 1))
-        others = {name: np.repeat(cell, size) for name, cell in banded.grouped[1].items()}
-        cells = {**others, banded.column: list(banded.labels) * banded.many}
+        others = {name: [cell[i] for i in group] for name, cell in banded.grouped[1].items()}
+        cells: dict[str, list[Any]] = {**others, banded.column: list(banded.labels) * banded.many}
         found = banded.ratios(group, scores)
         return told(banded.estimate, found, cells, quantity="share up to")
 
@@ -235,10 +231,10 @@ class Distribution(Display, Tidy):
         return np.asarray((self.edges[:-1] + self.edges[1:]) / 2)
 
     @property
-    def parts(self) -> list[tuple[str, Any]]:
+    def parts(self) -> list[tuple[str, "Estimate"]]:
         """What there is, by the name of the statistic of every row."""
         names = () if self.banded.is_open else ("mean", "variance", "standard_deviation")
-        found: list[tuple[str, Any]] = [(n.replace("_", " "), getattr(self, n)) for n in names]
+        found: list[tuple[str, Estimate]] = [(n.replace("_", " "), getattr(self, n)) for n in names]
         return [*found, ("quantile", self.quantiles)]
 
     @property
@@ -254,10 +250,13 @@ class Distribution(Display, Tidy):
         numbers |= {"lower": "lower", "upper": "upper"}
         answer |= {name: [] for name in numbers}
         for statistic, part in self.parts:
-            shares = part.cells.get("share", [None] * len(part.values))
-            answer["statistic"] += [
-                statistic if share is None else f"{share:g} {statistic}" for share in shares
-            ]
+            is_many = statistic == "quantile"
+            of = (
+                [f"{share:g} " for share in part.cells["share"]]
+                if is_many
+                else [""] * len(part.values)
+            )
+            answer["statistic"] += [share + statistic for share in of]
             for name in others:
                 answer[name] += list(part.cells[name])
             for name, attribute in numbers.items():
@@ -362,19 +361,19 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> "Estimate":
     first = np.cumsum([0, *(len(own) for own in points)])
     found = np.array(
         [
-            [reached(own, np.sort(curve[a:b]), share) for curve in curves]
+            crossings(own, [curve[a:b] for curve in curves], share)
             for own, share, (a, b) in zip(points, wanted, pairwise(first), strict=True)
         ]
     )
-    values, lower, upper = found[:, 0], found[:, 2], found[:, 1]
+    values, lower, upper = found.T
+    open_ones = 0
     if banded.is_open:
-        end = banded.edges[-2]
-        values = np.where(values > end, np.nan, values)
-        upper = np.where(upper > end, np.inf, upper)
-        lower = np.minimum(lower, end)
+        last = banded.edges[-2]
+        open_ones = int((values > last).sum())
+        values = np.where(values > last, np.nan, values)
+        lower, upper = np.minimum(lower, last), np.where(upper > last, np.inf, upper)
     errors = (upper - lower) / (2 * ndtri((1 + e.level) / 2))
     others = {name: [cell[i] for i in group] for name, cell in banded.grouped[1].items()}
-    open_ones = int(np.isnan(values).sum())
     note = (
         f"{open_ones} of {len(values)} quantiles lie in the open band {banded.labels[-1]!r}; "
         "high= says where it ends."
@@ -435,20 +434,32 @@ def curves_at(banded: Banded, group: Integers, points: Floats) -> tuple[Floats, 
     """Return the shares below points, and the ends of their intervals."""
     ratios = banded.shares_below(group, points)
     lower, upper = ratios.intervals(level=banded.estimate.level)
-    values = np.nan_to_num(ratios.values, nan=0.5)
     end = banded.edges[-2] + 1.0 if banded.is_open else banded.edges[-1]
-    curves = (values, lower, upper)
-    known = [np.where(points <= banded.edges[0], 0.0, curve) for curve in curves]
-    ended = [np.where(points >= end, 1.0, curve) for curve in known]
-    return ended[0], ended[1], ended[2]
+    before, after = points <= banded.edges[0], points >= end
+    curves = [
+        np.where(after, 1.0, np.where(before, 0.0, curve))
+        for curve in (ratios.values, lower, upper)
+    ]
+    return curves[0], curves[1], curves[2]
+
+
+def crossings(points: Floats, curves: Sequence[Floats], share: float) -> list[float]:
+    """Return where a share is reached, and where its interval begins and ends."""
+    values, lower, upper = curves
+    at = reached(points, np.sort(values), share)
+    if len(points) > 2 and (lower[1:-1] <= 0).all() and (upper[1:-1] >= 1).all():
+        return [at, float(points[0]), float(points[-1])]
+    return [at, reached(points, np.sort(upper), share), reached(points, np.sort(lower), share)]
 
 
 def reached(points: Floats, curve: Floats, share: float) -> float:
-    """Return where an increasing curve reaches a share, interpolated.
+    """Return where an increasing curve reaches a share, interpolated; not a number if unknown.
 
     >>> reached(np.array([0.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]), 0.75)
     2.0
     """
+    if np.isnan(curve).any():
+        return np.nan
     at = int(np.searchsorted(curve, share))
     if at == 0 or at == len(curve):
         return float(points[min(at, len(curve) - 1)])
