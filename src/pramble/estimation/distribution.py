@@ -9,13 +9,7 @@ Within a band :math:`[l_j, u_j)` numbers count as spread evenly. With its share 
 
 All are sums of cells, so they have the intervals of :mod:`pramble.estimation.ratios`; μ may be held
 at its estimate in σ², whose derivative by it is zero.
-
-A quantile is where F reaches a share q, and its interval holds the x whose interval of F(x) holds q
-(Woodruff 1952); it is read off at four places in each band. Randomisation can make the curves of F
-and of both ends of its intervals fall; they are put in increasing order first, which brings them
-nearer to any increasing curve (Chernozhukov, Fernández-Val and Galichon 2009). Where the errors of
-neighbouring bands are as large as their shares, the interval then covers more often than its level.
-Its standard error is its length over that of a standard normal interval.
+Quantiles are in :mod:`pramble.estimation.band_quantiles`.
 """
 
 from collections.abc import Sequence
@@ -30,101 +24,19 @@ from pramble.data.bands import edges_of_labels, is_number
 from pramble.data.frames import Tidy
 from pramble.data.labels import Label, label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.functions import (
-    checked_shares,
-    column_of,
-    groups,
-    labels_of,
-    matrix,
-    ratios_of,
-    refuse_given,
-    told,
-)
-from pramble.estimation.ratios import Ratios
+from pramble.estimation.band_quantiles import quantiles_of
+from pramble.estimation.banded import Banded
+from pramble.estimation.functions import checked_shares, column_of, labels_of, refuse_given, told
 from pramble.estimation.weighing import Known
 from pramble.shown import Display, Grid, number
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from scipy.sparse import csr_array
 
     from pramble.estimation.result import Estimate
 
 QUARTERS = (0.25, 0.5, 0.75)
-PLACES = 4
-"""Places in each band at which the curves are read."""
-
-MOST_FINE = 200
-"""Bands among which a quantile may lie, above which curves are read at their edges alone."""
-
-FARTHER = 3.0
-"""Standard errors beyond an interval's own in which its ends are looked for."""
-
-
-@value(eq=False)
-class Banded:
-    """A table with a column of bands, and where they begin and end.
-
-    Attributes
-    ----------
-    estimate : Estimate
-    column : str
-    labels : tuple
-        The bands in order.
-    edges : (S + 1,) array
-        Infinite at the end if the last band is open.
-    """
-
-    estimate: "Estimate"
-    column: str
-    labels: tuple[Label, ...]
-    edges: Floats
-
-    @cached_property
-    def code(self) -> Integers:
-        """The band of each cell; -1 where it has none."""
-        place = {label_key(label): i for i, label in enumerate(self.labels)}
-        own = (place.get(label_key(label), -1) for label in self.estimate.cells[self.column])
-        return np.fromiter(own, np.int64, len(self.estimate.values))
-
-    @cached_property
-    def grouped(self) -> tuple[Integers, dict[str, list[Any]]]:
-        """Which combination of the other columns each cell has, and all of them."""
-        return groups(self.estimate.cells, [n for n in self.estimate.cells if n != self.column])
-
-    @property
-    def many(self) -> int:
-        """The number of combinations of the other columns."""
-        return int(self.grouped[0].max()) + 1
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the last band has no end."""
-        return bool(np.isinf(self.edges[-1]))
-
-    def ratios(self, group: Integers, scores: Floats) -> Ratios:
-        """Return the mean of (Q, S) scores of the bands within the group of each."""
-        banded = np.flatnonzero(self.code >= 0)
-        whole = matrix(self.grouped[0][banded], banded, shape=(self.many, len(self.code)))[group]
-        mix: csr_array = whole.copy()
-        row = np.repeat(np.arange(len(group)), np.diff(mix.indptr))
-        mix.data = scores[row, self.code[mix.indices]]
-        return ratios_of(self.estimate).of(mix, whole)
-
-    def shares_below(self, group: Integers, points: Floats) -> Ratios:
-        """Return the shares of numbers up to each point within its group."""
-        low, high = self.edges[:-1], self.edges[1:]
-        width = high - low
-        inside = (points[:, None] - low) / np.where(width > 0, width, 1.0)
-        steps = np.where(width > 0, np.clip(inside, 0.0, 1.0), points[:, None] >= high)
-        return self.ratios(group, steps.astype(np.float64))
-
-    def mean(self, scores: Floats, quantity: str) -> "Estimate":
-        """Return the mean of (G, S) scores in every group."""
-        found = self.ratios(np.arange(self.many), scores)
-        cells = self.grouped[1] or {self.column: ["all"]}
-        return told(self.estimate, found, cells, quantity=quantity)
 
 
 @value(eq=False, repr=False)
@@ -346,135 +258,3 @@ def ends_of(
             )
         found[-1] = high
     return np.array(found, dtype=np.float64)
-
-
-def quantiles_of(banded: Banded, shares: Sequence[float]) -> "Estimate":
-    """Return the numbers below which given shares lie, in every group."""
-    from scipy.special import ndtri
-
-    e = banded.estimate
-    group = np.repeat(np.arange(banded.many), len(shares))
-    wanted = np.tile(shares, banded.many)
-    points = [places(banded, span) for span in spans(banded, group, wanted)]
-    of = np.repeat(group, [len(own) for own in points])
-    curves = curves_at(banded, of, np.concatenate(points))
-    first = np.cumsum([0, *(len(own) for own in points)])
-    found = np.array(
-        [
-            crossings(own, [curve[a:b] for curve in curves], share)
-            for own, share, (a, b) in zip(points, wanted, pairwise(first), strict=True)
-        ]
-    )
-    values, lower, upper = found.T
-    open_ones = 0
-    if banded.is_open:
-        last = banded.edges[-2]
-        open_ones = int((values > last).sum())
-        values = np.where(values > last, np.nan, values)
-        lower, upper = np.minimum(lower, last), np.where(upper > last, np.inf, upper)
-    errors = (upper - lower) / (2 * ndtri((1 + e.level) / 2))
-    others = {name: [cell[i] for i in group] for name, cell in banded.grouped[1].items()}
-    note = (
-        f"{open_ones} of {len(values)} quantiles lie in the open band {banded.labels[-1]!r}; "
-        "high= says where it ends."
-    )
-    return replace(
-        e,
-        cells={**others, "share": wanted.tolist()},
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        covariance_parts=Known(joint_covariance(banded, group, values, errors)),
-        quantity="quantile",
-        given=(),
-        notes=(note,) if open_ones else (),
-    )
-
-
-def spans(banded: Banded, group: Integers, shares: Floats) -> list[tuple[int, int]]:
-    """Return the edges between which each quantile and its interval must lie."""
-    from scipy.special import ndtri
-
-    inner, size = banded.edges[1:-1], len(banded.labels)
-    every = np.repeat(np.arange(banded.many), size - 1)
-    ratios = banded.shares_below(every, np.tile(inner, banded.many))
-    whole = ratios.bottom @ ratios.answers.unbiased
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre = ratios.top @ ratios.answers.unbiased / whole
-    reach = (ndtri((1 + banded.estimate.level) / 2) + FARTHER) * ratios.standard_errors
-    unknown = ~np.isfinite(reach) | ~np.isfinite(centre) | (whole <= 0)
-    high = np.where(unknown, np.inf, np.fmax(centre + reach, ratios.values))
-    low = np.where(unknown, -np.inf, np.fmin(centre - reach, ratios.values))
-    answer = []
-    for own, share in zip(group, shares, strict=True):
-        part = slice(own * (size - 1), (own + 1) * (size - 1))
-        above = np.flatnonzero(high[part] >= share)
-        below = np.flatnonzero(low[part] < share)
-        start = int(above[0]) if above.size else size - 1
-        stop = int(below[-1]) + 2 if below.size else 1
-        answer.append((start, max(stop, start + 1)))
-    return answer
-
-
-def places(banded: Banded, span: tuple[int, int]) -> Floats:
-    """Return the points at which curves are read, from one edge to another.
-
-    An open band has one beyond its beginning, where all shares are one.
-    """
-    edges = banded.edges[span[0] : span[1] + 1].copy()
-    if np.isinf(edges[-1]):
-        edges[-1] = edges[-2] + 1.0
-    parts = PLACES if len(edges) <= MOST_FINE else 1
-    inner = edges[:-1, None] + np.diff(edges)[:, None] * np.arange(parts) / parts
-    return np.append(inner.ravel(), edges[-1])
-
-
-def curves_at(banded: Banded, group: Integers, points: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the shares below points, and the ends of their intervals."""
-    ratios = banded.shares_below(group, points)
-    lower, upper = ratios.intervals(level=banded.estimate.level)
-    end = banded.edges[-2] + 1.0 if banded.is_open else banded.edges[-1]
-    before, after = points <= banded.edges[0], points >= end
-    curves = [
-        np.where(after, 1.0, np.where(before, 0.0, curve))
-        for curve in (ratios.values, lower, upper)
-    ]
-    return curves[0], curves[1], curves[2]
-
-
-def crossings(points: Floats, curves: Sequence[Floats], share: float) -> list[float]:
-    """Return where a share is reached, and where its interval begins and ends."""
-    values, lower, upper = curves
-    at = reached(points, np.sort(values), share)
-    if len(points) > 2 and (lower[1:-1] <= 0).all() and (upper[1:-1] >= 1).all():
-        return [at, float(points[0]), float(points[-1])]
-    return [at, reached(points, np.sort(upper), share), reached(points, np.sort(lower), share)]
-
-
-def reached(points: Floats, curve: Floats, share: float) -> float:
-    """Return where an increasing curve reaches a share, interpolated; not a number if unknown.
-
-    >>> reached(np.array([0.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]), 0.75)
-    2.0
-    """
-    if np.isnan(curve).any():
-        return np.nan
-    at = int(np.searchsorted(curve, share))
-    if at == 0 or at == len(curve):
-        return float(points[min(at, len(curve) - 1)])
-    part = (share - curve[at - 1]) / (curve[at] - curve[at - 1])
-    return float(points[at - 1] + part * (points[at] - points[at - 1]))
-
-
-def joint_covariance(banded: Banded, group: Integers, values: Floats, errors: Floats) -> Floats:
-    """Return the covariance of quantiles: correlated as the shares below them are."""
-    points = np.nan_to_num(values, nan=banded.edges[0])
-    shares = banded.shares_below(group, points).covariance()
-    scale = np.sqrt(np.maximum(np.diag(shares), 0.0))
-    product = np.outer(scale, scale)
-    alike = np.divide(shares, product, out=np.zeros_like(shares), where=product > 0)
-    np.fill_diagonal(alike, 1.0)
-    known = np.isfinite(errors) & np.isfinite(values)
-    found = alike * np.outer(np.where(known, errors, np.nan), np.where(known, errors, np.nan))
-    return np.asarray(found)
