@@ -1,11 +1,16 @@
 r"""Quantiles of the numbers behind bands.
 
-A quantile is where F reaches a share q, and its interval holds the x whose interval of F(x) holds q
-(Woodruff 1952); it is read off at four places in each band. Randomisation can make the curves of F
-and of both ends of its intervals fall; they are put in increasing order first, which brings them
-nearer to any increasing curve (Chernozhukov, Fernández-Val and Galichon 2009). Where the errors of
-neighbouring bands are as large as their shares, the interval then covers more often than its level.
-Its standard error is its length over that of a standard normal interval.
+A quantile is where the share F(x) of numbers up to x reaches a share q, and its interval holds the
+x whose interval of F(x) holds q (Woodruff 1952). Both are read at four places in each band.
+
+Where the interval is longer than a band, the errors of F at neighbouring edges differ more than F
+does. F is then averaged over one band's width about x, which for a smooth density is off by a third
+of what even spread within bands may be; over the length of the interval, if that is less. Where the
+curves of F and of both ends of its intervals fall all the same, they are put in increasing order,
+which brings them nearer to any increasing curve (Chernozhukov, Fernández-Val and Galichon 2009). If
+intervals are many bands long they cover more often than their level.
+
+The standard error is the length of the interval over that of a standard normal one.
 """
 
 from collections.abc import Sequence
@@ -39,15 +44,9 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> "Estimate":
     e = banded.estimate
     group = np.repeat(np.arange(banded.many), len(shares))
     wanted = np.tile(shares, banded.many)
-    read = [np.arange(*span) for span in spans(banded, group, wanted)]
-    curves = curves_at(banded, np.repeat(group, [len(own) for own in read]), np.concatenate(read))
-    first = np.cumsum([0, *(len(own) for own in read)])
-    found = np.array(
-        [
-            [reached(own, np.sort(curve[a:b]), share) for curve in curves]
-            for own, share, (a, b) in zip(read, wanted, pairwise(first), strict=True)
-        ]
-    )
+    spans, halves = first_look(banded, group, wanted)
+    read = [np.arange(*span) for span in spans]
+    found = located(banded, group, wanted, read, halves=halves)
     at, last = found[:, 0], len(banded.labels) - banded.is_open
     values = np.where(at > last, np.nan, banded.numbers(np.nan_to_num(at)))
     values = np.where(np.isnan(at), np.nan, values)
@@ -73,43 +72,72 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> "Estimate":
     )
 
 
-def spans(banded: Banded, group: Integers, shares: Floats) -> list[tuple[float, float, float]]:
-    """Return the places between which each quantile and its interval must lie, and their step."""
+def first_look(
+    banded: Banded, group: Integers, shares: Floats
+) -> tuple[list[tuple[float, float, float]], Floats]:
+    """Return the places at which to read the curves for each quantile, and how far to average.
+
+    By the shares up to the edges of bands, with normal intervals: each quantile and its interval
+    lie between two places, which come with a step; half of the interval is the distance.
+    """
     from scipy.special import ndtri
 
-    size = len(banded.labels)
-    inner = np.arange(1, size)
+    last = len(banded.labels) - banded.is_open
+    size, z = len(banded.labels), ndtri((1 + banded.estimate.level) / 2)
     every = np.repeat(np.arange(banded.many), size - 1)
-    ratios = banded.shares_below(every, np.tile(inner, banded.many))
+    ratios = banded.shares_below(every, np.tile(np.arange(1, size), banded.many))
     whole = ratios.bottom @ ratios.answers.unbiased
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = ratios.top @ ratios.answers.unbiased / whole
-    reach = (ndtri((1 + banded.estimate.level) / 2) + FARTHER) * ratios.standard_errors
-    unknown = ~np.isfinite(reach) | ~np.isfinite(centre) | (whole <= 0)
-    high = np.where(unknown, np.inf, np.fmax(centre + reach, ratios.values))
-    low = np.where(unknown, -np.inf, np.fmin(centre - reach, ratios.values))
-    answer: list[tuple[float, float, float]] = []
-    for own, share in zip(group, shares, strict=True):
+    errors = np.where(np.isfinite(centre) & (whole > 0), ratios.standard_errors, np.inf)
+    centre = np.where(np.isfinite(errors), centre, 0.5)
+    fitted = np.where(np.isfinite(errors), ratios.values, 0.5)
+    spans: list[tuple[float, float, float]] = []
+    halves = np.zeros(len(shares))
+    for i, (own, share) in enumerate(zip(group, shares, strict=True)):
         part = slice(own * (size - 1), (own + 1) * (size - 1))
-        above = np.flatnonzero(high[part] >= share)
-        below = np.flatnonzero(low[part] < share)
+        reach = (z + FARTHER) * errors[part]
+        above = np.flatnonzero(np.maximum(centre[part] + reach, fitted[part]) >= share)
+        below = np.flatnonzero(np.minimum(centre[part] - reach, fitted[part]) < share)
         start = int(above[0]) if above.size else size - 1
         stop = max(int(below[-1]) + 2 if below.size else 1, start + 1)
         step = 1 / PLACES if stop - start <= MOST_FINE else 1.0
-        answer.append((start, stop + step / 2, step))
-    return answer
+        spans.append((start, stop + step / 2, step))
+        spread = z * np.minimum(errors[part], 1.0)
+        curves = (centre[part] + spread, centre[part], centre[part] - spread)
+        ends = [
+            reached(np.arange(size + 1.0), np.r_[0.0, np.sort(np.clip(curve, 0, 1)), 1.0], share)
+            for curve in curves
+        ]
+        length = float(np.diff(banded.numbers(np.minimum([ends[0], ends[2]], last)))[0])
+        width = np.diff(banded.edges)[min(int(ends[1]), size - 1)]
+        halves[i] = min(length, width) / 2 if np.isfinite(width) else 0.0
+    return spans, halves
 
 
-def curves_at(banded: Banded, group: Integers, places: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the shares below places, and the ends of their intervals."""
-    ratios = banded.shares_below(group, places)
+def located(
+    banded: Banded, group: Integers, shares: Floats, read: Sequence[Floats], *, halves: Floats
+) -> Floats:
+    """Return the places where shares are reached by their curve and by both ends of its intervals.
+
+    Curves are averaged over numbers so far from each place.
+    """
+    sizes = [len(own) for own in read]
+    of, places = np.repeat(np.arange(len(read)), sizes), np.concatenate(read)
+    ratios = banded.shares_below(group[of], places, halves[of])
     lower, upper = ratios.intervals(level=banded.estimate.level)
     before, after = places <= 0, places >= len(banded.labels)
     curves = [
         np.where(after, 1.0, np.where(before, 0.0, curve))
         for curve in (ratios.values, lower, upper)
     ]
-    return curves[0], curves[1], curves[2]
+    first = np.cumsum([0, *sizes])
+    return np.array(
+        [
+            [reached(own, np.sort(curve[a:b]), share) for curve in curves]
+            for own, share, (a, b) in zip(read, shares, pairwise(first), strict=True)
+        ]
+    )
 
 
 def reached(places: Floats, curve: Floats, share: float) -> float:

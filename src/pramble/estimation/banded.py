@@ -66,13 +66,25 @@ class Banded:
         mix.data = scores[row, self.code[mix.indices]]
         return ratios_of(self.estimate).of(mix, whole)
 
-    def shares_below(self, group: Integers, places: Floats) -> Ratios:
+    def shares_below(self, group: Integers, places: Floats, halves: Floats | float = 0.0) -> Ratios:
         """Return the shares of numbers up to each place within its group.
 
-        A place is a number of bands: 2.25 is a quarter of the way through the third.
+        A place is a number of bands: 2.25 is a quarter of the way through the third. With
+        ``halves``, shares are averaged over the numbers at most so far from that at the place, or
+        as far as the nearer end of the scale.
         """
         bands = np.arange(len(self.labels))
-        return self.ratios(group, np.clip(places[:, None] - bands, 0.0, 1.0))
+        scores = np.clip(places[:, None] - bands, 0.0, 1.0)
+        ends = self.edges[np.isfinite(self.edges)]
+        point = np.interp(places, np.arange(len(ends)), ends)
+        room = np.minimum(point - ends[0], ends[-1] - point)
+        half = np.minimum(halves, room)[:, None]
+        wide = np.isfinite(np.diff(self.edges)) & (np.diff(self.edges) > 0)
+        low, width = self.edges[:-1][wide], np.diff(self.edges)[wide]
+        above, below = ((point[:, None] + sign * half - low) / width for sign in (1, -1))
+        mean = width * (area(above) - area(below)) / np.where(half > 0, 2 * half, 1.0)
+        scores[:, wide] = np.where(half > 0, mean, scores[:, wide])
+        return self.ratios(group, scores)
 
     def numbers(self, places: Floats) -> Floats:
         """Return the numbers at some places; infinite within an open band."""
@@ -85,3 +97,9 @@ class Banded:
         found = self.ratios(np.arange(self.many), scores)
         cells = self.grouped[1] or {self.column: ["all"]}
         return told(self.estimate, found, cells, quantity=quantity)
+
+
+def area(t: Floats) -> Floats:
+    """Return the integral of min(max(s, 0), 1) up to t."""
+    inside = np.clip(t, 0.0, 1.0)
+    return np.asarray(inside**2 / 2 + np.maximum(t - 1.0, 0.0))
