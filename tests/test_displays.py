@@ -42,6 +42,7 @@ def results(tmp_path_factory):
         pramble.Views([PLAN, {"sex": PLAN["sex"]}]),
         table,
         table.loglinear(["sex", "work"]),
+        table.distribution("work", edges=[0, 1, 2]),
         regression,
         regression.marginal_effects(),
         pramble.independence_test(released, PLAN, columns=["sex", "work"]),

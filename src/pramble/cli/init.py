@@ -21,8 +21,8 @@ from pramble.cli.options import (
 from pramble.cli.outputs import new_file
 from pramble.cli.progress import shown_progress
 from pramble.data.atomic import whole_file
+from pramble.data.bands import band_labels
 from pramble.data.open import open_records
-from pramble.data.recode import band_labels
 from pramble.errors import InvalidInput
 from pramble.releasing.decisions.choose import checked_choice, chosen_columns
 from pramble.releasing.decisions.draft import draft_decisions

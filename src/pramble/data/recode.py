@@ -6,7 +6,6 @@ comes out. A step that makes categories knows them all. Texts stay texts: in a c
 setting such as 9 is met by "9", and stands for it.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -26,7 +25,9 @@ from pramble.data.arrays import (
     relabelled,
     trimmed_texts,
 )
+from pramble.data.bands import MOST_BANDS, band_labels, even_edges, is_number, text_of_number
 from pramble.data.labels import LABEL_TYPES, Label, object_key
+from pramble.data.periods import MONTHS_IN, months_of, period_labels
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import value
 
@@ -186,7 +187,8 @@ class Bands(Recoding):
         if below is not None and below < self.edges[0]:
             raise InvalidData(
                 f"Column {column!r} must hold numbers from {self.edges[0]:g} on for its bands; "
-                "some are below. Add an edge, or bottom-code the column first."
+                f"some are below. Add an edge, or say low = {self.edges[0]:g}, which counts them "
+                "with the first band."
             )
         filled = found.fill_null(self.edges[0]).to_numpy(zero_copy_only=False)
         code = np.searchsorted(np.array(self.edges), filled, side="right") - 1
@@ -198,21 +200,57 @@ class Bands(Recoding):
         return self.labels
 
 
-def band_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return readable labels of bands.
+@value
+class Periods(Recoding):
+    """Dates into years, quarters or months, from the first to the last; others are refused.
 
-    >>> band_labels([0, 16, 25, 65]), band_labels([0, 1.5])
-    (('0-15', '16-24', '25-64', '65+'), ('0 to 1.5', '1.5+'))
+    Attributes
+    ----------
+    by : "year", "quarter" or "month"
+    first, last : str
+        Such as "2020", "2020-Q1", "2020-01": a public range, never that of the file.
     """
-    whole = all(float(edge).is_integer() for edge in edges)
 
-    def label(low: float, high: float) -> str:
-        if not whole:
-            return f"{low:g} to {high:g}"
-        return f"{low:.0f}" if high - low == 1 else f"{low:.0f}-{high - 1:.0f}"
+    by: str
+    first: str
+    last: str
 
-    last = f"{edges[-1]:.0f}+" if whole else f"{edges[-1]:g}+"
-    return (*(label(low, high) for low, high in pairwise(edges)), last)
+    def __post_init__(self) -> None:
+        if len(period_labels(self.by, self.first, self.last)[1]) > MOST_BANDS:
+            raise InvalidInput(f"bands must be at most {MOST_BANDS:,}; take longer periods.")
+
+    def apply(self, values: Any, *, column: str) -> Any:
+        """Return the label of each date's period."""
+        start, labels = period_labels(self.by, self.first, self.last)
+        months = months_of(values, column=column)
+        found = months.fill_null(start).to_numpy(zero_copy_only=False)
+        code = (found - start) // MONTHS_IN[self.by]
+        if len(code) and not (code.min() >= 0 and code.max() < len(labels)):
+            raise InvalidData(
+                f"Column {column!r} must hold dates from {labels[0]} to {labels[-1]} for its "
+                "bands; some are outside. Let from and to span every date that can occur."
+            )
+        missing = months.is_null().to_numpy(zero_copy_only=False)
+        return pa.array(labels).take(pa.array(code, mask=missing))
+
+    def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...]:  # noqa: ARG002
+        """Return the labels of the periods."""
+        return period_labels(self.by, self.first, self.last)[1]
+
+
+def as_bands(given: Any) -> Recoding:
+    """Return bands from edges, from a range with a step, or from a range of dates.
+
+    >>> as_bands({"from": 0, "to": 3, "step": 1}).categories()
+    ('0', '1', '2+')
+    >>> as_bands({"by": "year", "from": 2020, "to": 2021}).categories()
+    ('2020', '2021')
+    """
+    if isinstance(given, Recoding):
+        return given
+    if isinstance(given, Mapping) and "by" in given and set(given) <= {"by", "from", "to"}:
+        return Periods(given["by"], str(given.get("from", "")), str(given.get("to", "")))
+    return Bands(even_edges(given) if isinstance(given, Mapping) else given)
 
 
 STEPS: dict[str, Callable[[Any], Recoding]] = {
@@ -220,7 +258,7 @@ STEPS: dict[str, Callable[[Any], Recoding]] = {
     "missing": Missing,
     "low": lambda bound: Clip(low=bound),
     "high": lambda bound: Clip(high=bound),
-    "bands": lambda edges: edges if isinstance(edges, Bands) else Bands(edges),
+    "bands": as_bands,
     "merge": Merge,
     "order": Order,
 }
@@ -288,17 +326,3 @@ def checked_labels(labels: Iterable[Label], what: str) -> tuple[Label, ...]:
             raise InvalidInput(f"{what} must name each label once; {label!r} stands twice.")
         seen.add(object_key(label))
     return tuple(labels)
-
-
-def is_number(setting: Any) -> bool:
-    """Whether a setting is a finite number (a truth value is none)."""
-    return (
-        isinstance(setting, int | float)
-        and not isinstance(setting, bool)
-        and math.isfinite(setting)
-    )
-
-
-def text_of_number(number: float) -> str:
-    """Return the text of a number; of a whole one, without a point."""
-    return str(int(number)) if float(number).is_integer() else str(number)

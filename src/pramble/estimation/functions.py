@@ -81,10 +81,11 @@ def cumulative(e: E, column: str) -> E:
 
 
 def quantiles(e: "Estimate", column: str, shares: Sequence[float]) -> dict[str, list[Any]]:
-    """Return the label that each share of a column reaches, with an interval, as columns."""
-    for share in shares:
-        if not 0 < share < 1:
-            raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")
+    """Return the label that each share of a column reaches, with an interval, as columns.
+
+    The curves are put in increasing order first (:mod:`pramble.estimation.distribution`).
+    """
+    shares = checked_shares(shares)
     up_to = cumulative(e, column)
     others = [name for name in e.cells if name != column]
     place, cells = groups(e.cells, others)
@@ -101,10 +102,18 @@ def quantiles(e: "Estimate", column: str, shares: Sequence[float]) -> dict[str, 
             answer["share"].append(share)
             ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
             for name, curve in ends.items():
-                reached = np.flatnonzero(curve[own][:-1] >= share)
+                reached = np.flatnonzero(np.sort(curve[own])[:-1] >= share)
                 last = own[reached[0]] if reached.size else own[-1]
                 answer[name].append(order[codes[last]])
     return answer
+
+
+def checked_shares(shares: Sequence[float]) -> Sequence[float]:
+    """Return the shares of quantiles; refuse what is not between 0 and 1."""
+    for share in shares:
+        if not 0 < share < 1:
+            raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")
+    return shares
 
 
 def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None) -> E:

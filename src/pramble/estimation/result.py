@@ -9,6 +9,7 @@ import numpy as np
 from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation import contrasts, functions
+from pramble.estimation.distribution import QUARTERS, Distribution, distribution
 from pramble.estimation.loglinear import LogLinear, loglinear
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
@@ -177,6 +178,38 @@ class Estimate(Display, Tidy):
         """
         found = functions.quantiles(self, column, shares)
         return frame_of(found, backend=self.backend)
+
+    def distribution(
+        self,
+        column: str | None = None,
+        *,
+        edges: Sequence[float] | None = None,
+        high: float | None = None,
+        shares: Sequence[float] = QUARTERS,
+        leave_out: Sequence[Any] = (),
+    ) -> Distribution:
+        """Return mean, spread and quantiles of the numbers behind a column of bands.
+
+        Within each combination of the other columns, with numbers spread evenly within each band
+        (:mod:`pramble.estimation.distribution`).
+
+        Parameters
+        ----------
+        column : str, optional
+            Needed where the table has several.
+        edges : sequence of numbers, optional
+            Where bands begin, and perhaps where the last one ends. Labels such as 7, "5-9",
+            "0 to 1.5", "95+" or "2020-01" tell it themselves; dates count in years.
+        high : float, optional
+            Where an open last band ends. With its beginning, everything in it counts as that.
+        shares : sequence of float
+            Of the quantiles.
+        leave_out : sequence of labels
+            Labels that are no bands, as of a missing value; None is always left out.
+        """
+        return distribution(
+            self, column, edges=edges, high=high, shares=shares, leave_out=leave_out
+        )
 
     def contrast(
         self, column: str, one: Any, other: Any, *, kind: str = "difference"

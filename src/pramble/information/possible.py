@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.bands import is_number
 from pramble.data.labels import Label
 from pramble.data.order import places_of
-from pramble.data.recode import is_number
 from pramble.errors import InvalidInput
 from pramble.information.records import Table, margin_of
 from pramble.values import value

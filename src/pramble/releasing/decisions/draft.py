@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from pramble.data.bands import band_labels
 from pramble.data.order import WHOLE
 from pramble.data.reading import Reading
-from pramble.data.recode import band_labels
 from pramble.releasing.decisions.choose import (
     MOST_CATEGORIES,
     chosen_columns,

@@ -220,7 +220,10 @@ def judge(
     return replace(look, labels=tuple(labels), ordered=ordered)
 
 
-DATES = "it can single people out; to keep it, make a column of its years or months in the file"
+DATES = (
+    "it can single people out; to keep its years, quarters or months, say "
+    'bands = { by = "year", from = "…", to = "…" }'
+)
 
 
 def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:

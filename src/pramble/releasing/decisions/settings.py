@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from pramble.data.labels import label_key
+from pramble.data.recode import as_bands
+from pramble.errors import InvalidInput
 from pramble.limits import LARGEST_TOTAL
 from pramble.releasing.decisions.decisions import (
     COPIES,
@@ -164,6 +166,17 @@ def edges(value: Any) -> tuple[float, ...]:
     return tuple(int(edge) if float(edge).is_integer() else edge for edge in found)
 
 
+def bands(value: Any) -> Any:
+    """Read the bands of a column: edges, or a table with a step or of dates."""
+    if not isinstance(value, Mapping):
+        return edges(value)
+    try:
+        as_bands(value)
+    except InvalidInput as error:
+        raise Mistake(str(error).removeprefix("bands ").removesuffix(".")) from None
+    return dict(value)
+
+
 def marks(value: Any) -> tuple[Any, ...]:
     """Read values that mean a missing one."""
     return tuple(a_list(value, "values"))
@@ -237,7 +250,7 @@ RECODE: dict[str, Reader] = {
     "missing_values": marks,
     "low": any_number,
     "high": any_number,
-    "bands": edges,
+    "bands": bands,
     "merge": merged,
 }
 COLUMN: dict[str, Reader] = {

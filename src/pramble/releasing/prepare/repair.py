@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
+from pramble.data.bands import is_number
 from pramble.data.labels import Label, as_whole
 from pramble.data.open import open_records
 from pramble.data.order import place_of, texts_of, typed_texts
-from pramble.data.recode import is_number
 from pramble.data.records import Records, Watch
 from pramble.errors import InvalidData
 from pramble.releasing.decisions.decisions import Decisions, columns_of

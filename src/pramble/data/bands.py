@@ -1,0 +1,129 @@
+"""Bands of numbers: their edges, their labels, and the way back from labels to edges."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from pramble.data.labels import Label
+from pramble.data.periods import MONTHS_IN, first_month
+from pramble.errors import InvalidInput
+
+MOST_BANDS = 2_000
+CLOSE = 1e-9
+"""How far from a whole number the number of bands may be, as a share of it."""
+
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+ONE = re.compile(r"(-?\d+)")
+SEVERAL = re.compile(r"(-?\d+)-(-?\d+)")
+BETWEEN = re.compile(rf"({NUMBER}) to ({NUMBER})")
+OPEN = re.compile(rf"({NUMBER})\+")
+
+
+def is_number(setting: Any) -> bool:
+    """Whether a setting is a finite number (a truth value is none)."""
+    return (
+        isinstance(setting, int | float)
+        and not isinstance(setting, bool)
+        and math.isfinite(setting)
+    )
+
+
+def text_of_number(number: float) -> str:
+    """Return the text of a number; of a whole one, without a point."""
+    return str(int(number)) if float(number).is_integer() else str(number)
+
+
+def even_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the edges of bands of one width; the last of them begins a step before ``to``.
+
+    >>> even_edges({"from": 0, "to": 2, "step": 0.5})
+    (0, 0.5, 1, 1.5)
+    """
+    if set(settings) != {"from", "to", "step"} or not all(map(is_number, settings.values())):
+        raise InvalidInput(
+            "bands must have the numbers from, to and step, or by, from and to for dates; found "
+            f"{dict(settings)!r}."
+        )
+    low, high, step = (settings[name] for name in ("from", "to", "step"))
+    if step <= 0 or high - low < 2 * step * (1 - CLOSE):
+        raise InvalidInput(f"bands must be two or more steps from low to high; found {settings!r}.")
+    many = (high - low) / step
+    if many > MOST_BANDS * (1 + CLOSE):
+        raise InvalidInput(
+            f"bands must be at most {MOST_BANDS:,}; found {many:,.0f}. Take a larger step."
+        )
+    if abs(many - round(many)) > CLOSE * many:
+        raise InvalidInput(
+            f"bands must fill the range with whole steps; found {many:g} steps of {step:g} from "
+            f"{low:g} to {high:g}."
+        )
+    return tuple(plain_number(low + i * step) for i in range(round(many)))
+
+
+def plain_number(number: float) -> float:
+    """Return a number as people write it: rounded to 12 digits, whole ones without a point."""
+    rounded = float(f"{number:.12g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def band_labels(edges: Sequence[float]) -> tuple[str, ...]:
+    """Return readable labels of bands.
+
+    >>> band_labels([0, 16, 25, 65]), band_labels([0, 1.5]), band_labels([0, 1, 2])
+    (('0-15', '16-24', '25-64', '65+'), ('0 to 1.5', '1.5+'), ('0', '1', '2+'))
+    """
+    whole = all(float(edge).is_integer() for edge in edges)
+
+    def label(low: float, high: float) -> str:
+        if not whole:
+            return f"{text_of_number(low)} to {text_of_number(high)}"
+        return f"{low:.0f}" if high - low == 1 else f"{low:.0f}-{high - 1:.0f}"
+
+    return (*(label(low, high) for low, high in pairwise(edges)), f"{text_of_number(edges[-1])}+")
+
+
+def edges_of_labels(labels: Sequence[Label]) -> tuple[float, ...]:
+    """Return the edges that labels of bands stand for: S + 1 of them, the last infinite if open.
+
+    This inverts :func:`band_labels`. A whole number is a band of width 1. Months and quarters count
+    in years.
+
+    >>> edges_of_labels(["0-15", "16", "17+"]), edges_of_labels([3, 4, 5])
+    ((0.0, 16.0, 17.0, inf), (3.0, 4.0, 5.0, 6.0))
+    >>> edges_of_labels(["2020-Q1", "2020-Q2"])
+    (2020.0, 2020.25, 2020.5)
+    """
+    bands = [band_of(label) for label in labels]
+    for label, (_, high), (low, _) in zip(labels[1:], bands, bands[1:], strict=False):
+        if low != high:
+            raise InvalidInput(
+                f"The band {label!r} does not begin where the one before it ends; give edges=[…]."
+            )
+    return (*(low for low, _ in bands), bands[-1][1])
+
+
+def band_of(label: Label) -> tuple[float, float]:
+    """Return where the band of a label begins and ends."""
+    found = read_band(str(label) if isinstance(label, str) or is_number(label) else "")
+    if found is None or not found[0] < found[1]:
+        raise InvalidInput(
+            f"The label {label!r} is no band such as 7, '5-9', '0 to 1.5', '95+' or '2020-01'; "
+            "give edges=[…]."
+        )
+    return found
+
+
+def read_band(text: str) -> tuple[float, float] | None:
+    """Return the ends of a band that is written in one of the known ways."""
+    for by in ("month", "quarter"):
+        month = first_month(text, by)
+        if month is not None:
+            return month / 12, (month + MONTHS_IN[by]) / 12
+    for pattern, added in ((ONE, 1), (SEVERAL, 1), (BETWEEN, 0), (OPEN, math.inf)):
+        found = pattern.fullmatch(text)
+        if found:
+            ends = [float(end) for end in found.groups()]
+            return ends[0], ends[-1] + added
+    return None

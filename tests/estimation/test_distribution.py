@@ -1,0 +1,208 @@
+"""Numbers behind bands: against formulas of their own, linearisations, and refusals."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import pramble
+from pramble.data.bands import band_labels
+from pramble.estimation.band_quantiles import first_look
+
+EDGES = [0, 15, 30, 60, 90]
+LABELS = band_labels(EDGES[:-1])
+MIDDLES = np.array([7.5, 22.5, 45, 75])
+KEY = b"n" * 32
+
+
+@pytest.fixture(scope="module")
+def ages():
+    m = pramble.geometric(LABELS, 1.5)
+    return pramble.estimate([3000, 2500, 3000, 1500], m, counts=True)
+
+
+@pytest.fixture(scope="module")
+def by_sex():
+    rng = np.random.default_rng(5)
+    n = 20_000
+    sex = rng.choice(["f", "m"], n)
+    codes = np.minimum(rng.poisson(np.where(sex == "f", 6, 4)), 19)
+    plan = {"x": pramble.geometric(20, 1.0)}
+    out = pramble.perturb({"sex": sex, "x": codes}, plan, key=KEY)
+    return pramble.estimate(out, plan, by=["sex", "x"])
+
+
+def test_mean_and_spread_are_those_of_numbers_spread_evenly_in_bands(ages):
+    d = ages.distribution(high=90)
+    p, rng = ages.values, np.random.default_rng(1)
+    low, high = np.array(EDGES[:-1]), np.array(EDGES[1:])
+    band = rng.choice(4, 1_000_000, p=p / p.sum())
+    drawn = rng.uniform(low[band], high[band])
+    assert d.mean.values[0] == pytest.approx(drawn.mean(), abs=0.1)
+    assert d.standard_deviation.values[0] == pytest.approx(drawn.std(), abs=0.1)
+    assert d.variance.values[0] == pytest.approx(d.standard_deviation.values[0] ** 2)
+    assert d.quantiles.values == pytest.approx(np.quantile(drawn, [0.25, 0.5, 0.75]), abs=0.15)
+    assert d.cumulative.values == pytest.approx(np.cumsum(p))
+
+
+def test_errors_are_those_of_the_linearised_functions(ages):
+    d = ages.distribution(high=90)
+    widths = np.diff(EDGES)
+
+    def spread(p):
+        share = p / p.sum()
+        mean = share @ MIDDLES
+        return share @ ((MIDDLES - mean) ** 2 + widths**2 / 12)
+
+    whole = ages.function(lambda p: [p @ MIDDLES / p.sum(), spread(p), spread(p) ** 0.5])
+    for i, found in enumerate((d.mean, d.variance, d.standard_deviation)):
+        assert found.values[0] == pytest.approx(whole.values[i])
+        assert found.standard_errors[0] == pytest.approx(whole.standard_errors[i], rel=1e-4)
+        assert found.lower[0] == pytest.approx(whole.lower[i], rel=0.01)
+        assert found.upper[0] == pytest.approx(whole.upper[i], rel=0.01)
+        assert found.covariance[0, 0] == pytest.approx(found.standard_errors[0] ** 2)
+
+
+def test_a_quantile_has_the_error_of_its_share_over_the_density(ages):
+    """Where one band holds the whole interval, Woodruff's error is the linearised one."""
+    d = ages.distribution(high=90, shares=[0.75])
+    share = ages.function(lambda p: p[0] + p[1] + p[2] * (d.quantiles.values[0] - 30) / 30)
+    assert share.values[0] == pytest.approx(0.75)
+    density = ages.values[2] / 30
+    expected = share.standard_errors[0] / density
+    assert d.quantiles.standard_errors[0] == pytest.approx(expected, rel=0.05)
+
+
+def test_groups_have_their_own_numbers_and_can_be_compared(by_sex):
+    d = by_sex.distribution("x", shares=[0.5])
+    law = by_sex.values.reshape(2, 20)
+    law = law / law.sum(axis=1, keepdims=True)
+    assert d.mean.cells == {"sex": ("f", "m")}
+    assert d.mean.values == pytest.approx(law @ (np.arange(20) + 0.5))
+    cumulative = np.cumsum(law, axis=1)
+    assert d.cumulative.values.reshape(2, 20) == pytest.approx(cumulative)
+    medians = [np.interp(0.5, [0, *row], np.arange(21)) for row in cumulative]
+    assert d.quantiles.values == pytest.approx(medians, abs=0.01)
+    for found in (d.mean, d.quantiles, d.standard_deviation):
+        assert (found.lower < found.values).all()
+        assert (found.values < found.upper).all()
+        gap = found.contrast("sex", "f", "m")
+        errors = found.standard_errors
+        assert gap.values[0] == pytest.approx(found.values[0] - found.values[1])
+        assert gap.standard_errors[0] == pytest.approx(np.hypot(*errors), rel=0.05)
+    rows = d.columns()
+    assert rows["sex"] == ["f", "m"] * 4
+    assert rows["statistic"][-2:] == ["0.5 quantile"] * 2
+    assert isinstance(d.plot(), Figure)
+
+
+def test_an_open_band_has_quantiles_below_it_and_no_mean(ages):
+    d = ages.distribution(shares=[0.5, 0.99])
+    closed = ages.distribution(high=90, shares=[0.5, 0.99])
+    assert d.quantiles.values[0] == closed.quantiles.values[0]
+    assert np.isnan(d.quantiles.values[1])
+    assert d.quantiles.lower[1] == 60
+    assert d.quantiles.upper[1] == np.inf
+    assert "1 of 2 quantiles lie in the open band '60+'" in repr(d)
+    assert d.columns()["statistic"] == ["0.5 quantile", "0.99 quantile"]
+    with pytest.raises(
+        pramble.InvalidInput, match=r"'60\+' is open, and so 'category' has no mean"
+    ):
+        _ = d.mean
+    assert isinstance(d.plot(), Figure)
+
+
+def test_whatever_is_above_can_count_as_the_bound(ages):
+    d = ages.distribution(high=60)
+    assert d.mean.values[0] == pytest.approx(ages.values @ [7.5, 22.5, 45, 60])
+    assert d.edges.tolist() == [0, 15, 30, 60, 60]
+    assert ages.distribution(high=60, shares=[0.99]).quantiles.values.tolist() == [60]
+
+
+def test_labels_that_are_no_bands_are_left_out():
+    m = pramble.randomized_response(["0-9", "10-19", "unknown", None], 3.0)
+    e = pramble.estimate([400, 300, 200, 100], m, counts=True)
+    d = e.distribution(leave_out=["unknown"])
+    share = e.values[:2] / e.values[:2].sum()
+    assert d.mean.values[0] == pytest.approx(share @ [5, 15])
+    assert d.cumulative.cells["category"] == ("0-9", "10-19")
+    single = e.distribution(leave_out=["unknown", "10-19"])
+    assert single.quantiles.values == pytest.approx([2.5, 5, 7.5])
+    with pytest.raises(pramble.InvalidInput, match="'unknown' is no band"):
+        e.distribution()
+
+
+def test_a_group_without_records_has_no_numbers():
+    plan = {
+        "sex": pramble.randomized_response(["f", "m"], 1.0),
+        "x": pramble.geometric(4, 2.0),
+    }
+    whole = pramble.estimate(
+        {"sex": ["f"] * 400, "x": [0, 1, 2, 3] * 100}, plan, by=["sex", "x"], method="mle"
+    )
+    d = whole.distribution("x", shares=[0.5])
+    unknown = list(d.mean.cells["sex"]).index("m")
+    assert np.isnan(d.mean.values[unknown])
+    assert np.isnan(d.quantiles.values[unknown])
+    ends = d.quantiles.lower[unknown], d.quantiles.upper[unknown]
+    assert ends == (0.5, 3.5)  # all of them evenly in the first band, or in the last
+    assert 1.5 < d.quantiles.values[1 - unknown] < 2.5
+    assert "Nothing is known" in repr(d)
+
+
+def test_weights_and_clusters_are_used():
+    rng = np.random.default_rng(2)
+    data = {"x": rng.integers(0, 6, 4000), "w": rng.uniform(1, 3, 4000), "c": np.arange(4000) // 8}
+    plan = {"x": pramble.geometric(6, 1.0)}
+    out = pramble.perturb(data, plan, key=KEY)
+    plain = pramble.estimate(out, plan, by="x").distribution()
+    weighted = pramble.estimate(out, plan, by="x", weights="w").distribution()
+    assert weighted.mean.standard_errors[0] > plain.mean.standard_errors[0]
+    clustered = pramble.estimate(out, plan, by="x", clusters="c").distribution()
+    assert clustered.mean.values == pytest.approx(plain.mean.values)
+    assert clustered.mean.standard_errors[0] != plain.mean.standard_errors[0]
+
+
+def test_falling_curves_are_put_in_order():
+    """Shares below zero by the inverse make the curve fall; ends and middle stay in order."""
+    m = pramble.geometric(30, 0.2)
+    rng = np.random.default_rng(4)
+    e = pramble.estimate(rng.integers(100, 140, 30), m, counts=True, method="inverse")
+    assert (e.values < 0).any()
+    d = e.distribution(shares=np.linspace(0.05, 0.95, 31))
+    assert (d.quantiles.lower <= d.quantiles.values).all()
+    assert (d.quantiles.values <= d.quantiles.upper).all()
+    assert (np.diff(d.quantiles.values) > 0).all()
+    one, shares = np.zeros(31, dtype=np.int64), np.linspace(0.05, 0.95, 31)
+    fell = 0
+    for i, (span, half) in enumerate(zip(*first_look(d.banded, one, shares), strict=True)):
+        places = np.arange(*span)
+        group = np.zeros(len(places), dtype=np.int64)
+        curve = d.banded.shares_below(group, places, half).values
+        below = int((curve < shares[i]).sum())
+        assert places[below - 1] <= d.quantiles.values[i] <= places[below]
+        fell += (np.diff(curve) < 0).any()
+    assert fell > 10
+    labels = e.quantiles("category", [0.3, 0.5, 0.7]).to_pydict()
+    for low, middle, high in zip(*(labels[n] for n in ("lower", "quantile", "upper")), strict=True):
+        assert low <= middle <= high
+
+
+def test_refusals(ages, by_sex):
+    cases = [
+        (lambda: by_sex.distribution(), "Say which column"),
+        (lambda: by_sex.distribution("y"), "no column"),
+        (lambda: by_sex.distribution("x", high=3), "ends an open band; the last one ends at 20"),
+        (lambda: ages.distribution(high=50), "high must be a number from 60 on"),
+        (lambda: ages.distribution(high=float("nan")), "high must be a number"),
+        (lambda: ages.distribution(edges=[0, 1]), "need as many edges"),
+        (lambda: ages.distribution(edges=[0, 2, 1, 3]), "must increase"),
+        (lambda: ages.distribution(shares=[0]), "between 0 and 1"),
+        (lambda: ages.distribution(leave_out=["x"]), "'x' is no label"),
+        (lambda: by_sex.collapse("x", {0: "a", 1: "a"}).distribution("x"), "merged"),
+        (lambda: by_sex.distribution("x").mean.distribution("sex"), "is no band"),
+    ]
+    for make, message in cases:
+        with pytest.raises(pramble.InvalidInput, match=message):
+            make()
+    assert ages.distribution(edges=EDGES).edges.tolist() == EDGES
+    assert np.isinf(ages.distribution(edges=EDGES[:-1]).edges[-1])
