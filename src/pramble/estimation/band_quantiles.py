@@ -1,14 +1,15 @@
 r"""Quantiles of the numbers behind bands.
 
 A quantile is where the share F(x) of numbers up to x reaches a share q, and its interval holds the
-x whose interval of F(x) holds q (Woodruff 1952). Both are read at four places in each band.
+x whose interval of F(x) holds q (Woodruff 1952).
 
-Where the interval is longer than a band, the errors of F at neighbouring edges differ more than F
-does. F is then averaged over one band's width about x, which for a smooth density is off by a third
-of what even spread within bands may be; over the length of the interval, if that is less. Where the
-curves of F and of both ends of its intervals fall all the same, they are put in increasing order,
-which brings them nearer to any increasing curve (Chernozhukov, Fernández-Val and Galichon 2009). If
-intervals are many bands long they cover more often than their level.
+Randomisation lets the errors of F differ between neighbouring edges by more than F does, the more
+so the finer the bands. F is therefore averaged over the numbers within h of x, with h half the
+length of the interval that this leaves, :math:`h = z\,\mathrm{se}(\bar F_h) / \bar f_h`. That takes
+the density for even over the length of the interval, as linearised errors do everywhere; :math:`h
+f'/6f` of half the interval is what a sloping density f costs. Where the curves of F and of both
+ends of its intervals fall all the same, they are put in increasing order, which brings them nearer
+to any increasing curve (Chernozhukov, Fernández-Val and Galichon 2009).
 
 The standard error is the length of the interval over that of a standard normal one.
 """
@@ -21,17 +22,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.estimation.banded import Banded
+from pramble.estimation.ratios import Ratios
 from pramble.estimation.weighing import Known
 from pramble.values import Floats, Integers
 
 if TYPE_CHECKING:
     from pramble.estimation.result import Estimate
 
-PLACES = 4
-"""Places in each band at which the curves are read."""
+FINEST, MOST_READ = 0.25, 100
+"""The step, in bands, at which curves are read, and about how many places are read in all."""
 
-MOST_FINE = 200
-"""Bands among which a quantile may lie, above which curves are read at their edges alone."""
+WIDER = 2**0.5
+"""The ratio of the distances that are tried for averaging."""
 
 FARTHER = 3.0
 """Standard errors beyond an interval's own in which its ends are looked for."""
@@ -44,9 +46,12 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> "Estimate":
     e = banded.estimate
     group = np.repeat(np.arange(banded.many), len(shares))
     wanted = np.tile(shares, banded.many)
-    spans, halves = first_look(banded, group, wanted)
-    read = [np.arange(*span) for span in spans]
+    rough, _ = first_look(banded, group, wanted, halves=np.zeros(len(wanted)))
+    halves = half_lengths(banded, group, rough)
+    _, read = first_look(banded, group, wanted, halves=halves)
     found = located(banded, group, wanted, read, halves=halves)
+    rank = np.argsort(np.argsort(shares))
+    found = np.sort(found.reshape(banded.many, -1, 3), axis=1)[:, rank].reshape(-1, 3)
     at, last = found[:, 0], len(banded.labels) - banded.is_open
     values = np.where(at > last, np.nan, banded.numbers(np.nan_to_num(at)))
     values = np.where(np.isnan(at), np.nan, values)
@@ -73,46 +78,69 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> "Estimate":
 
 
 def first_look(
-    banded: Banded, group: Integers, shares: Floats
-) -> tuple[list[tuple[float, float, float]], Floats]:
-    """Return the places at which to read the curves for each quantile, and how far to average.
+    banded: Banded, group: Integers, shares: Floats, *, halves: Floats
+) -> tuple[Floats, list[Floats]]:
+    """Return about where shares are reached, and the places at which to read curves for more.
 
-    By the shares up to the edges of bands, with normal intervals: each quantile and its interval
-    lie between two places, which come with a step; half of the interval is the distance.
+    By the averaged shares up to the edges of bands, with normal intervals.
     """
     from scipy.special import ndtri
 
-    last = len(banded.labels) - banded.is_open
-    size, z = len(banded.labels), ndtri((1 + banded.estimate.level) / 2)
-    every = np.repeat(np.arange(banded.many), size - 1)
-    ratios = banded.shares_below(every, np.tile(np.arange(1, size), banded.many))
-    whole = ratios.bottom @ ratios.answers.unbiased
+    size, edges = len(banded.labels), np.arange(len(banded.labels) + 1.0)
+    of = np.repeat(np.arange(len(group)), size + 1)
+    ratios = banded.shares_below(group[of], np.tile(edges, len(group)), halves[of])
+    centre, errors = (part.reshape(-1, size + 1) for part in with_errors(ratios))
+    fitted = np.where(np.isfinite(errors), ratios.values.reshape(centre.shape), centre)
+    reach = (ndtri((1 + banded.estimate.level) / 2) + FARTHER) * errors
+    high, low = np.maximum(centre + reach, fitted), np.minimum(centre - reach, fitted)
+    for curve in (centre, high, low):
+        curve[:, 0], curve[:, -1] = 0.0, 1.0
+    at, read = np.empty(len(group)), []
+    for i, share in enumerate(shares):
+        at[i] = reached(edges, np.sort(centre[i]), share)
+        start = max(int(np.flatnonzero(high[i] >= share)[0]) - 1, 0)
+        stop = int(np.flatnonzero(low[i] < share)[-1]) + 1
+        parts = max(stop - start, 1) / FINEST
+        every = FINEST * max(1.0, np.ceil(parts / MOST_READ))
+        read.append(np.append(np.arange(start, max(stop, start + 1), every), max(stop, start + 1)))
+    return at, read
+
+
+def half_lengths(banded: Banded, group: Integers, at: Floats) -> Floats:
+    """Return the half length of an interval over which shares have been averaged that far.
+
+    The least of some distances that is not below the half length it leaves, or that half length; no
+    distance where nothing is known.
+    """
+    from scipy.special import ndtri
+
+    z = ndtri((1 + banded.estimate.level) / 2)
+    ends = banded.edges[np.isfinite(banded.edges)]
+    least = FINEST * np.diff(ends)[np.diff(ends) > 0].min()
+    many = int(np.ceil(np.log((ends[-1] - ends[0]) / least) / np.log(WIDER))) + 1
+    tried = least * WIDER ** np.arange(many)
+    of, halves = np.repeat(np.arange(len(group)), many), np.tile(tried, len(group))
+    x = np.interp(at, np.arange(len(ends)), ends)
+    _, errors = with_errors(banded.shares_below(group[of], at[of], halves))
+    outer = [
+        banded.shares_below(
+            group[of], np.interp(x[of] + sign * halves, ends, np.arange(len(ends)))
+        ).values
+        for sign in (1, -1)
+    ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = ratios.top @ ratios.answers.unbiased / whole
-    errors = np.where(np.isfinite(centre) & (whole > 0), ratios.standard_errors, np.inf)
-    centre = np.where(np.isfinite(errors), centre, 0.5)
-    fitted = np.where(np.isfinite(errors), ratios.values, 0.5)
-    spans: list[tuple[float, float, float]] = []
-    halves = np.zeros(len(shares))
-    for i, (own, share) in enumerate(zip(group, shares, strict=True)):
-        part = slice(own * (size - 1), (own + 1) * (size - 1))
-        reach = (z + FARTHER) * errors[part]
-        above = np.flatnonzero(np.maximum(centre[part] + reach, fitted[part]) >= share)
-        below = np.flatnonzero(np.minimum(centre[part] - reach, fitted[part]) < share)
-        start = int(above[0]) if above.size else size - 1
-        stop = max(int(below[-1]) + 2 if below.size else 1, start + 1)
-        step = 1 / PLACES if stop - start <= MOST_FINE else 1.0
-        spans.append((start, stop + step / 2, step))
-        spread = z * np.minimum(errors[part], 1.0)
-        curves = (centre[part] + spread, centre[part], centre[part] - spread)
-        ends = [
-            reached(np.arange(size + 1.0), np.r_[0.0, np.sort(np.clip(curve, 0, 1)), 1.0], share)
-            for curve in curves
-        ]
-        length = float(np.diff(banded.numbers(np.minimum([ends[0], ends[2]], last)))[0])
-        width = np.diff(banded.edges)[min(int(ends[1]), size - 1)]
-        halves[i] = min(length, width) / 2 if np.isfinite(width) else 0.0
-    return spans, halves
+        left = z * errors * 2 * halves / (outer[0] - outer[1])
+    fits = (halves >= left).reshape(-1, many)
+    first = np.argmax(fits, axis=1)
+    return np.where(fits.any(axis=1), left.reshape(-1, many)[np.arange(len(group)), first], 0.0)
+
+
+def with_errors(ratios: Ratios) -> tuple[Floats, Floats]:
+    """Return unbiased shares and their errors; one half, and infinite, where nothing is known."""
+    whole = ratios.bottom @ ratios.answers.unbiased
+    known = (whole > 0) & np.isfinite(ratios.standard_errors)
+    share = ratios.top @ ratios.answers.unbiased / np.where(known, whole, 1.0)
+    return np.where(known, share, 0.5), np.where(known, ratios.standard_errors, np.inf)
 
 
 def located(

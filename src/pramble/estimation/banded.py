@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from pramble.estimation.result import Estimate
 
+NEGLIGIBLE = 1e-4
+"""Distances of averaging, as a part of the narrowest band, below which there is none."""
+
 
 @value(eq=False)
 class Banded:
@@ -78,9 +81,10 @@ class Banded:
         ends = self.edges[np.isfinite(self.edges)]
         point = np.interp(places, np.arange(len(ends)), ends)
         room = np.minimum(point - ends[0], ends[-1] - point)
-        half = np.minimum(halves, room)[:, None]
         wide = np.isfinite(np.diff(self.edges)) & (np.diff(self.edges) > 0)
         low, width = self.edges[:-1][wide], np.diff(self.edges)[wide]
+        half = np.minimum(halves, room)[:, None]
+        half = np.where(half > NEGLIGIBLE * width.min(initial=np.inf), half, 0.0)
         above, below = ((point[:, None] + sign * half - low) / width for sign in (1, -1))
         mean = width * (area(above) - area(below)) / np.where(half > 0, 2 * half, 1.0)
         scores[:, wide] = np.where(half > 0, mean, scores[:, wide])

@@ -72,7 +72,7 @@ class Distribution(Display, Tidy):
     variance            459.3    30.23  402.2  520.8
     standard deviation  21.43   0.7053  20.05  22.82
     0.25 quantile        12.8    0.922  11.17  14.78
-    0.5 quantile        28.08    1.332  25.69  30.91
+    0.5 quantile        28.07    1.333  25.69  30.92
     0.75 quantile       46.97    1.112  44.82  49.17
     ------------------------------------------------
     Numbers count as spread evenly within each band.
