@@ -180,7 +180,8 @@ def exact_sum(row: NDArray[np.float64]) -> Fraction:
 def refuse_far_from(found: float, alpha: float) -> None:
     """Raise when the α of a matrix misses the one asked for by more than rounding can explain."""
     if found > alpha * (1 + 1e-6) + 1e-9:
+        has = "infinite" if math.isinf(found) else f"{found:.9g}"
         raise PrivacyError(
-            f"The matrix has alpha {found:.9g}, above the {alpha:.9g} asked for; "
+            f"The matrix has alpha {has}, above the {alpha:.9g} asked for; "
             "design it for that alpha."
         )

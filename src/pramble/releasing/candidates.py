@@ -13,6 +13,7 @@ from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.prepare.figures import risk_figures
 from pramble.releasing.prepare.prepare import Prepared, prepare
+from pramble.releasing.prepare.quantile_bands import settle_bands
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
 from pramble.report import numbers
@@ -212,6 +213,7 @@ def try_release(
 
 def candidate(source: Any, decisions: Decisions, *, kind: str, promise: float) -> Candidate:
     """Return what a file gives under one promise."""
+    decisions = settle_bands(source, decisions)
     records = source_records(source, decisions)
     job = prepare(
         records, decisions, digest="", confidential_allowed=True, clock=Clock(None), seconds=SECONDS

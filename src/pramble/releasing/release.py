@@ -39,6 +39,7 @@ from pramble.releasing.prepare.figures import (
 )
 from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
+from pramble.releasing.prepare.quantile_bands import settle_bands
 from pramble.releasing.prepare.record_figures import (
     expected_record,
     loss_from_noise,
@@ -177,6 +178,7 @@ def release(
     if reading is not None:
         decisions = replace(decisions, reading=as_reading(reading))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
+    decisions = settle_bands(source, decisions)
     records, target = source_records(source, decisions), Path(target)
     if not dry_run:
         check_target(target)

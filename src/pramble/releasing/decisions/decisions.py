@@ -12,6 +12,7 @@ from pramble.data.recode import as_recodings, categories_after
 from pramble.errors import InvalidPlan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.prepare.prior import Prior
 from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
 from pramble.words import hint_at
@@ -73,6 +74,8 @@ class ColumnDecision:
         "uniform", "public", "private" or "confidential".
     prior_file, prior_probabilities
         The public source: a file, or probabilities in the order of the categories.
+    noisy : Prior or None
+        The private prior that came with bands by quantiles; no setting of a plan.
     """
 
     name: str
@@ -90,6 +93,7 @@ class ColumnDecision:
     prior: str = "private"
     prior_file: str | None = None
     prior_probabilities: tuple[float, ...] | None = None
+    noisy: Prior | None = None
 
     @property
     def declared(self) -> tuple[Any, ...] | None:

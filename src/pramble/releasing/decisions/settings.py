@@ -25,6 +25,8 @@ from pramble.words import hint_at
 
 Reader = Callable[[Any], Any]
 
+MOST_QUANTILES = 100
+
 
 class Mistake(Exception):
     """What must hold and what was found, without the place; never leaves the reading of plans."""
@@ -167,14 +169,28 @@ def edges(value: Any) -> tuple[float, ...]:
 
 
 def bands(value: Any) -> Any:
-    """Read the bands of a column: edges, or a table with a step or of dates."""
+    """Read the bands of a column: edges, or a table with a step, of dates, or by quantiles."""
     if not isinstance(value, Mapping):
         return edges(value)
+    if "quantiles" in value:
+        return quantiles(value)
     try:
         as_bands(value)
     except InvalidInput as error:
         raise Mistake(str(error).removeprefix("bands ").removesuffix(".")) from None
     return dict(value)
+
+
+def quantiles(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Read bands by quantiles: how many, and a public range."""
+    if set(value) != {"quantiles", "from", "to"}:
+        raise Mistake(f"must have quantiles, from and to; found {dict(value)!r}")
+    count, low, high = whole(value["quantiles"]), any_number(value["from"]), any_number(value["to"])
+    if not 2 <= count <= MOST_QUANTILES:
+        raise Mistake(f"must have 2 to {MOST_QUANTILES} quantiles; found {count}")
+    if low >= high:
+        raise Mistake(f"must go from a number to a larger one; found {low} and {high}")
+    return {"quantiles": count, "from": low, "to": high}
 
 
 def marks(value: Any) -> tuple[Any, ...]:

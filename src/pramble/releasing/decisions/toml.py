@@ -62,7 +62,7 @@ def decisions_to_toml(plan: Decisions) -> str:
         lines += ["", "[file]", *toml_table(reading)]
     for column in plan.columns:
         seen = {} if column.declared is not None else {"categories": SEEN}
-        settings = {**seen, **changed(column, "name", "recode"), **column.recode}
+        settings = {**seen, **changed(column, "name", "recode", "noisy"), **column.recode}
         lines += ["", f"[columns.{toml_value(column.name)}]", *toml_table(settings)]
     if plan.risk:
         lines += ["", "[risk]", *toml_table(changed(plan.risk))]

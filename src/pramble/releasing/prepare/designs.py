@@ -114,6 +114,8 @@ def noted(found: Designed, notes: tuple[str, ...]) -> Designed:
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
     decision, size = column.decision, len(column.labels)
+    if decision.noisy is not None:
+        return decision.noisy
     if decision.prior == "confidential" and column.needs_prior:
         return confidential_prior(column.counts, allowed=confidential_allowed)
     if decision.prior == "public" and decision.prior_file is not None:

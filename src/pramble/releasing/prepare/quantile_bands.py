@@ -1,0 +1,136 @@
+r"""Bands that hold about as many people each, found with noise.
+
+The range of a number is public and cut into cells; their counts get exact discrete Laplace noise,
+which spends the part of α that a private prior would. Edges of bands are cells where the noisy
+cumulative count passes :math:`1/k, 2/k, …` of the rows, whose number is public, and the noisy
+counts between them are the prior: both only post-process the noisy histogram, and nothing else is
+spent. Noisy counts are summed as they are: sums stay unbiased, and a cell's noise has a deviation
+of about :math:`2\sqrt2/\varepsilon` people, so that more cells would be finer and noisier.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pramble.data.bands import plain_number
+from pramble.data.crosstab import crosstab
+from pramble.data.labels import as_labels
+from pramble.data.open import open_records
+from pramble.data.recode import Bands, as_recodings
+from pramble.errors import InvalidPlan
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, recoding_steps
+from pramble.releasing.prepare.designs import base_shares
+from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
+from pramble.releasing.prepare.prior import Prior, normalised
+from pramble.values import Floats
+
+CELLS = 100
+"""Cells of the histogram that quantiles are read off."""
+
+
+def by_quantiles(column: ColumnDecision) -> bool:
+    """Whether the bands of a column are to be found by quantiles."""
+    bands = column.recode.get("bands")
+    return isinstance(bands, Mapping) and "quantiles" in bands
+
+
+def settle_bands(
+    source: Any, decisions: Decisions, *, randbelow: RandBelow = secrets.randbelow
+) -> Decisions:
+    """Return the decisions with the edges of all bands; those by quantiles are looked for."""
+    wanted = [column for column in decisions.columns if by_quantiles(column)]
+    if not wanted:
+        return decisions
+    if decisions.design != "paper":
+        raise InvalidPlan(
+            f"Bands by quantiles, as of column {wanted[0].name!r}, go with columns that are "
+            'designed one by one: design = "paper".'
+        )
+    if decisions.person is not None and decisions.rows_per_person is None:
+        raise InvalidPlan("Bands by quantiles need rows_per_person stated, not counted.")
+    rows = decisions.rows_per_person or 1
+    shares = base_shares(decisions, decisions.local_limit.alpha / rows)
+    part = Fraction(decisions.prior_share)
+    settled = {
+        column.name: settled_column(
+            source, decisions, column, epsilon=part * shares[column.name], randbelow=randbelow
+        )
+        for column in wanted
+    }
+    columns = tuple(settled.get(column.name, column) for column in decisions.columns)
+    return replace(decisions, columns=columns)
+
+
+def settled_column(
+    source: Any,
+    decisions: Decisions,
+    column: ColumnDecision,
+    *,
+    epsilon: Fraction,
+    randbelow: RandBelow,
+) -> ColumnDecision:
+    """Return a column with the edges of its bands and the prior that came with them."""
+    stated = column.recode["bands"]
+    low, high = float(stated["from"]), float(stated["to"])
+    edges = (low + (high - low) * np.arange(CELLS) / CELLS).tolist()
+    fine = Bands(tuple(edges), tuple(f"cell {cell}" for cell in range(CELLS)))
+    counts = fine_counts(source, decisions, column, low=low, fine=fine)
+    noisy = noisy_histogram(counts, epsilon, randbelow=randbelow)
+    found = np.array(noisy, dtype=np.float64)
+    filled = sum(counts) - sum(noisy[CELLS:])
+    places = cuts(found[:CELLS], int(stated["quantiles"]), rows=filled)
+    if len(places) < 2:
+        raise InvalidPlan(
+            f"The noisy quantiles of column {column.name!r} all lie in one place between "
+            f"{low:g} and {high:g}. Ask for fewer, narrow the range, or state the edges."
+        )
+    prior = Prior(
+        normalised(banded(found, places).clip(min=0.0) + 0.5),
+        "private",
+        epsilon,
+        f"Bands by quantiles of a histogram of {CELLS:,} cells from {low:g} to {high:g} with "
+        f"discrete Laplace noise of scale {float(2 / epsilon):.6g} (sensitivity 2), which spent "
+        f"{float(epsilon):.6g} of α; its counts are the prior.",
+    )
+    begins = tuple(plain_number(edges[place]) for place in places)
+    recode = {**column.recode, "low": low, "bands": begins}
+    return replace(column, recode=recode, prior="private", noisy=prior)
+
+
+def fine_counts(
+    source: Any, decisions: Decisions, column: ColumnDecision, *, low: float, fine: Bands
+) -> list[int]:
+    """Return how many values lie in each cell; empty cells of the file last, if they are wanted."""
+    before = {name: step for name, step in column.recode.items() if name != "bands"}
+    steps = recoding_steps({**before, "low": low})
+    reading = replace(decisions.reading, recode={column.name: (*as_recodings(steps), fine)})
+    table = crosstab(
+        open_records(source, reading),
+        [column.name],
+        labels={column.name: as_labels([*fine.labels, None])},
+    )
+    counts = [int(count) for count in table.array()]
+    return counts if column.missing is not None else counts[:CELLS]
+
+
+def cuts(noisy: Floats, bands: int, *, rows: int) -> list[int]:
+    """Return the cells at which bands begin: the first, and where quantiles are passed.
+
+    >>> cuts(np.array([1.0, 1.0, 1.0, 1.0]), 2, rows=4), cuts(np.array([0.0, 9, 1, 0]), 3, rows=10)
+    ([0, 2], [0, 2])
+    """
+    reached = np.maximum.accumulate(np.cumsum(noisy)) / max(rows, 1)
+    passed = np.searchsorted(reached, np.arange(1, bands) / bands, side="left") + 1
+    return sorted({0, *(int(place) for place in passed if place < len(noisy))})
+
+
+def banded(noisy: Floats, places: list[int]) -> Floats:
+    """Return the counts of bands that begin at some cells; what is beyond the cells stays apart."""
+    ends = [*places, CELLS]
+    inner = [float(noisy[one:other].sum()) for one, other in pairwise(ends)]
+    return np.array([*inner, *noisy[CELLS:].tolist()])
