@@ -1,6 +1,7 @@
 # Every target sets itself up; a second run is quick.
 PYTHON ?= python3
 BIN := .venv/bin
+PRODUCT := .venv/.product
 STAMP := .venv/.ready
 # Every core has a worker; threads of linear algebra beside them would only wait for one another.
 PYTEST ?= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
@@ -13,13 +14,17 @@ help:           ## list the targets
 setup: $(STAMP)  ## build .venv with everything the project needs
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
-	@PYTHON=$(PYTHON) sh scripts/setup.sh
+	@PYTHON=$(PYTHON) sh scripts/setup.sh all
+	@touch $(PRODUCT) $@
+
+$(PRODUCT): pyproject.toml product.txt scripts/setup.sh
+	@PYTHON=$(PYTHON) sh scripts/setup.sh product
 	@touch $@
 
-demo: setup     ## the main job, on built-in data
+demo: $(PRODUCT)  ## the main job, on built-in data
 	@$(BIN)/pramble demo
 
-study: setup    ## the source paper, reproduced and corrected, into study/
+study: $(PRODUCT)  ## the source paper, reproduced and corrected, into study/
 	@$(BIN)/pramble study --out study
 
 test: setup     ## every test but the long studies
@@ -54,6 +59,8 @@ docs: setup     ## build the pages into docs/_build/html
 constraints: setup  ## write constraints.txt anew from what is newest, with hashes
 	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
 	  --python-version 3.11 --all-extras --group dev --group docs pyproject.toml -o constraints.txt
+	$(BIN)/uv pip compile -q --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
+	  --python-version 3.11 --group build -c constraints.txt pyproject.toml -o product.txt
 
 clean:          ## remove what the other targets made
 	rm -rf .venv docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release

@@ -1,6 +1,13 @@
 #!/bin/sh
-# Builds .venv with everything, and installs the system tools some tests need (Java, a browser).
+# Builds .venv. "product": what the product needs, for the demonstration. "all": also what tests and
+# pages need, and the system tools of some tests (Java, a browser), each named as it is installed.
 set -eu
+WHAT=${1:-all}
+case $WHAT in
+    product) PACKAGES=product.txt ;;
+    all) PACKAGES=constraints.txt ;;
+    *) echo "setup.sh takes product or all; found $WHAT." >&2; exit 2 ;;
+esac
 PYTHON=${PYTHON:-python3}
 
 say() { printf '%s\n' "$*" >&2; }
@@ -26,17 +33,18 @@ if [ ! -x .venv/bin/python ]; then
         "$PYTHON" -m venv .venv
     }
 fi
-# Every package has the hash that constraints.txt states for it, the installer first of all.
+# Every package has the hash that its list states for it, the installer first of all.
 if [ ! -x .venv/bin/uv ]; then
-    sed -n '/^uv==/,/[^\\]$/p' constraints.txt >.venv/installer.txt
+    sed -n '/^uv==/,/[^\\]$/p' "$PACKAGES" >.venv/installer.txt
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
         -r .venv/installer.txt
 fi
 
 say "Installing the Python packages ..."
 export UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=.venv
-.venv/bin/uv pip install --quiet --require-hashes -r constraints.txt
+.venv/bin/uv pip install --quiet --require-hashes -r "$PACKAGES"
 .venv/bin/uv pip install --quiet --no-deps --no-build-isolation --editable .
 
+[ "$WHAT" = all ] || exit 0
 command -v java >/dev/null 2>&1 || apt_install default-jre-headless || true
 command -v chromium >/dev/null 2>&1 || apt_install chromium fonts-dejavu-core || true

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
-for profile, examples in {"pramble": 60, "fast": 8}.items():
+for profile, examples in {"pramble": 50, "fast": 8}.items():
     settings.register_profile(
         profile,
         deadline=None,

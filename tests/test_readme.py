@@ -34,13 +34,32 @@ def test_files_a_reader_expects(file):
     assert (ROOT / file).exists()
 
 
-def test_constraints_name_no_addresses():
-    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+PACKAGES = ["constraints.txt", "product.txt"]
+
+
+@pytest.mark.parametrize("file", PACKAGES)
+def test_lists_of_packages_name_no_addresses(file):
+    text = (ROOT / file).read_text(encoding="utf-8")
     assert "://" not in text
     lines = [line.strip() for line in text.splitlines() if not line.startswith("#")]
     assert all("==" in line or line.startswith("--hash=sha256:") for line in lines)
 
 
-def test_every_constraint_has_hashes():
-    text = (ROOT / "constraints.txt").read_text(encoding="utf-8").replace("\\\n", "")
+@pytest.mark.parametrize("file", PACKAGES)
+def test_every_package_has_hashes(file):
+    text = (ROOT / file).read_text(encoding="utf-8").replace("\\\n", "")
     assert all("--hash=sha256:" in line for line in text.splitlines())
+
+
+def test_the_product_is_a_part_of_everything():
+    """The demonstration has the versions that are tested, and nothing that only tests need."""
+    everything, product = (
+        {
+            line.split(" ")[0]
+            for line in (ROOT / file).read_text("utf-8").splitlines()
+            if "==" in line
+        }
+        for file in PACKAGES
+    )
+    assert product < everything
+    assert not {line.split("==")[0] for line in product} & {"pyspark", "playwright", "pytest"}

@@ -47,7 +47,7 @@ def test_the_records_that_are_kept(rows, cells, kept):
     assert float(d.plan["x"].operator.stay()[0]) == pytest.approx(kept, abs=0.01)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     sizes=st.lists(st.integers(2, 5), min_size=2, max_size=4),
     rows=st.integers(50, 10**7),
