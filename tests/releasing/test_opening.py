@@ -3,6 +3,8 @@
 import copy
 import json
 import pickle
+import shutil
+from pathlib import Path
 
 import jsonschema
 import pyarrow as pa
@@ -19,9 +21,16 @@ from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.release import release
 
 
+@pytest.fixture(scope="module")
+def made(people, tmp_path_factory):
+    root = tmp_path_factory.mktemp("opening")
+    pq.write_table(people, root / "people.parquet")
+    return release(root / "people.parquet", root / "out", plan=PLAN, ledger=False).folder
+
+
 @pytest.fixture
-def folder(people_file, tmp_path):
-    return release(people_file, tmp_path / "out", plan=PLAN).folder
+def folder(made, tmp_path):
+    return Path(shutil.copytree(made, tmp_path / "out"))
 
 
 def rewrite(folder, change):

@@ -129,3 +129,14 @@ def test_a_workload_of_one_query_beats_the_design_for_all():
 
     assert one.value <= query_variance(p, whole.mechanism, mean) * (1 + 1e-6)
     assert one.bound <= one.value
+
+
+@pytest.mark.slow
+def test_estimation_is_proven_best_for_200_priors():
+    """Every ray is tried, so the gap is a proof."""
+    for size, alpha, spread, seed in CASES:
+        p = np.random.default_rng(seed).dirichlet(np.full(size, max(spread, 1.0)))
+        d = pramble.design(
+            p, alpha, family="general", objective="estimation", distance="path", outputs="free"
+        )
+        assert d.gap <= 1e-5, (size, alpha, seed)
