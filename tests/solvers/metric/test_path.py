@@ -131,7 +131,6 @@ def test_a_workload_of_one_query_beats_the_design_for_all():
     assert one.bound <= one.value
 
 
-@pytest.mark.slow
 def test_estimation_is_proven_best_for_200_priors():
     """Every ray is tried, so the gap is a proof."""
     for size, alpha, spread, seed in CASES:
