@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble import Distance
 from pramble.mechanisms.exponential import exp_bounds, ratio_within
+from pramble.mechanisms.geometric import peak_weights
 from pramble.mechanisms.steepest import keeps, steepest
 
 
@@ -201,3 +202,11 @@ def test_a_matrix_too_large_to_hold_is_refused():
     many = pramble.randomized_response(10**6, 1.0)
     with pytest.raises(pramble.InvalidInput, match="at most"):
         pramble.certify(many, distance="path")
+
+
+@given(graphs(), st.sampled_from([1e-6, 0.3, 2.0]))
+def test_peaks_of_a_tree_sum_to_one(distance, alpha):
+    pairs = distance.pairs[: distance.size - 1]
+    tree = Distance(distance.size, pairs, distance.lengths[: distance.size - 1])
+    theta = peak_weights(tree.size, tree.pairs, alpha * tree.lengths)
+    np.testing.assert_allclose(np.exp(-alpha * tree.matrix) @ theta, 1.0, rtol=1e-12)

@@ -9,7 +9,7 @@ from pramble.data.labels import Label, as_labels
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.exponential import check_alpha
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 FARTHEST = 600.0
 """What falls off farther than this is as good as zero, and a float would make it that."""
@@ -59,15 +59,25 @@ def geometric(
 
 
 def geometric_matrix(steps: Floats) -> Floats:
-    r"""Return the float matrix for steps :math:`\alpha l_i` on the scale.
-
-    The kernel :math:`e^{-\alpha d}` on a path has a tridiagonal inverse, whose row sums are
-    :math:`\theta_i = \frac12 (\tanh\frac{s_{i-1}}2 + \tanh\frac{s_i}2) \ge 0`, with 1 for the tanh
-    beyond an end.
-    """
+    r"""Return the float matrix for steps :math:`\alpha l_i` on the scale."""
     place = np.concatenate([[0.0], np.cumsum(steps)])
-    side = np.tanh(steps / 2)
-    theta = (np.concatenate([[1.0], side]) + np.concatenate([side, [1.0]])) / 2
+    first = np.arange(len(steps))
+    theta = peak_weights(len(place), np.column_stack([first, first + 1]), steps)
     kernel: Floats = np.exp(-np.minimum(np.abs(place[:, None] - place), FARTHEST))
     matrix = kernel * theta
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+
+def peak_weights(size: int, pairs: Integers, steps: Floats) -> Floats:
+    r"""Return θ with :math:`\sum_z \theta_z e^{-\alpha d(x,z)} = 1` for every x of a tree.
+
+    .. math:: \theta_z = 1 - \sum_{e \ni z} \frac{r_e}{1+r_e}
+              = 1 - \tfrac12\deg(z) + \tfrac12 \sum_{e \ni z} \tanh\frac{s_e}2,
+              \qquad r_e = e^{-s_e},
+
+    with the steps :math:`s_e = \alpha l_e` of its edges. On a path all are positive.
+    """
+    theta = 1 - np.bincount(pairs.ravel(), minlength=size) / 2
+    for ends in pairs.T:
+        np.add.at(theta, ends, np.tanh(steps / 2) / 2)
+    return np.asarray(theta)

@@ -32,6 +32,9 @@ class Effort:
 
 FULL = Effort()
 
+ROUNDING = Fraction(1, 2**40)
+"""By how much float sums of lengths may be off, as a share; they have fewer than 2^10 terms."""
+
 LOOSE = 0.1
 """The part of the records that makes a design of least loss estimable."""
 
@@ -74,8 +77,11 @@ def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FU
 
 
 def alpha_per_unit(alpha: float, distance: Distance) -> float:
-    """Return the largest float whose product with the diameter is at most α."""
-    return float_below(Fraction(alpha) / Fraction(distance.diameter))
+    """Return a float whose product with the diameter is at most α.
+
+    The diameter is a float sum of lengths, which may be rounded down; the margin covers that.
+    """
+    return float_below(Fraction(alpha) / (Fraction(distance.diameter) * (1 + ROUNDING)))
 
 
 def loosened(found: Designed) -> Designed:
@@ -128,13 +134,14 @@ def estimable(
     family.
     """
     mechanism: Mechanism = randomized_response(column.labels, alpha)
+    distance = None
     if column.decision.family == "general":
         best = solved(column, prior, alpha=alpha, objective="estimation", effort=effort)
-        mechanism = best.mechanism
+        mechanism, distance = best.mechanism, best.distance
     kept = mutual_information(prior.probabilities, mechanism)
     note = (
         f"The matrix with the most information ({most:.4g} nats) merges categories, so that their "
         f"frequencies could not be estimated; another one was taken ({kept:.4g} nats). Set "
         "estimable = false to have the first."
     )
-    return Designed(column, prior, alpha, mechanism, (note,))
+    return Designed(column, prior, alpha, mechanism, (note,), distance)

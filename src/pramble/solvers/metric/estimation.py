@@ -4,17 +4,15 @@ import math
 
 import numpy as np
 
-from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.geometric import geometric_matrix
 from pramble.solvers.general.columns.fewer import fewer_outputs
 from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
 from pramble.solvers.general.columns.variance_bounds import sharp_bound, violations
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.labelling import most_outputs, name_outputs
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.metric.information import best_mixture
+from pramble.solvers.metric.information import best_matrix, distance_of
 from pramble.solvers.metric.pair_bound import pair_bound
 from pramble.solvers.metric.rays import (
     distinct_rays,
@@ -52,16 +50,11 @@ NOT_SHARP = (
 
 def solve(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance = problem.distance
-    assert distance is not None, "chosen by it"
-    watch, most = problem.watch(), most_outputs(problem)
-    if most < problem.size:
-        raise InvalidInput(
-            f"A design under a distance has an output for each of the {problem.size} categories; "
-            f"{most:.0f} were allowed."
-        )
+    distance, watch, most = distance_of(problem), problem.watch(), most_outputs(problem)
     variance = Variance(problem.prior, problem.workload)
-    informative = first_matrix(problem, distance, watch)
+    informative, _ = best_matrix(
+        problem.prior, problem.alpha, distance, watch=watch.inner(problem.tolerance)
+    )
     if problem.alpha * distance.diameter > MOST_SPREAD:
         return choose(problem, [name_outputs(problem, informative)], bound=0.0)
     rays, theta, bound = best_columns(problem.prior, problem.alpha, distance, variance, watch=watch)
@@ -91,13 +84,6 @@ def choose(problem: Problem, found: list[Mechanism], *, bound: float) -> Design:
         stopped="tolerance" if closed else "search",
         notes=() if closed else (NOT_SHARP,),
     )
-
-
-def first_matrix(problem: Problem, distance: Distance, watch: Watch) -> Floats:
-    """Return the matrix of most information."""
-    if distance.is_path:
-        return geometric_matrix(problem.alpha * distance.lengths)
-    return best_mixture(problem.prior, problem.alpha, distance, watch=watch.inner(1e-6))[0]
 
 
 def sums_to_one(matrix: Floats) -> bool:

@@ -35,14 +35,7 @@ NOT_SHARP = (
 
 def solve(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance = problem.distance
-    assert distance is not None, "chosen by it"
-    if most_outputs(problem) < problem.size:
-        raise InvalidInput(
-            f"A design under a distance has an output for each of the {problem.size} categories; "
-            f"{most_outputs(problem):.0f} were allowed."
-        )
-    watch = problem.watch()
+    distance, watch = distance_of(problem), problem.watch()
     matrix, stopped = best_matrix(problem.prior, problem.alpha, distance, watch=watch)
     mechanism = rounded(problem, matrix)
     value = mutual_information(problem.prior, mechanism)
@@ -56,6 +49,17 @@ def solve(problem: Problem) -> Design:
         stopped="tolerance" if closed else stopped,
         notes=() if closed else (NOT_SHARP,),
     )
+
+
+def distance_of(problem: Problem) -> Distance:
+    """Return the distance of a problem that has one; refuse fewer outputs than categories."""
+    assert problem.distance is not None, "the solver was chosen by it"
+    if most_outputs(problem) < problem.size:
+        raise InvalidInput(
+            f"A design under a distance has an output for each of the {problem.size} categories; "
+            f"{most_outputs(problem):.0f} were allowed."
+        )
+    return problem.distance
 
 
 def best_matrix(
@@ -72,13 +76,12 @@ def best_matrix(
     product = found[0][0]
     for matrix, _ in found[1:]:
         product = np.asarray(np.kron(product, matrix), dtype=np.float64)
-    return product, found[-1][1]
+    return product, next((why for _, why in found if why != "tolerance"), "tolerance")
 
 
 def rounded(problem: Problem, matrix: Floats) -> Mechanism:
     """Return the exact mechanism; on a path each output is the category where it has its peak."""
-    distance = problem.distance
-    assert distance is not None, "chosen by it"
+    distance = distance_of(problem)
     same = isinstance(problem.outputs, str) and problem.outputs == "same"
     if same and distance.is_path:
         return geometric(problem.labels, problem.alpha, lengths=distance.lengths)

@@ -38,6 +38,7 @@ import numpy as np
 
 from pramble.information.bound import information_bound
 from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.geometric import peak_weights
 from pramble.mechanisms.operators.base import xlogx
 from pramble.values import Floats, Integers
 
@@ -58,9 +59,10 @@ def column_gain(prior: Floats, columns: Floats) -> Floats:
 
 
 def tree_bound(prior: Floats, alpha: float, distance: Distance) -> float:
-    """Return the bound of a graph that is a tree."""
+    r"""Return the bound of a tree, :math:`\sum_x\lambda_x = \sum_z\theta_z g(k_z)`."""
     kernel = np.exp(-alpha * distance.matrix)
-    return float(np.linalg.solve(kernel.T, column_gain(prior, kernel.T)).sum())
+    weights = peak_weights(distance.size, distance.pairs, alpha * distance.lengths)
+    return float(weights @ column_gain(prior, kernel))
 
 
 def information_ceiling(prior: Floats, alpha: float, distance: Distance) -> float:
