@@ -161,10 +161,29 @@ def test_a_plan_is_certified_by_the_sum_over_its_columns():
     some = pramble.Mechanism.from_matrix(
         joint.matrix[:5], categories=joint.categories[:5], outputs=joint.outputs
     )
-    fewer = pramble.certify({("age", "size"): some}, distance={"age": "path", "size": "path"})
+    named = {"age": pramble.Distance.path(2).named([0, 1]),
+             "size": pramble.Distance.path(3).named([0, 1, 2])}  # fmt: skip
+    fewer = pramble.certify({("age", "size"): some}, distance=named)
     assert fewer.alpha <= 0.5 + 1e-9
+    turned = {**named, "size": pramble.Distance.path(3).named([0, 2, 1])}
+    assert pramble.certify({("age", "size"): some}, distance=turned).alpha == pytest.approx(1.0)
     with pytest.raises(pramble.InvalidInput, match="in no block"):
         pramble.certify(plan, distance={"town": "path"})
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 0, 1), (3, 0, 2, 1)])
+def test_the_steepest_ratio_is_found_in_whichever_chunk_it_is(monkeypatch, order):
+    monkeypatch.setattr("pramble.mechanisms.steepest.MOST_AT_ONCE", 2)
+    distance = Distance(5, [[i, i + 1] for i in order], [1.0, 2.0, 1.0, 0.5])
+    m = pramble.Mechanism.from_matrix(
+        [[0.5, 0.5], [0.55, 0.45], [0.6, 0.4], [0.9, 0.1], [0.91, 0.09]]
+    )
+    found = steepest(m.weights, distance)
+    slopes = [
+        max(abs(math.log(m.matrix[i, z] / m.matrix[i + 1, z])) for z in (0, 1)) / length
+        for i, length in zip(order, distance.lengths, strict=True)
+    ]
+    assert found.alpha == pytest.approx(max(slopes), rel=1e-12)
 
 
 @pytest.mark.parametrize(

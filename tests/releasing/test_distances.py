@@ -68,6 +68,80 @@ def test_a_manifest_that_states_less_by_distance_is_refused(ages, tmp_path):
         pramble.open_release(tmp_path / "out")
 
 
+def test_a_record_by_distance_has_one_matrix_for_its_columns(ages, tmp_path, monkeypatch):
+    """Both columns may share a matrix; what is promised of each is stated, checked and said."""
+    rng = np.random.default_rng(4)
+    health = np.where(rng.random(ages.num_rows) < 0.7, 2 - ages["age"].to_numpy() // 40, 1)
+    table = ages.append_column("health", pa.array(health))
+    columns = {
+        "age": {"bands": AGES, "distance": "path"},
+        "health": {"categories": [0, 1, 2], "distance": "path"},
+    }
+    monkeypatch.setattr("pramble.releasing.prepare.record_design.SECONDS", 5.0)
+    settings = {"alpha": 4.0, "design": "records", "drop": ["sex"], "prior": "uniform"}
+    r = pramble.release(table, tmp_path / "out", plan={**settings, "columns": columns},
+                        key=bytes(range(32)))  # fmt: skip
+    design = r.manifest["design"]
+    assert design["kind"] == "records"
+    stated = {part["column"]: part for part in design["distances"]}
+    assert stated["age"]["categories"] == BANDS
+    assert stated["age"]["alpha"] == pytest.approx(design["alpha"] / 2 / 5)
+    assert stated["health"]["alpha"] == pytest.approx(design["alpha"] / 2 / 2)
+    assert list(r.plan) == [("age", "health")]
+    assert pramble.certify(r.plan).satisfies(design["alpha"])
+    assert any("age: Values 1 step apart" in note for note in r.manifest["notes"])
+    found = pramble.open_release(tmp_path / "out")
+    e = pramble.estimate(found.data, found.plan, by=["age", "health"])
+    truth = pramble.estimate(
+        {"age": np.array(BANDS)[np.searchsorted(AGES, ages["age"], side="right") - 1],
+         "health": health}, {}, by=["age", "health"],
+    )  # fmt: skip
+    sure = dict(zip(zip(*truth.cells.values(), strict=True), truth.probabilities, strict=True))
+    cells = list(zip(*e.cells.values(), strict=True))
+    off = np.array([p - sure.get(c, 0.0) for c, p in zip(cells, e.probabilities, strict=True)])
+    assert (np.abs(off) < 5 * np.sqrt(np.diag(e.covariance)) + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda parts: parts[0].update(alpha=parts[0]["alpha"] / 2), "does not satisfy"),
+        (lambda parts: parts[0]["categories"].reverse() or parts[0]["categories"].append(
+            parts[0]["categories"].pop(2)), "does not satisfy"),
+        (lambda parts: parts.pop(), "does not satisfy"),
+        (lambda parts: parts[0].update(path=10**9), "does not fit"),
+    ],
+)  # fmt: skip
+def test_a_manifest_that_states_other_distances_of_a_record_is_refused(
+    ages, tmp_path, change, words
+):
+    columns = {"age": {"bands": AGES, "distance": "path"}, "sex": {"categories": ["f", "m"]}}
+    plan = {"alpha": 6.0, "design": "records", "prior": "uniform", "columns": columns}
+    pramble.release(ages, tmp_path / "out", plan=plan, key=bytes(range(32)), pages=False)
+    path = tmp_path / "out" / "manifest.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document["design"]["distances"])
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(pramble.InvalidData, match=words):
+        pramble.open_release(tmp_path / "out")
+
+
+def test_a_replaced_design_keeps_its_distance():
+    from pramble.releasing.decisions.parsing import decisions_from
+    from pramble.releasing.prepare.column import designed
+    from pramble.releasing.prepare.count import Counted
+    from pramble.releasing.prepare.prior import Prior
+
+    groups = {"groups": {"x": ["a", "b", "c"]}}
+    column = {"categories": ["a", "b", "c"], "distance": groups}
+    (decision,) = decisions_from({"alpha": 1, "columns": {"k": column}}).columns
+    prior = Prior(np.array([0.9, 0.05, 0.05]), "public", 0, "stated")
+    found = designed(Counted(decision, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
+    assert "merges categories" in found.notes[0]
+    assert found.distance is not None
+    assert pramble.certify(found.mechanism, distance=found.distance).satisfies(found.per_unit)
+
+
 def test_near_moves_at_the_same_alpha(ages, tmp_path):
     near = released(ages, tmp_path / "near", objective="loss", loss="path", prior="uniform")
     part = near.manifest["design"]["parts"][0]

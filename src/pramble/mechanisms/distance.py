@@ -43,6 +43,8 @@ class Distance(Display):
         What lengths are counted in, such as ``"step"``.
     parts : tuple of Distance
         The columns whose distances it sums, where it does.
+    labels : Labels, optional
+        The categories that the positions stand for; see :meth:`named`.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Distance(Display):
     lengths: Floats
     unit: str = "unit"
     parts: tuple["Distance", ...] = ()
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
         pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -108,7 +111,8 @@ class Distance(Display):
                     + (f", for {unknown[0]!r} is no category." if unknown else ".")
                 )
             pairs.append([place[label_key(label)] for label in pair])
-        return cls(len(labels), np.array(pairs, dtype=np.int64), np.ones(len(pairs)), unit)
+        ends = np.array(pairs, dtype=np.int64)
+        return cls(len(labels), ends, np.ones(len(pairs)), unit, labels=labels)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, unit: str = "unit") -> "Distance":
@@ -140,7 +144,8 @@ class Distance(Display):
         units = {one.unit for one in distances}
         unit = units.pop() if len(units) == 1 else "unit"
         edges = np.vstack(pairs), np.concatenate(lengths)
-        return cls(cells.size, *edges, unit, tuple(distances))
+        parts = tuple(cls(d.size, d.pairs, d.lengths, d.unit, d.parts) for d in distances)
+        return cls(cells.size, *edges, unit, parts)
 
     @classmethod
     def equal(cls, size: int) -> "Distance":
@@ -193,11 +198,37 @@ class Distance(Display):
             np.vstack([self.pairs, np.column_stack([first, second])]),
             np.concatenate([np.minimum(self.lengths, most), np.full(len(first), float(most))]),
             self.unit,
+            labels=self.labels,
         )
+
+    def named(self, categories: int | Iterable[Label]) -> "Distance":
+        """Return the distance with the names of its categories: their order then matters no more.
+
+        >>> as_distance(Distance.path(3).named(["low", "mid", "high"]),
+        ...             as_labels(["high", "low", "mid"])).matrix[0]
+        array([0., 2., 1.])
+        """
+        labels = as_labels(categories)
+        if len(labels) != self.size:
+            raise InvalidInput(f"{self.size} categories need as many names; found {len(labels)}.")
+        return Distance(self.size, self.pairs, self.lengths, self.unit, self.parts, labels)
+
+    def in_order_of(self, labels: Labels) -> "Distance":
+        """Return the distance for its named categories in another order."""
+        if self.labels is None or self.labels == labels:
+            return self
+        place = {label_key(label): i for i, label in enumerate(labels)}
+        unknown = [label for label in self.labels if label_key(label) not in place]
+        if unknown:
+            raise InvalidInput(f"The distance names {unknown[0]!r}, which is no category.")
+        at = np.array([place[label_key(label)] for label in self.labels], dtype=np.int64)
+        return Distance(self.size, at[self.pairs], self.lengths, self.unit, (), labels)
 
     def scaled(self, factor: float) -> "Distance":
         """Return the distance in another unit: every length times a factor."""
-        return Distance(self.size, self.pairs, self.lengths * factor, self.unit)
+        parts = tuple(part.scaled(factor) for part in self.parts)
+        lengths = self.lengths * factor
+        return Distance(self.size, self.pairs, lengths, self.unit, parts, self.labels)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain document; equal steps on a scale take one number."""
@@ -264,7 +295,7 @@ def as_distance(given: Any, labels: Labels) -> Distance:
         raise InvalidInput(
             f"A distance between {found.size} categories does not fit {len(labels)} of them."
         )
-    return found
+    return found.in_order_of(labels)
 
 
 def refuse_apart(size: int, pairs: Integers) -> None:

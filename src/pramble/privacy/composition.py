@@ -1,7 +1,7 @@
 """Composition over the blocks and branches of a record: ratios multiply, so α adds up."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import product
 from typing import Any
@@ -83,35 +83,48 @@ def certify_record_by(plan: Plan, distances: Any) -> Certificate:
     if unknown:
         raise InvalidInput(f"A distance is given for {unknown[0]!r}, which is in no block.")
     found = [
-        certify_by(mechanism, block_distance(block, mechanism, distances))
+        certify_by(mechanism, distance_of_block(block, mechanism, distances))
         for branch in plan.branches
         for block, mechanism in branch.blocks.items()
     ]
     return max(found, key=lambda one: one.alpha)
 
 
-def block_distance(
+def distance_of_block(
     block: tuple[str, ...], mechanism: Mechanism, distances: Mapping[str, Any]
 ) -> Distance:
     """Return the distance between the cells of a block: the sum over its columns."""
-    if len(block) == 1:
-        given = distances.get(block[0])
-        labels = mechanism.labels
-        return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
     columns = [labels_at(mechanism, k, columns=len(block)).labels for k in range(len(block))]
-    parts = [
-        Distance.equal(len(labels))
-        if distances.get(name) is None
-        else as_distance(distances[name], labels)
-        for name, labels in zip(block, columns, strict=True)
-    ]
-    cells = Labels(tuple(product(*(labels.values for labels in columns))))
-    if cells == mechanism.labels:
+    parts = [between(distances.get(name), own) for name, own in zip(block, columns, strict=True)]
+    complete = math.prod(map(len, columns)) == len(mechanism.labels)
+    for name in () if complete else block:
+        given = distances.get(name)
+        if given is not None and getattr(given, "labels", None) is None:
+            raise InvalidInput(
+                f"Some cells of {', '.join(block)} cannot occur, so that the order of the "
+                f"categories of {name!r} is not known; name them, as in "
+                "Distance.path(3).named([...])."
+            )
+    return distance_of_cells(mechanism.labels, columns, parts)
+
+
+def between(given: Any, labels: Labels) -> Distance:
+    """Return the distance of a column: 1 between any two categories unless it is given."""
+    return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
+
+
+def distance_of_cells(
+    cells: Labels, columns: Sequence[Labels], parts: Sequence[Distance]
+) -> Distance:
+    """Return the distance between cells, summed over their columns, from those of the labels."""
+    if len(columns) == 1:
+        return parts[0].in_order_of(cells)
+    if Labels(tuple(product(*(labels.values for labels in columns)))) == cells:
         return Distance.together(parts)
-    codes = [{key: i for i, key in enumerate(label_keys(labels))} for labels in columns]
-    sums = np.zeros((len(mechanism.labels),) * 2)
-    for k, part in enumerate(parts):
-        at = [codes[k][label_key(cell[k])] for cell in mechanism.labels.values]
+    sums = np.zeros((len(cells),) * 2)
+    for k, (labels, part) in enumerate(zip(columns, parts, strict=True)):
+        code = {key: i for i, key in enumerate(label_keys(labels))}
+        at = [code[label_key(cell[k])] for cell in cells.values]
         sums += part.matrix[np.ix_(at, at)]
     return Distance.from_matrix(sums)
 

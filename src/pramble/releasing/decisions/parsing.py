@@ -31,7 +31,6 @@ BY_COLUMN = ("family", "invariant", "estimable", "split", "split_objective")
 OF_COLUMN = (
     "family",
     "objective",
-    "distance",
     "loss",
     "invariant",
     "estimable",
@@ -109,7 +108,8 @@ def settle_design(found: dict[str, Any], columns: Mapping[str, Mapping[str, Any]
     if len({column.get("prior", found.get("prior")) for column in columns.values()}) > 1:
         by_column.append("a prior for each column")
     of_records = [key for key in OF_RECORDS if key in found]
-    asked = found.setdefault("design", "paper" if by_column and not of_records else "records")
+    alone = by_column or any("distance" in column for column in columns.values())
+    asked = found.setdefault("design", "paper" if alone and not of_records else "records")
     against = by_column if asked == "records" else of_records
     if not against:
         return []
@@ -176,6 +176,12 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         found.append(
             "The plan states a central promise and shuffle = false; the promise is of rows in "
             "random order."
+        )
+    far = [name for name, column in columns.items() if "distance" in column]
+    if "central" in plan and far:
+        found.append(
+            f"The plan states a central promise and a distance of {far[0]!r}, which goes with "
+            "alpha; state one of them."
         )
     if "central" not in plan:
         found.extend(

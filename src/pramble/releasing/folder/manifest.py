@@ -152,6 +152,12 @@ def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]
     }
 
 
+SUMMED = (
+    "Records that differ in several columns are hidden from each other as well as at the sum of "
+    "these over the columns."
+)
+
+
 def design_entry(job: Prepared) -> dict[str, Any]:
     """Return how the plan was designed and what it and its priors spent on a record, exactly."""
     if job.record is not None:
@@ -174,7 +180,21 @@ def record_entry(record: RecordDesigned) -> dict[str, Any]:
                 for names, table in shown.items()
             ],
         },
+        **({"distances": distances_of(record)} if record.apart else {}),
     }
+
+
+def distances_of(record: RecordDesigned) -> list[dict[str, Any]]:
+    """Return what is promised by distance of every column, its categories in order."""
+    return [
+        {
+            "column": name,
+            "categories": list(record.labels[name]),
+            "alpha": one.alpha,
+            **one.distance.to_json(),
+        }
+        for name, one in record.apart.items()
+    ]
 
 
 def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
@@ -221,6 +241,12 @@ def notes_on(job: Prepared) -> list[str]:
         for design in job.designs
         if design.distance is not None
     ]
+    if job.record is not None and job.record.apart:
+        notes.append(SUMMED)
+        notes += [
+            f"{name}: {distance_sentence(one.distance, one.alpha)}"
+            for name, one in job.record.apart.items()
+        ]
     if job.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")
     if job.seen:

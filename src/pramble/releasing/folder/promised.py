@@ -1,12 +1,12 @@
 """Whether the mechanisms of a release keep what its manifest promises."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from reprlib import repr as short
 from typing import Any
 
-from pramble.errors import InvalidData, InvalidInput
+from pramble.errors import InvalidData, InvalidInput, InvalidMechanism
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
@@ -20,6 +20,7 @@ from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.shuffled.central import proven_epsilon
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import undamaged
+from pramble.releasing.prepare.apart import Apart
 
 SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
@@ -109,6 +110,7 @@ def protected_parts(
     parts = parts_of(design)
     if design["kind"] == "records":
         check_tables(design["prior"], plan)
+        check_distances(design.get("distances"), plan)
         yield parts[0], plan, "the record"
         return
     if isinstance(plan, Views):
@@ -133,6 +135,36 @@ def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
         check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
 
 
+def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan | Views) -> None:
+    """Refuse a promise by distance, summed over columns, that a plan does not keep."""
+    if stated is None:
+        return
+    for part in stated:
+        if part.get("path", part.get("size")) != len(part["categories"]):
+            raise InvalidData(f"the distance of {short(part['column'])} does not fit its column.")
+    try:
+        apart = {
+            part["column"]: Apart(
+                Distance.from_json(plain_distance(part)).named(part["categories"]),
+                float(rational(part["alpha"], InvalidData)),
+            )
+            for part in stated
+        }
+        held = certify(plan, distance={name: one.in_alpha for name, one in apart.items()})
+    except (InvalidInput, InvalidMechanism) as error:
+        raise InvalidData(f"the distances of the record are none: {error}") from None
+    if set(apart) != set(plan.columns) or not held.satisfies(1.0):
+        raise InvalidData(
+            "its plan does not satisfy what it states by distance, or not for every column."
+        )
+
+
+def plain_distance(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stated distance without what stands beside it."""
+    beside = ("alpha", "column", "categories")
+    return {key: part for key, part in stated.items() if key not in beside}
+
+
 def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, what: str) -> None:
     """Refuse a promise by distance that a mechanism does not keep."""
     if stated is None:
@@ -141,7 +173,7 @@ def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, wh
     if stated.get("path", stated.get("size")) != size:
         raise InvalidData(f"the distance of {short(what)} does not fit {size} categories.")
     try:
-        distance = Distance.from_json({k: v for k, v in stated.items() if k != "alpha"})
+        distance = Distance.from_json(plain_distance(stated))
         held = certify(mechanism, distance=distance).satisfies(float(alpha))
     except InvalidInput as error:
         raise InvalidData(f"the distance of {short(what)} is none: {error}") from None

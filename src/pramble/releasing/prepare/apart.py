@@ -1,6 +1,7 @@
 """How far apart the categories of a column are, from the settings of a plan."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,57 @@ from pramble.data.labels import Label, Labels, label_key
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.geography.areas import Areas
 from pramble.mechanisms.distance import Distance
+from pramble.privacy.guarantee import float_below
+from pramble.releasing.decisions.decisions import ColumnDecision
+from pramble.values import value
+
+ROUNDING = Fraction(1, 2**40)
+"""By how much float sums of lengths may be off, as a share; they have fewer than 2^10 terms."""
+
+
+@value(eq=False)
+class Apart:
+    """How far apart the categories of a column are, and what is promised per unit of that."""
+
+    distance: Distance
+    alpha: float
+
+    @property
+    def in_alpha(self) -> Distance:
+        """The distance in units of α, every length rounded down."""
+        unit = Fraction(self.alpha)
+        lengths = [float_below(unit * Fraction(one)) for one in self.distance.lengths.tolist()]
+        own = self.distance
+        return Distance(own.size, own.pairs, np.array(lengths), "α", labels=own.labels)
+
+
+def alpha_per_unit(alpha: float, distance: Distance) -> float:
+    """Return a float whose product with the diameter is at most α.
+
+    The diameter is a float sum of lengths, which may be rounded down; the margin covers that.
+    """
+    return float_below(Fraction(alpha) / (Fraction(distance.diameter) * (1 + ROUNDING)))
+
+
+def columns_apart(
+    columns: Sequence[ColumnDecision], labels: Mapping[str, Sequence[Label]], alpha: float
+) -> dict[str, Apart]:
+    """Return how the columns of a record share α by distance; nothing where none states one.
+
+    Each has an equal part of α between its two farthest categories. Any two categories of a column
+    that states no distance are as far apart.
+    """
+    if all(column.distance is None for column in columns):
+        return {}
+    part = float_below(Fraction(alpha) / len(columns))
+    found = {}
+    for column in columns:
+        own = labels[column.name]
+        distance = Distance.equal(len(own))
+        if column.distance is not None:
+            distance = distance_of(column.distance, own, column=column.name, missing=column.missing)
+        found[column.name] = Apart(distance.named(own), alpha_per_unit(part, distance))
+    return found
 
 
 def distance_of(

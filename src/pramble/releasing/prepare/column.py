@@ -1,15 +1,13 @@
 """One column with its prior at its part of α: the design that is released."""
 
 import math
-from fractions import Fraction
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response
-from pramble.privacy.guarantee import float_below
-from pramble.releasing.prepare.apart import distance_of
+from pramble.releasing.prepare.apart import alpha_per_unit, distance_of
 from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.rivals import variance_of
@@ -31,9 +29,6 @@ class Effort:
 
 
 FULL = Effort()
-
-ROUNDING = Fraction(1, 2**40)
-"""By how much float sums of lengths may be off, as a share; they have fewer than 2^10 terms."""
 
 LOOSE = 0.1
 """The part of the records that makes a design of least loss estimable."""
@@ -74,14 +69,6 @@ def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FU
     if objective == "loss":
         return loosened(found)
     return estimable(column, prior, alpha=alpha, most=best.information, effort=effort)
-
-
-def alpha_per_unit(alpha: float, distance: Distance) -> float:
-    """Return a float whose product with the diameter is at most α.
-
-    The diameter is a float sum of lengths, which may be rounded down; the margin covers that.
-    """
-    return float_below(Fraction(alpha) / (Fraction(distance.diameter) * (1 + ROUNDING)))
 
 
 def loosened(found: Designed) -> Designed:

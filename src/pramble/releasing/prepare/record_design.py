@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.apart import Apart, columns_apart
 from pramble.releasing.prepare.count import Counted, Counts
 from pramble.releasing.prepare.record_prior import (
     EVEN,
@@ -47,6 +49,8 @@ class RecordDesigned:
     counted : mapping from table to counts
         Of the wanted tables in the confidential file, where they were counted.
     notes : tuple of str
+    apart : mapping from column to Apart
+        What is promised by distance, where something is.
     """
 
     columns: tuple[Counted, ...]
@@ -56,6 +60,7 @@ class RecordDesigned:
     costs: Mapping[Table, float]
     counted: Mapping[Table, Integers]
     notes: tuple[str, ...] = ()
+    apart: Mapping[str, Apart] = field(default_factory=dict)
 
     @property
     def labels(self) -> dict[str, tuple[Any, ...]]:
@@ -144,10 +149,11 @@ def design_of_record(
     )  # fmt: skip
     alpha = float_below(total - prior.spent)
     law = law_of(prior, labels, tables, possible=possible)
-    empty = with_empty_cells(labels)
+    empty, apart = with_empty_cells(labels), columns_apart(decisions.columns, labels, alpha)
     best = design_record(
         labels,
-        alpha,
+        1.0 if apart else alpha,
+        distance={name: one.in_alpha for name, one in apart.items()} or None,
         prior=law.tables if isinstance(law, TableLaw) else None,
         possible=possible,
         tables=tables,
@@ -155,11 +161,12 @@ def design_of_record(
         whole=keeps_whole(decisions, labels),
         time_limit=SECONDS if seconds is None else seconds,
     )
+    best = replace(best, alpha=alpha, distance=None)
     costs = plan_costs(best.one_file, labels, law, tables=tables, possible=possible)
     notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
-    designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes)
+    designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes, apart)
     return designed, spent
 
 

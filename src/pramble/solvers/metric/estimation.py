@@ -1,9 +1,11 @@
 """The least variance of estimates under a distance, by columns."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from pramble.data.labels import as_labels
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.solvers.general.columns.fewer import fewer_outputs
@@ -33,12 +35,15 @@ MOST_ENUMERATED = 14
 """Categories of a path whose columns are all tried: 2^13 of them."""
 
 MOST_SEARCHED = 160
-ROUNDS = 25
+ROUNDS, ROUNDS_FOR_SQUARES = 25, 8
+"""After some, the columns are good enough to choose S of them from."""
+
 BATCH = 80
 MOST_COLUMNS = 400
 MOST_SPREAD = 40.0
 """α between the two farthest categories up to which columns can be mixed in floats."""
 
+LEAST_SECONDS = 0.05
 GAP = 1e-6
 CLOSE = 1e-8
 
@@ -57,16 +62,47 @@ def solve(problem: Problem) -> Design:
     )
     if problem.alpha * distance.diameter > MOST_SPREAD:
         return choose(problem, [name_outputs(problem, informative)], bound=0.0)
-    rays, theta, bound = best_columns(problem.prior, problem.alpha, distance, variance, watch=watch)
+    rays, theta, bound = best_columns(
+        problem.prior,
+        problem.alpha,
+        distance,
+        variance,
+        rounds=ROUNDS if math.isinf(most) else ROUNDS_FOR_SQUARES,
+        tolerance=problem.tolerance,
+        watch=watch,
+    )
     matrices = [(rays * theta[:, None]).T, informative]
     queries = np.eye(problem.size) if problem.workload is None else problem.workload
     if most < math.inf:
-        square = best_square(matrices[1], rays, problem.prior, queries, watch=watch)
+        starts = [informative, *side_by_side(problem, distance, watch)]
+        square = best_square(starts, matrices[0], problem.prior, queries, watch=watch)
         fewer = fewer_outputs(matrices[0], problem.prior, queries, most=int(most))
         matrices = [square, fewer, matrices[1]]
     fitting = [rows_to_one(one) for one in matrices if one.shape[1] <= most and sums_to_one(one)]
     found = [name_outputs(problem, one) for one in fitting]
     return choose(problem, found, bound=bound)
+
+
+def side_by_side(problem: Problem, distance: Distance, watch: Watch) -> list[Floats]:
+    """Return the product of the best matrices of the columns whose distances are summed."""
+    if len(distance.parts) < 2:
+        return []
+    table = problem.prior.reshape([part.size for part in distance.parts])
+    product: Floats = np.ones((1, 1))
+    for axis, part in enumerate(distance.parts):
+        seconds = max(watch.left() / (2 * len(distance.parts)), LEAST_SECONDS)
+        own = replace(
+            problem,
+            prior=np.moveaxis(table, axis, 0).reshape(part.size, -1).sum(axis=1),
+            labels=as_labels(part.size),
+            distance=part,
+            workload=None,
+            outputs="same",
+            time_limit=None if math.isinf(seconds) else seconds,
+            progress=None,
+        )
+        product = np.asarray(np.kron(product, solve(own).mechanism.matrix), dtype=np.float64)
+    return [product]
 
 
 def choose(problem: Problem, found: list[Mechanism], *, bound: float) -> Design:
@@ -97,22 +133,29 @@ def rows_to_one(matrix: Floats) -> Floats:
 
 
 def best_columns(
-    prior: Floats, alpha: float, distance: Distance, variance: Variance, *, watch: Watch
+    prior: Floats,
+    alpha: float,
+    distance: Distance,
+    variance: Variance,
+    *,
+    rounds: int = ROUNDS,
+    tolerance: float,
+    watch: Watch,
 ) -> tuple[Floats, Floats, float]:
     """Return rays, how much of each, and a proven bound on the variance of any mechanism.
 
     On a short path every ray is tried and the bound is sharp; else rays are looked for uphill from
     those in use.
     """
-    bound = pair_bound(prior, alpha, distance, variance)
+    bound, close = pair_bound(prior, alpha, distance, variance), max(tolerance, GAP)
     whole = distance.is_path and distance.size <= MOST_ENUMERATED
     every = path_rays(alpha * distance.lengths) if whole else None
     rays = with_complements(peaks(distance, alpha), distance, alpha)
     if every is not None and len(every) <= 4 * BATCH:
         rays = every
-    optimum = optimal_mixture(rays, variance, tolerance=GAP, watch=watch)
-    for _ in range(ROUNDS):
-        if optimum.variance - bound <= GAP * optimum.variance or watch.left() <= 0:
+    optimum = optimal_mixture(rays, variance, tolerance=close, watch=watch)
+    for _ in range(rounds if every is None else ROUNDS):
+        if optimum.variance - bound <= close * optimum.variance or watch.left() <= 0:
             break
         if every is not None:
             worth = violations(every, optimum, prior)
@@ -126,8 +169,8 @@ def best_columns(
         needed = min(distance.size * (distance.size + 1) // 2, MOST_COLUMNS)
         heavy = np.argsort(-optimum.theta)[: needed + BATCH]
         grown = distinct_rays(np.vstack([rays[heavy], fresh]))
-        better = optimal_mixture(grown, variance, tolerance=GAP, watch=watch)
-        done = better.variance > optimum.variance * (1 - GAP) and every is None
+        better = optimal_mixture(grown, variance, tolerance=close, watch=watch)
+        done = better.variance > optimum.variance * (1 - close) and every is None
         if better.variance <= optimum.variance:
             rays, optimum = grown, better
         if done:

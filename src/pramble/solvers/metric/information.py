@@ -85,7 +85,8 @@ def rounded(problem: Problem, matrix: Floats) -> Mechanism:
     same = isinstance(problem.outputs, str) and problem.outputs == "same"
     if same and distance.is_path:
         return geometric(problem.labels, problem.alpha, lengths=distance.lengths)
-    if same and distance.parts and all(part.is_path for part in distance.parts):
+    paths = distance.parts and all(part.is_path for part in distance.parts)
+    if same and paths and independent_margins(problem.prior, distance):
         return Mechanism.from_matrix(
             matrix, problem.labels.values, alpha=problem.alpha, distance=distance
         )

@@ -7,11 +7,13 @@ from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
 from pramble.information.records import as_law, as_tables
+from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
 from pramble.solvers.central.design import central_design
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.design import positive, representable
 from pramble.solvers.problem import ObjectiveName
+from pramble.solvers.record.by_distance import plan_by_distance
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
@@ -26,7 +28,9 @@ from pramble.solvers.record.whole import whole_plan
 from pramble.solvers.watch import Watch
 from pramble.values import Watcher
 
-SECONDS, SECONDS_PER_TABLE, MOST_SECONDS = 8.0, 0.05, 60.0
+PLAIN_SECONDS, SECONDS_BY_DISTANCE, MOST_SECONDS = (8.0, 0.05), (15.0, 4.0), 60.0
+"""How long a plan is searched for, and how much longer for each wanted table; at most so long."""
+
 CLOSE = 1e-3
 
 
@@ -41,6 +45,7 @@ def design_record(
     whole: bool = False,
     given: Mapping[str, Any] | None = None,
     information_at_least: float | None = None,
+    distance: Mapping[str, Any] | None = None,
     central: tuple[float, float] | None = None,
     rows: int | None = None,
     views: bool | None = False,
@@ -82,6 +87,10 @@ def design_record(
     information_at_least : float, optional
         Share of the most information about the record that the plan for the tables must tell,
         between 0 and 1. The values of all floors lie on a convex curve, never above its chords.
+    distance : mapping from name to "path", matrix or Distance, optional
+        Promise α per unit of distance instead, summed over the columns; any two categories of a
+        column that is left out are one unit apart. Along a step of the sum one column changes, so
+        that none takes from what the others may tell.
     central : (float, float), optional
         (ε, δ) instead of α: the plan with the least error, or the most information, whose
         *shuffled* file keeps this promise towards every reader (`pramble.central_guarantee`). No
@@ -97,8 +106,8 @@ def design_record(
     besides : float
         With ``central``: what is spent on a row besides, as on a private prior.
     time_limit : float, optional
-        How many seconds of work to search at most: 8 unless given, with more than a few tables up
-        to 60. Small records take less, a busy machine takes longer.
+        How many seconds of work to search at most: 8 unless given (20 under a distance), with more
+        than a few tables up to 60. Small records take less, a busy machine takes longer.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 
@@ -142,12 +151,17 @@ def design_record(
         whole=bool(whole),
         given=tuple(beside),
         information_at_least=as_floor(information_at_least, objective, whole=whole),
+        distance=as_distances(distance, labels),
     )
+    refuse_beside_distance(problem, promise)
     if time_limit is None:
-        time_limit = min(SECONDS + SECONDS_PER_TABLE * len(problem.tables), MOST_SECONDS)
+        base, each = PLAIN_SECONDS if problem.distance is None else SECONDS_BY_DISTANCE
+        time_limit = min(base + each * len(problem.tables), MOST_SECONDS)
     watch = Watch(CLOSE, positive("time_limit", time_limit), progress)
     with one_thread():
-        if promise is not None:
+        if problem.distance is not None:
+            found = plan_by_distance(problem, watch)
+        elif promise is not None:
             found = central_design(problem, promise, watch, views=views)
         elif objective == "information":
             found = most_informative(problem, watch)
@@ -167,6 +181,36 @@ def asked_promise(
     if central is None:
         return None
     return as_promise(central, rows, besides=besides, rows_per_person=people)
+
+
+def as_distances(
+    given: Mapping[str, Any] | None, labels: Mapping[str, Labels]
+) -> dict[str, Distance] | None:
+    """Return the distance of every column; None where none was asked for."""
+    if given is None:
+        return None
+    unknown = next((name for name in given if name not in labels), None)
+    if unknown is not None or not given:
+        raise InvalidInput(f"distance maps columns of the record to distances; found {unknown!r}.")
+    return {
+        name: Distance.equal(len(own)).named(own)
+        if name not in given
+        else as_distance(given[name], own).named(own)
+        for name, own in labels.items()
+    }
+
+
+def refuse_beside_distance(problem: RecordProblem, promise: Promise | None) -> None:
+    """Refuse what has no meaning together with a distance."""
+    if problem.distance is None:
+        return
+    others = {
+        "central": promise is not None,
+        "given": bool(problem.given),
+        "information_at_least": problem.information_at_least is not None,
+    }
+    for name in (name for name, asked in others.items() if asked):
+        raise InvalidInput(f"{name} has no meaning under a distance; leave one of them out.")
 
 
 def as_given(

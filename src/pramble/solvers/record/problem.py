@@ -13,6 +13,7 @@ from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.possible import Possible, as_possible
 from pramble.information.records import ArrayLaw, Law, Table, TableLaw, as_law, as_tables, margin_of
 from pramble.limits import MOST_WANTED_CELLS
+from pramble.mechanisms.distance import Distance
 from pramble.values import Floats, Integers, value
 
 OBJECTIVES = ("estimation", "information")
@@ -78,6 +79,7 @@ class RecordProblem:
     whole: bool
     given: Table = ()
     information_at_least: float | None = None
+    distance: Mapping[str, Distance] | None = None
 
     @cached_property
     def columns(self) -> Table:

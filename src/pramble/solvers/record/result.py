@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pramble.data.frames import Tidy
 from pramble.information.error import HALF_WIDTH, typical_error
 from pramble.information.records import Table
+from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
@@ -44,6 +45,8 @@ class RecordDesign(Display, Tidy):
         Nats about the whole record; of blocks side by side at least so many.
     central : CentralGuarantee or None
         What is proven of the shuffled file, or files, where a central promise was asked for.
+    distance : mapping from column to Distance, or None
+        Where α is per unit of distance, summed over the columns.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class RecordDesign(Display, Tidy):
     notes: tuple[str, ...] = ()
     information: float = 0.0
     central: CentralGuarantee | None = None
+    distance: Mapping[str, Distance] | None = None
 
     @property
     def gap(self) -> float:
@@ -76,8 +80,8 @@ class RecordDesign(Display, Tidy):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate of the plan, of the whole record."""
-        return certify(self.plan)
+        """The certificate of the plan, of the whole record; by distance, per unit."""
+        return certify(self.plan, distance=self.distance)
 
     @property
     def parts(self) -> str:
@@ -111,6 +115,7 @@ class RecordDesign(Display, Tidy):
             for table, cells, cost, error in zip(*self.columns().values(), strict=True)
         ]
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
+        promise += "" if self.distance is None else " per unit of distance"
         kind = "nats" if self.objective == "information" else "n × summed variance"
         return Grid(
             f"RecordDesign: {self.parts}, α = {number(self.alpha)}{promise}",

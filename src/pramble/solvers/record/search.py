@@ -208,6 +208,7 @@ def answer(
         information=sum(
             float(exact[i]) * information_of(problem, options[i].blocks) for i in used
         ),
+        distance=problem.distance,
     )  # fmt: skip
     assert found.certificate.satisfies(problem.alpha), "every block was rounded to its part of α"
     return found

@@ -1,0 +1,290 @@
+r"""Plans whose promise is by distance: α per unit of the distance summed over columns.
+
+Along a step of the sum one column changes by one of its own steps. So blocks side by side keep α
+per unit iff each of them does: nothing is split. What is left to choose is which columns share a
+matrix, of any columns that keep the summed distance. The more cells it has, the less it tells of
+each, so that a branch for each wanted table, whose other columns are blank, may serve better than
+one branch for all. A plan of one branch merges blocks, two at a time, as long as that helps.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pramble.information.bound import information_bound
+from pramble.information.measures import entropy, mutual_information
+from pramble.information.records import Table
+from pramble.information.tables import inner
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.product import Product
+from pramble.privacy.composition import distance_of_cells
+from pramble.solvers.design import design
+from pramble.solvers.general.variance import Variance, observed_variance, query_variance
+from pramble.solvers.metric.pair_bound import pair_bound
+from pramble.solvers.metric.tree_bound import information_ceiling
+from pramble.solvers.problem import ObjectiveName
+from pramble.solvers.record import dense, many
+from pramble.solvers.record.candidates import Blocks, without_unused, workload_of
+from pramble.solvers.record.problem import Block, RecordProblem
+from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.search import Best, answer, until
+from pramble.solvers.watch import Watch
+from pramble.values import Floats
+
+MOST_JOINT = 64
+"""Cells of several columns for which a matrix of their own is looked for."""
+
+MOST_BOUND = 400
+"""Cells of a record whose bound is looked for."""
+
+WORTH, MANY = 0.99, 3
+ALONE = 0.25
+"""The part of the time in which the matrices of single columns are found."""
+
+SEARCHING = 0.8
+"""The part of the time after which branches are mixed."""
+
+CLOSE = 1e-3
+SEARCHED = (
+    "The bound holds for every mechanism under this distance, and is not sharp; matrices of "
+    f"several columns were looked for on at most {MOST_JOINT} cells."
+)
+
+
+def plan_by_distance(problem: RecordProblem, watch: Watch) -> RecordDesign:
+    """Return the best plan found under distances."""
+    seconds = ALONE * watch.left() / len(problem.columns)
+    blocks: dict[Table, Mechanism] = {
+        (name,): block_matrix(problem, (name,), seconds=seconds) for name in problem.columns
+    }
+    if problem.objective == "information":
+        return most_told(problem, blocks, watch)
+    ground: Any = many.Tables(problem)
+    if problem.size <= dense.MOST_CELLS:
+        ground = dense.Cells(problem)
+    watch.clock.tell("single columns", ALONE)
+    if problem.whole or len(problem.columns) < MANY:
+        options = [ground.option(all_merged(problem, ground, blocks, watch))]
+    else:
+        options = list(table_options(problem, ground, blocks, until(watch, SEARCHING)))
+    start = np.full(len(options), 1 / len(options))
+    best = ground.best_mixture(options, watch, start=start)
+    best = min(best, alone(ground, options[0]), key=lambda one: sum(one[2].values()))
+    return answer(problem, ground, best, bound=variance_floor(problem), notes=(SEARCHED,))
+
+
+def alone(ground: Any, option: Any) -> Best:
+    """Return a plan of one branch with its costs."""
+    return [option], np.ones(1), ground.costs([option], np.ones(1))
+
+
+def all_merged(
+    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], watch: Watch
+) -> Blocks:
+    """Return one branch of all columns, in blocks that were merged as long as that helped."""
+    noise, cost = noise_of(problem, blocks), cost_of(ground, blocks)
+    while watch.left() > 0:
+        merged = best_merger(problem, ground, blocks, noise, watch)
+        if cost_of(ground, merged) > WORTH * cost:
+            break
+        blocks, cost = merged, cost_of(ground, merged)
+        watch.clock.tell("blocks", ALONE, value=cost)
+    return blocks
+
+
+def table_options(
+    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], watch: Watch
+) -> Iterator[Any]:
+    """Yield a branch of all single columns, and one for the columns of each wanted table."""
+    yield ground.option(blocks)
+    for left, table in zip(range(len(problem.tables), 0, -1), problem.tables, strict=True):
+        if len(table) == len(problem.columns):
+            continue
+        yield ground.option({(name,): blocks[name,] for name in table})
+        if len(table) > 1 and problem.counts(table) <= MOST_JOINT and watch.left() > 0:
+            seconds = watch.left() / (left + 1)
+            yield ground.option({table: block_matrix(problem, table, seconds=seconds)})
+        watch.clock.tell("tables", 1 - left / len(problem.tables))
+
+
+def cost_of(ground: Any, blocks: Blocks) -> float:
+    """Return what the wanted tables cost under one branch."""
+    option = ground.option(blocks)
+    return math.inf if option is None else sum(ground.costs([option], np.ones(1)).values())
+
+
+def noise_of(problem: RecordProblem, blocks: Blocks) -> dict[str, float]:
+    """Return by how much a column of its own adds to the cost of a table that it is in."""
+    return {
+        columns[0]: 1 + query_variance(inner(problem.block(columns).law), mechanism, None)
+        for columns, mechanism in blocks.items()
+    }
+
+
+def best_merger(
+    problem: RecordProblem,
+    ground: Any,
+    blocks: dict[Table, Mechanism],
+    noise: Mapping[str, float],
+    watch: Watch,
+) -> dict[Table, Mechanism]:
+    """Return the blocks with two of them merged that cost least; themselves if none may be."""
+    best, least = blocks, math.inf
+    pairs = [
+        (one, other)
+        for one, other in combinations(blocks, 2)
+        if problem.counts((*one, *other)) <= MOST_JOINT and wanted_together(problem, one, other)
+    ]
+    for left, (one, other) in zip(range(len(pairs), 0, -1), pairs, strict=True):
+        if watch.left() <= 0:
+            break
+        columns = tuple(name for name in problem.columns if name in (*one, *other))
+        seconds = watch.left() / (left + 1)
+        joint = block_matrix(problem, columns, noise=noise, seconds=seconds)
+        trial = {block: own for block, own in blocks.items() if block not in (one, other)}
+        trial[columns] = joint
+        cost = cost_of(ground, trial)
+        if cost < least:
+            best, least = trial, cost
+    return best
+
+
+def wanted_together(problem: RecordProblem, one: Table, other: Table) -> bool:
+    """Whether some wanted table has columns of both blocks."""
+    return any(set(table) & set(one) and set(table) & set(other) for table in problem.tables)
+
+
+def block_matrix(
+    problem: RecordProblem,
+    columns: Table,
+    *,
+    seconds: float,
+    noise: Mapping[str, float] | None = None,
+) -> Mechanism:
+    """Return the best matrix found for the cells of some columns."""
+    block, objective = problem.block(columns), objective_of(problem)
+    workload = None
+    if objective == "estimation":
+        workload = shared_workload(problem, block, noise or {})
+    found = design(
+        inner(block.law),
+        problem.alpha,
+        family="general",
+        objective=objective,
+        categories=block.labels,
+        distance=distance_of(problem, block),
+        workload=workload,
+        tolerance=CLOSE,
+        time_limit=None if math.isinf(seconds) else max(seconds, 0.05),
+    )
+    return without_unused(found.mechanism)
+
+
+def shared_workload(problem: RecordProblem, block: Block, noise: Mapping[str, float]) -> Floats:
+    """Return what the wanted tables ask of a block: its cells or sums of them, a row for each.
+
+    The variance of a margin counts as many times in a table of other columns as these multiply it.
+    """
+    rows = []
+    for table in problem.tables:
+        part = tuple(name for name in block.columns if name in table)
+        beside = (noise.get(name, 1.0) for name in table if name not in block.columns)
+        if part:
+            rows.append(math.sqrt(math.prod(beside)) * workload_of(block, [part]))
+    return np.concatenate(rows)
+
+
+def objective_of(problem: RecordProblem) -> ObjectiveName:
+    """Return the objective of the matrix of a block."""
+    return "information" if problem.objective == "information" else "estimation"
+
+
+def distance_of(problem: RecordProblem, block: Block) -> Distance:
+    """Return the distance between the possible cells of a block."""
+    assert problem.distance is not None, "asked of problems with one"
+    columns = [problem.labels[name] for name in block.columns]
+    return distance_of_cells(
+        block.labels, columns, [problem.distance[name] for name in block.columns]
+    )
+
+
+def most_told(problem: RecordProblem, blocks: dict[Table, Mechanism], watch: Watch) -> RecordDesign:
+    """Return the plan that tells most: one matrix where the cells are few, else single columns.
+
+    The information of independent columns is the sum over them, and no mechanism tells more.
+    """
+    small = problem.counts(problem.columns) <= MOST_BOUND
+    if not small:
+        told_of = [mutual_information(problem.block(c).law, m) for c, m in blocks.items()]
+        value = max(told_of)
+        return told(
+            problem, blocks, value=value, bound=max(ceiling(problem), value), notes=(LEAST,)
+        )
+    whole = problem.block(problem.columns)
+    joint = block_matrix(problem, problem.columns, seconds=0.8 * watch.left())
+    found = [{problem.columns: joint}]
+    if whole.size == problem.size:
+        found.append(blocks)
+    values = [mutual_information(whole.law, side_by_side(one)) for one in found]
+    best = int(np.argmax(values))
+    bound = max(information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole)),
+                values[best])  # fmt: skip
+    return told(problem, found[best], value=values[best], bound=bound)
+
+
+LEAST = (
+    "The value is what the best block tells of the record; together they tell more, which is not "
+    "computed for so many cells."
+)
+
+
+def side_by_side(blocks: Blocks) -> Mechanism:
+    """Return one mechanism on the record, of blocks in the order of the columns."""
+    factors = tuple(blocks.values())
+    return factors[0] if len(factors) == 1 else Product(factors)
+
+
+def ceiling(problem: RecordProblem) -> float:
+    """Return a bound on the information: plain α between the farthest records, and the entropy."""
+    assert problem.distance is not None, "asked of problems with one"
+    farthest = sum(one.diameter for one in problem.distance.values())
+    most = information_bound(problem.alpha * farthest)
+    return min(most, sum(entropy(problem.block((name,)).law) for name in problem.columns))
+
+
+def variance_floor(problem: RecordProblem) -> float:
+    """Return a proven bound on the cost: of the whole record if it is small, else of sampling."""
+    sampled = sum(
+        observed_variance(inner(problem.block(table).law), None) for table in problem.tables
+    )
+    if problem.counts(problem.columns) > MOST_BOUND:
+        return sampled
+    block = problem.block(problem.columns)
+    workload = workload_of(block, problem.tables)
+    law = inner(block.law)
+    bound = pair_bound(law, problem.alpha, distance_of(problem, block), Variance(law, workload))
+    return max(bound, sampled)
+
+
+def told(
+    problem: RecordProblem,
+    blocks: Blocks,
+    *,
+    value: float,
+    bound: float,
+    notes: tuple[str, ...] = (),
+) -> RecordDesign:
+    """Return the design that tells most, after a check of what it promises."""
+    plan = Plan({c if len(c) > 1 else c[0]: mechanism for c, mechanism in blocks.items()})
+    found = RecordDesign(
+        plan, problem.alpha, problem.objective, value, bound, {}, notes,
+        information=value,
+        distance=problem.distance,
+    )  # fmt: skip
+    assert found.certificate.satisfies(problem.alpha), "every block keeps its distance"
+    return found
