@@ -49,6 +49,7 @@ PINNED = {
     "Views",
     "WriteFailed",
     "certify",
+    "circle",
     "combine",
     "compare_designs",
     "compose",

@@ -65,6 +65,7 @@ from pramble.risk.assessment import Assessment
 from pramble.risk.models.membership import Membership
 from pramble.solvers.central.kept import KeptShares, kept_shares
 from pramble.solvers.design import design
+from pramble.solvers.general.circle import circle
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
@@ -114,6 +115,7 @@ __all__ = [
     "calibrate",
     "central_guarantee",
     "certify",
+    "circle",
     "combine",
     "compare_designs",
     "compose",

@@ -63,7 +63,9 @@ def release(
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
     prior_file: Annotated[str | None, typer.Option(help="Public margins or another file.")] = None,
-    family: Annotated[str | None, typer.Option(help="uniform, general or response.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="uniform, general, response or circle.")
+    ] = None,
     objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
     split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
     design: Annotated[

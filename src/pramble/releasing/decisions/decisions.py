@@ -19,7 +19,8 @@ from pramble.words import hint_at
 
 SEEN = "seen"
 DESIGNS = ("records", "paper")
-FAMILIES = ("uniform", "general", "response")
+FAMILIES = ("uniform", "general", "response", "circle")
+WITHOUT_PRIOR = ("response", "circle")
 OBJECTIVES = ("information", "estimation")
 SPLITS = ("equal", "weights", "optimal")
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
@@ -52,8 +53,9 @@ class ColumnDecision:
         What empty cells are released as: a label, True for a category of their own that stays
         empty, None to refuse them.
     family : str
-        "uniform" (the paper's matrix), "general" (any square matrix) or "response" (randomised
-        response: no prior is needed).
+        "uniform" (the paper's matrix), "general" (any square matrix), "response" (randomised
+        response: no prior is needed) or "circle" (arcs around equally likely bands of a number, as
+        `pramble.circle` makes them: none either).
     objective : str
         "information", "estimation" or "loss".
     distance : "path", mapping or None
@@ -120,7 +122,7 @@ class ColumnDecision:
         """
         if self.objective == "loss":
             return True
-        return self.invariant or (self.family != "response" and size > 2)
+        return self.invariant or (self.family not in WITHOUT_PRIOR and size > 2)
 
 
 @value

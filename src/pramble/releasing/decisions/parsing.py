@@ -206,6 +206,11 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
     )
     both = [name for name in plan.get("drop", ()) if name in columns]
     found.extend(f"Column {name!r} is both randomised and dropped." for name in both)
+    found.extend(
+        f'Column {name!r}: family = "circle" is the same for every prior, and not invariant.'
+        for name, column in columns.items()
+        if column.get("family") == "circle" and column.get("invariant")
+    )
     for name, column in columns.items():
         found.extend(prior_contradictions(name, column))
         found.extend(distance_contradictions(name, column))

@@ -12,6 +12,7 @@ from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.rivals import variance_of
 from pramble.solvers.design import design
+from pramble.solvers.general.circle import circle
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
 from pramble.values import value
@@ -59,6 +60,8 @@ class Designed:
 
 def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FULL) -> Designed:
     """Design one column at its part of α."""
+    if column.decision.family == "circle" and len(column.labels) > 2:
+        return Designed(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:
         return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
     objective = column.decision.objective
