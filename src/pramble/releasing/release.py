@@ -26,7 +26,7 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.files import MANIFEST, file_sha256
+from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
@@ -50,11 +50,18 @@ from pramble.releasing.prepare.worth import table_outcomes
 from pramble.releasing.write.beside import published_files, write_beside
 from pramble.releasing.write.check import Tally, compare
 from pramble.releasing.write.released import rehearse, write_part
-from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
+from pramble.releasing.write.secret import (
+    bound_key,
+    fits_in_memory,
+    held,
+    in_secret_order,
+    part_key,
+)
 from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
+from pramble.words import several
 
 COUNTING, WRITING = 0.25, 0.65
 SYNTHESIS = 0.88
@@ -148,7 +155,8 @@ def release(
         "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
         ``drop``, ``person`` (the column that says whose row it is),
         ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
-        ``output``, ``copies`` (the same released records once more, as "csv", "stata", "spss" or
+        ``output``, ``rows_per_file`` (the data as a folder of files with so many rows each),
+        ``copies`` (the same released records once more, as "csv", "stata", "spss" or
         "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``), ``shuffle``,
         ``synthetic`` (complete records drawn from the release alone beside it), ``risk``, ``file``.
 
@@ -272,8 +280,12 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
 
 
 def files_text(job: Prepared) -> str:
-    """Return the name of the data file, or say how many views there are."""
-    return job.parts[0].file if len(job.parts) == 1 else f"{len(job.parts)} files in {VIEWS}/"
+    """Return the name of the data file, or say how many views or pieces there are."""
+    files = [name for part in job.parts for name in part.files(job.rows)]
+    if len(job.parts) > 1:
+        return f"{len(files)} files in {VIEWS}/"
+    part = job.parts[0]
+    return part.file if part.rows_per_file is None else f"{several(len(files), 'file')} in data/"
 
 
 def split_of(decisions: Decisions) -> str:
@@ -303,25 +315,26 @@ def write_folder(
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
     coded = job.plan.columns
-    records = job.records if len(job.parts) == 1 else held(job.records, job.names, coded=coded)
+    records = job.records
+    if len(job.parts) > 1 and fits_in_memory(job.rows, job.names):
+        records = held(records, job.names, coded=coded)
     tallies: list[Tally] = []
     checks: list[tuple[Check, ...]] = []
     files: list[dict[str, Any]] = []
     for number, part in enumerate(job.parts):
-        path = folder / part.file
-        path.parent.mkdir(exist_ok=True)
         own = part_key(key, part)
         source = records
         if job.decisions.is_shuffled:
-            source = shuffled(records, part.names, rows=job.rows, key=own, coded=coded)
+            source = in_secret_order(
+                records, part.names, rows=job.rows, key=own, folder=folder, coded=coded
+            )
         share = WRITING / len(job.parts)
-        tally = write_part(
-            job, part, source, path, key=own, clock=clock.part(COUNTING + number * share, share)
+        tally, entry = write_part(
+            job, part, source, folder, key=own, clock=clock.part(COUNTING + number * share, share)
         )
         tallies.append(tally)
-        checks.append(passed(compare(tally, path, rows=job.rows)))
-        about = {"format": job.decisions.output, "bytes": path.stat().st_size}
-        files.append({"file": part.file, **about, "sha256": file_sha256(path)})
+        checks.append(passed(compare(tally, folder / part.file, rows=job.rows)))
+        files.append(entry)
     synthetic = None
     if job.decisions.synthetic:
         synthetic = write_synthetic(
