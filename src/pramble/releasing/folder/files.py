@@ -42,12 +42,12 @@ def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int) -> None:
     refuse_link(place)
     ending = ending_of(stated["format"])
     names = [piece_file(stated["file"], number, ending) for number in range(len(pieces))]
-    full = pieces[0]["rows"] if pieces else 0
+    sizes = [piece["rows"] for piece in pieces]
     as_stated = (
         [piece["file"] for piece in pieces] == names
-        and all(piece["rows"] == full for piece in pieces[:-1])
-        and 0 <= full - pieces[-1]["rows"] < max(full, 1)
-        and sum(piece["rows"] for piece in pieces) == rows
+        and bool(sizes)
+        and {*sizes[:-1], max(sizes)} == {sizes[0]}
+        and sum(sizes) == rows
         and sum(piece["bytes"] for piece in pieces) == stated["bytes"]
         and pieces_sha256(pieces) == stated["sha256"]
     )
