@@ -26,11 +26,12 @@ from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.values import value
 
 WORD_BITS = 64
-MOST_BITS = 6
-"""A pass deals into 2**6 buckets at most: so many files are open at once."""
+MOST_BITS = 7
+"""A pass deals into 2**7 buckets at most: so many files are open at once."""
 
-SPARE_BITS = 3
-"""Buckets are made an eighth of what fits, where so few suffice."""
+BUCKETS_HELD = 4
+"""Buckets have a quarter of what is shuffled at once: one is sorted while another is drawn from,
+and the system's allocator keeps what earlier ones took."""
 
 GATHERED_CELLS = 1 << 22
 """Values that are gathered before they are dealt, so that blocks on the disk are not tiny."""
@@ -124,13 +125,12 @@ def in_order(tables: Iterable[Any], rows: int, folder: Path, *, used: int) -> It
     first = next(found, None)
     if first is None:
         return
-    limit = max(MOST_CELLS_SHUFFLED // first.num_columns, 1)
+    limit = max(MOST_CELLS_SHUFFLED // BUCKETS_HELD // first.num_columns, 1)
     if rows <= limit or used == WORD_BITS:
         whole = pa.concat_tables([first, *found])
         yield taken(whole, in_word_order(words_of(whole)))
         return
-    wanted = (rows // limit).bit_length() + SPARE_BITS
-    bits = min(wanted, MOST_BITS, WORD_BITS - used)
+    bits = min((rows // limit).bit_length() + 1, MOST_BITS, WORD_BITS - used)
     buckets = [Bucket(folder) for _ in range(1 << bits)]
     try:
         for table in gathered([first], found):
