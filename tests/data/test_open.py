@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pramble.data.arrays import as_numbers
@@ -125,3 +126,15 @@ def test_formats_can_be_gone_through():
         assert all(ending.startswith(".") for ending in form.endings)
         assert form.write is not None or not form.packed
     assert set(endings(written=True)) < set(endings())
+
+
+def test_parquet_that_was_read_is_not_held(tmp_path):
+    """What is allocated while a file is read does not grow with what was read of it."""
+    path = tmp_path / "many.parquet"
+    noise = np.random.default_rng(1).integers(0, 2**62, 1_500_000)
+    pq.write_table(pa.table({"n": noise}), path, row_group_size=50_000)
+    allocated = []
+    for batch in open_records(path).batches():
+        allocated.append(pa.total_allocated_bytes())
+        del batch
+    assert allocated[-2] - allocated[1] < path.stat().st_size / 4

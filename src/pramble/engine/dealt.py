@@ -58,6 +58,8 @@ class DealtRecords(Records):
         Where the files without a name lie.
     coded : collection of str
         Columns whose texts come as dictionaries.
+    told : callable, optional
+        Told of every batch of the source while it is dealt.
     """
 
     records: Records
@@ -66,6 +68,7 @@ class DealtRecords(Records):
     key: bytes = field(repr=False)
     folder: Path
     coded: Collection[str] = ()
+    told: Watch | None = None
     reading: Reading = Reading()
     backend: str = "pyarrow"
 
@@ -99,7 +102,9 @@ class DealtRecords(Records):
         """Yield batches in the secret order."""
         kinds = {one.name: one.type for one in self.records.schema}
         texts = {*self.coded, *coded, *(name for name in columns if is_coded_text(kinds[name]))}
-        for table in in_order(self.numbered(columns, watch), self.counted, self.folder, used=0):
+        for table in in_order(
+            self.numbered(columns, watch or self.told), self.counted, self.folder, used=0
+        ):
             named = table.select(range(len(columns))).rename_columns(list(columns))
             for batch in named.to_batches(max_chunksize=BATCH_ROWS):
                 yield with_codes(batch, texts)

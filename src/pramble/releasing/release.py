@@ -5,11 +5,12 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pramble.data.reading import Reading, as_reading
-from pramble.errors import PrambleWarning, PrivacyError
+from pramble.errors import PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
@@ -48,7 +49,7 @@ from pramble.releasing.prepare.record_figures import (
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
 from pramble.releasing.write.beside import published_files, write_beside
-from pramble.releasing.write.check import Tally, compare
+from pramble.releasing.write.check import Tally, compare, passed, together
 from pramble.releasing.write.released import rehearse, write_part
 from pramble.releasing.write.secret import (
     bound_key,
@@ -322,16 +323,19 @@ def write_folder(
     checks: list[tuple[Check, ...]] = []
     files: list[dict[str, Any]] = []
     for number, part in enumerate(job.parts):
-        own = part_key(key, part)
-        source = records
+        own, source, share = part_key(key, part), records, WRITING / len(job.parts)
+        part_clock = clock.part(COUNTING + number * share, share)
         if job.decisions.is_shuffled:
             source = in_secret_order(
-                records, part.names, rows=job.rows, key=own, folder=folder, coded=coded
+                records,
+                part.names,
+                rows=job.rows,
+                key=own,
+                folder=folder,
+                coded=coded,
+                told=partial(shuffling, part_clock),
             )
-        share = WRITING / len(job.parts)
-        tally, entry = write_part(
-            job, part, source, folder, key=own, clock=clock.part(COUNTING + number * share, share)
-        )
+        tally, entry = write_part(job, part, source, folder, key=own, clock=part_clock)
         tallies.append(tally)
         checks.append(passed(compare(tally, folder / part.file, rows=job.rows)))
         files.append(entry)
@@ -362,28 +366,14 @@ def write_folder(
     )
 
 
+def shuffling(clock: Clock, rows: int, share: float) -> None:
+    """Tell that rows are being brought into their order; writing them is what advances."""
+    del rows, share
+    clock.tell("shuffling", 0.0)
+
+
 def data_in(folder: Path, job: Prepared) -> Any:
     """Return where the data lies, as an analyst would hand it to an estimate."""
     if isinstance(job.plan, Plan):
         return folder / job.parts[0].file
     return {part.view: folder / part.file for part in job.parts}
-
-
-def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
-    """Return checks of a written file; refuse to release it if one failed."""
-    for check in checks:
-        if not check.passed:
-            raise PrivacyError(
-                f"The written file failed its check of the {check.name}: {check.detail} "
-                "Nothing was released."
-            )
-    return checks
-
-
-def together(checks: Sequence[tuple[Check, ...]]) -> tuple[Check, ...]:
-    """Return the checks of all views, each of which passed, in a line for each kind."""
-    names = dict.fromkeys(check.name.split(" in ")[0] for view in checks for check in view)
-    return tuple(
-        Check(name, passed=True, detail=f"As it should be in each of {len(checks)} views.")
-        for name in names
-    )

@@ -22,7 +22,7 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.engine.block import Block
 from pramble.engine.canonical import Onlooker
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.write.draws import Draws, branch_check, change_check, kept, same_places
 from pramble.report.outcome import Check
@@ -215,3 +215,23 @@ def drawn_checks(meant: Tally) -> tuple[Check, ...]:
         return tuple(change_check(f"in {draws[path].name}", [draws[path]]) for path in order)
     together = change_check("over all blocks", list(draws.values()))
     return (branch_check(plan, draws, rows=meant.rows), together)
+
+
+def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Return checks of a written file; refuse to release it if one failed."""
+    for check in checks:
+        if not check.passed:
+            raise PrivacyError(
+                f"The written file failed its check of the {check.name}: {check.detail} "
+                "Nothing was released."
+            )
+    return checks
+
+
+def together(checks: Sequence[tuple[Check, ...]]) -> tuple[Check, ...]:
+    """Return the checks of all views, each of which passed, in a line for each kind."""
+    names = dict.fromkeys(check.name.split(" in ")[0] for view in checks for check in view)
+    return tuple(
+        Check(name, passed=True, detail=f"As it should be in each of {len(checks)} views.")
+        for name in names
+    )

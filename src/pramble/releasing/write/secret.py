@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pramble.data.frame_records import TableRecords
-from pramble.data.records import Records
+from pramble.data.records import Records, Watch
 from pramble.engine.dealt import DealtRecords, with_codes
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order
@@ -35,6 +35,7 @@ def in_secret_order(
     key: bytes,
     folder: Path,
     coded: Collection[str] = (),
+    told: Watch | None = None,
 ) -> Records:
     """Return some columns of the records in a random order that the key determines.
 
@@ -42,7 +43,7 @@ def in_secret_order(
     order is the same.
     """
     if not fits_in_memory(rows, names):
-        return DealtRecords(records, tuple(names), rows, key, folder, coded)
+        return DealtRecords(records, tuple(names), rows, key, folder, coded, told)
     source = held(records, names, coded=coded)
     order = pa.array(random_order(rows, key=key))
     table = pa.table({name: source.table[name].combine_chunks().take(order) for name in names})
