@@ -128,13 +128,12 @@ def test_formats_can_be_gone_through():
     assert set(endings(written=True)) < set(endings())
 
 
-def test_parquet_that_was_read_is_not_held(tmp_path):
-    """What is allocated while a file is read does not grow with what was read of it."""
+def test_parquet_is_read_without_being_held(tmp_path):
+    """What is allocated on the way is a few batches, not the file."""
     path = tmp_path / "many.parquet"
-    noise = np.random.default_rng(1).integers(0, 2**62, 1_500_000)
+    noise = np.random.default_rng(1).integers(0, 2**62, 3_000_000)
     pq.write_table(pa.table({"n": noise}), path, row_group_size=50_000)
-    allocated = []
-    for batch in open_records(path).batches():
-        allocated.append(pa.total_allocated_bytes())
-        del batch
-    assert allocated[-2] - allocated[1] < path.stat().st_size / 4
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in open_records(path).batches():
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < path.stat().st_size / 3
