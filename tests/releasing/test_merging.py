@@ -30,7 +30,9 @@ def drawn(table, *, batch, first_row=0, key=KEY):
     """The tally and the links of a table, batch by batch."""
     work = Canonical(table.schema, Record(PLAN, KEY))
     tally = Tally(PLAN, work.names, coded=work.coded, as_text=False)
-    links = Links(["town", "name", "day"], PLAN.columns, key=key, first_row=first_row)
+    links = Links(
+        ["town", "name", "day", "early", "late"], PLAN.columns, key=key, first_row=first_row
+    )
     for part in table.to_batches(max_chunksize=batch):
         rows = range(first_row + tally.rows, first_row + tally.rows + part.num_rows)
         work.released(part, rows, tally=tally)
@@ -40,6 +42,7 @@ def drawn(table, *, batch, first_row=0, key=KEY):
 
 
 RNG = np.random.default_rng(2)
+# "early" nearly names rows in the first batch alone, "late" in all others.
 SMALL = pa.table(
     {
         "sex": RNG.choice(["f", "m"], 900),
@@ -47,6 +50,8 @@ SMALL = pa.table(
         "town": RNG.choice(["x", "y", "z"], 900),
         "name": pa.array([f"n{i}" for i in RNG.integers(0, 400, 900)]),
         "day": pa.array(RNG.integers(0, 500, 900).astype(np.int32)).cast(pa.date32()),
+        "early": np.where(np.arange(900) < 50, np.arange(900), 7),
+        "late": np.where(np.arange(900) < 50, 7, np.arange(900)),
     }
 )
 
