@@ -55,8 +55,8 @@ from pramble.releasing.write.secret import (
     bound_key,
     fits_in_memory,
     held,
-    in_secret_order,
     part_key,
+    shuffled,
 )
 from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
@@ -326,7 +326,7 @@ def write_folder(
         own, source, share = part_key(key, part), records, WRITING / len(job.parts)
         part_clock = clock.part(COUNTING + number * share, share)
         if job.decisions.is_shuffled:
-            source = in_secret_order(
+            source = shuffled(
                 records,
                 part.names,
                 rows=job.rows,

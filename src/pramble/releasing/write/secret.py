@@ -27,7 +27,7 @@ def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ())
     return TableRecords(table, name=records.name, has_types=records.typed)
 
 
-def in_secret_order(
+def shuffled(
     records: Records,
     names: Sequence[str],
     *,
