@@ -62,3 +62,10 @@ MOST_CELLS_IN_CSV = 10**8
 
 MOST_CELLS_DRAWN = 80
 """Cells of an estimate that is drawn."""
+
+MOST_CELLS_SHUFFLED = 10_000_000
+"""Values that are brought into a random order at once: with the order and a copy, a quarter of a
+gigabyte as numbers. Larger tables are dealt into files without a name first."""
+
+MOST_PIECES = 100_000
+"""Pieces of a released file, which are named by five digits."""

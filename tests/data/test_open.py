@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pramble.data.arrays import as_numbers
@@ -125,3 +126,14 @@ def test_formats_can_be_gone_through():
         assert all(ending.startswith(".") for ending in form.endings)
         assert form.write is not None or not form.packed
     assert set(endings(written=True)) < set(endings())
+
+
+def test_parquet_is_read_without_being_held(tmp_path):
+    """What is allocated on the way is a few batches, not the file."""
+    path = tmp_path / "many.parquet"
+    noise = np.random.default_rng(1).integers(0, 2**62, 3_000_000)
+    pq.write_table(pa.table({"n": noise}), path, row_group_size=50_000)
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in open_records(path).batches():
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < path.stat().st_size / 3

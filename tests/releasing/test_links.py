@@ -7,8 +7,9 @@ import pytest
 import pramble
 from pramble.data.levels import Levels
 from pramble.errors import PrivacyError
-from pramble.releasing.prepare import links
-from pramble.releasing.prepare.links import Link, Links, ValueSample, likeness, refuse_links
+from pramble.releasing.prepare import links, value_sample
+from pramble.releasing.prepare.links import Link, Links, likeness, refuse_links
+from pramble.releasing.prepare.value_sample import ValueSample
 
 RNG = np.random.default_rng(11)
 
@@ -68,7 +69,8 @@ def test_ordinary_association_is_not_refused():
 @pytest.mark.parametrize("batch", [317, 40_000])
 def test_rows_of_one_person_in_a_file_larger_than_the_sample(monkeypatch, batch):
     """Two waves, one after the other: mates are far apart, and most rows are not kept."""
-    monkeypatch.setattr(links, "MOST_KEPT", 2000)
+    for place in (links, value_sample):
+        monkeypatch.setattr(place, "MOST_KEPT", 2000)
     n = 20_000
     sex = RNG.choice(["f", "m"], n)
     names = np.array([f"P{i:06d}" for i in RNG.permutation(n)])
@@ -78,9 +80,9 @@ def test_rows_of_one_person_in_a_file_larger_than_the_sample(monkeypatch, batch)
 
 
 def test_values_of_a_part_stay_whole(monkeypatch):
-    monkeypatch.setattr(links, "MOST_KEPT", 500)
+    monkeypatch.setattr(value_sample, "MOST_KEPT", 500)
     who, x = np.repeat(np.arange(3000), 3), np.tile(np.arange(3), 3000)
-    sample = ValueSample()
+    sample = ValueSample(bytes(32), "id")
     for a, b in zip(np.array_split(who, 7), np.array_split(x, 7), strict=True):
         sample.add(pa.array(a), [b])
     sizes = np.bincount(sample.groups())
@@ -172,4 +174,6 @@ def test_a_link_beyond_the_first_rows_is_refused_before_anything_is_published(tm
 
 def test_texts_have_equal_hashes_where_they_are_equal():
     texts = pa.array(["a", "b", None, "", "a", "ab" * 50, "ab" * 50]).slice(1)
-    assert len(set(links.hashes(texts).tolist())) == 4  # b, the empty one, a, and the long one
+    assert (
+        len(set(value_sample.hashes(texts).tolist())) == 4
+    )  # b, the empty one, a, and the long one

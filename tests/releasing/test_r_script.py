@@ -11,6 +11,7 @@ from tests.releasing.conftest import release_by
 from tests.releasing.test_scripts import EVIL
 
 import pramble
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.releasing.write.r_code import r_text
 
 pytestmark = pytest.mark.r
@@ -192,6 +193,19 @@ def test_text_data_needs_no_copy_and_a_table_that_is_not_told_says_so(people, tm
     script = [tool("Rscript"), str(release.folder / "analysis.R")]
     done = subprocess.run([*script, "a", "b", "c"], capture_output=True, text=True, check=True)
     assert "The plan cannot give this table" in done.stdout
+
+
+def test_pieces_are_read_one_after_the_other(tmp_path, tool):
+    n = BATCH_ROWS + 1000
+    rng = np.random.default_rng(6)
+    table = pa.table({"a": rng.choice(A, n), "c": rng.choice(C, n)})
+    plan = pramble.Plan({"a": RR(A, 1.5), "c": RR(C, 2.0)})
+    release_by(plan, table, tmp_path / "out", output="csv", rows_per_file=BATCH_ROWS)
+    release = pramble.open_release(tmp_path / "out")
+    tables = [["a"], ["a", "c"]]
+    found, printed = in_r(tool("Rscript"), release.folder, tables)
+    assert f"Shares of a among {n} records" in printed
+    agree(release, tables, found)
 
 
 def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):

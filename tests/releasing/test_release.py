@@ -25,7 +25,7 @@ from pramble.releasing.folder.build import report_path
 from pramble.releasing.folder.schema import manifest_schema
 from pramble.releasing.release import release
 from pramble.releasing.write import check as checking
-from pramble.releasing.write import released as writing
+from pramble.releasing.write import pieces as writing
 
 KEY = bytes(range(32))
 

@@ -94,6 +94,10 @@ def release(
     output: Annotated[
         str | None, typer.Option("--format", help="parquet (default) or csv.")
     ] = None,
+    rows_per_file: Annotated[
+        int | None,
+        typer.Option(help="Write the data as files of so many rows each (multiples of 131072)."),
+    ] = None,
     copies: Annotated[
         str | None,
         typer.Option(help="The same records again for other programs: csv,stata,spss,excel."),
@@ -175,6 +179,7 @@ def release(
         "rows_per_person": rows_per_person,
         "allow": listed(allow),
         "output": output,
+        "rows_per_file": rows_per_file,
         "copies": listed(copies),
         "scripts": False if no_scripts else None,
         "shuffle": shuffle or None,

@@ -13,6 +13,9 @@ from pramble.data.order import texts_of
 from pramble.errors import InvalidData
 from pramble.values import Floats
 
+UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
+"""Types that show the bits of values, by how many there are."""
+
 
 def value_type(kind: Any) -> Any:
     """Return the Arrow type of the values, also of a dictionary's."""

@@ -5,7 +5,7 @@ dictionaries that list the labels of the plan, or the values that occur, sorted.
 dictionaries, orders of first appearance nor blocks of the source leave a trace.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pramble.data.arrays import is_text, sorted_dictionary
 from pramble.data.encode import Codes
 from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.records import Records
+from pramble.data.records import Records, Watch
 from pramble.engine.block import Block
 from pramble.engine.record import Each, Record
 
@@ -33,7 +33,10 @@ class Onlooker:
 
 
 class Canonical:
-    """Records bound to what randomises them: canonical batches.
+    """What makes canonical batches of batches: a record bound to its bits, and the columns' types.
+
+    It holds no records and can be pickled: whoever has it and some batches of the source, with the
+    number of their first row, gets the batches that anybody else gets.
 
     Attributes
     ----------
@@ -46,20 +49,20 @@ class Canonical:
     """
 
     def __init__(
-        self, records: Records, record: Record, *, names: Sequence[str] | None = None
+        self, source_schema: Any, record: Record, *, names: Sequence[str] | None = None
     ) -> None:
-        self.records, self.record, self.columns = records, record, record.columns
-        self.names = list(records.names if names is None else names)
-        found = {field.name: field.type for field in records.schema}
+        self.source_schema, self.record, self.columns = source_schema, record, record.columns
+        self.names = list(source_schema.names if names is None else names)
+        found = {field.name: field.type for field in source_schema}
         others = [name for name in self.names if name not in self.columns]
         self.coded = [name for name in others if is_coded_text(found[name])]
         kinds = {name: plain_type(found[name]) for name in others}
         kinds |= {name: column.arrow_outputs.type for name, column in self.columns.items()}
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
-    def source(self, watch: Callable[[int, float], object] | None = None) -> Iterator[Any]:
+    def source(self, records: Records, *, watch: Watch | None = None) -> Iterator[Any]:
         """Yield the batches of the source, of one size."""
-        read = self.records.batches(self.names, coded=tuple(self.columns), watch=watch)
+        read = records.batches(self.names, coded=tuple(self.columns), watch=watch)
         return even_batches(read, BATCH_ROWS)
 
     def released(

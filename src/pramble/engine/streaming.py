@@ -21,9 +21,9 @@ def perturb_stream(
     """Randomise records into one file and return how many there are."""
     check_names(records.names, record.columns, None)
     own = record if records.typed else replace(record, from_text=True)
-    work = Canonical(records, own)
+    work = Canonical(records.schema, own)
     share, row = [0.0], first_row
-    batches = work.source(watch=lambda _, done: share.append(done))
+    batches = work.source(records, watch=lambda _, done: share.append(done))
     with (
         saving(target, work.schema) as writer,
         ThreadPoolExecutor(record.threads) as pool,

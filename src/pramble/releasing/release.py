@@ -5,11 +5,12 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pramble.data.reading import Reading, as_reading
-from pramble.errors import PrambleWarning, PrivacyError
+from pramble.errors import PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
@@ -26,7 +27,7 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.files import MANIFEST, file_sha256
+from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
@@ -48,13 +49,20 @@ from pramble.releasing.prepare.record_figures import (
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
 from pramble.releasing.write.beside import published_files, write_beside
-from pramble.releasing.write.check import Tally, compare
+from pramble.releasing.write.check import Tally, compare, passed, together
 from pramble.releasing.write.released import rehearse, write_part
-from pramble.releasing.write.secret import bound_key, held, part_key, shuffled
+from pramble.releasing.write.secret import (
+    bound_key,
+    fits_in_memory,
+    held,
+    part_key,
+    shuffled,
+)
 from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
+from pramble.words import several
 
 COUNTING, WRITING = 0.25, 0.65
 SYNTHESIS = 0.88
@@ -148,7 +156,8 @@ def release(
         "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
         ``drop``, ``person`` (the column that says whose row it is),
         ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
-        ``output``, ``copies`` (the same released records once more, as "csv", "stata", "spss" or
+        ``output``, ``rows_per_file`` (the data as a folder of files with so many rows each),
+        ``copies`` (the same released records once more, as "csv", "stata", "spss" or
         "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``), ``shuffle``,
         ``synthetic`` (complete records drawn from the release alone beside it), ``risk``, ``file``.
 
@@ -272,8 +281,12 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
 
 
 def files_text(job: Prepared) -> str:
-    """Return the name of the data file, or say how many views there are."""
-    return job.parts[0].file if len(job.parts) == 1 else f"{len(job.parts)} files in {VIEWS}/"
+    """Return the name of the data file, or say how many views or pieces there are."""
+    files = [name for part in job.parts for name in part.files(job.rows)]
+    if len(job.parts) > 1:
+        return f"{len(files)} files in {VIEWS}/"
+    part = job.parts[0]
+    return part.file if part.rows_per_file is None else f"{several(len(files), 'file')} in data/"
 
 
 def split_of(decisions: Decisions) -> str:
@@ -303,25 +316,29 @@ def write_folder(
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
     coded = job.plan.columns
-    records = job.records if len(job.parts) == 1 else held(job.records, job.names, coded=coded)
+    records = job.records
+    if len(job.parts) > 1 and fits_in_memory(job.rows, job.names):
+        records = held(records, job.names, coded=coded)
     tallies: list[Tally] = []
     checks: list[tuple[Check, ...]] = []
     files: list[dict[str, Any]] = []
     for number, part in enumerate(job.parts):
-        path = folder / part.file
-        path.parent.mkdir(exist_ok=True)
-        own = part_key(key, part)
-        source = records
+        own, source, share = part_key(key, part), records, WRITING / len(job.parts)
+        part_clock = clock.part(COUNTING + number * share, share)
         if job.decisions.is_shuffled:
-            source = shuffled(records, part.names, rows=job.rows, key=own, coded=coded)
-        share = WRITING / len(job.parts)
-        tally = write_part(
-            job, part, source, path, key=own, clock=clock.part(COUNTING + number * share, share)
-        )
+            source = shuffled(
+                records,
+                part.names,
+                rows=job.rows,
+                key=own,
+                folder=folder,
+                coded=coded,
+                told=partial(shuffling, part_clock),
+            )
+        tally, entry = write_part(job, part, source, folder, key=own, clock=part_clock)
         tallies.append(tally)
-        checks.append(passed(compare(tally, path, rows=job.rows)))
-        about = {"format": job.decisions.output, "bytes": path.stat().st_size}
-        files.append({"file": part.file, **about, "sha256": file_sha256(path)})
+        checks.append(passed(compare(tally, folder / part.file, rows=job.rows)))
+        files.append(entry)
     synthetic = None
     if job.decisions.synthetic:
         synthetic = write_synthetic(
@@ -349,28 +366,14 @@ def write_folder(
     )
 
 
+def shuffling(clock: Clock, rows: int, share: float) -> None:
+    """Tell that rows are being brought into their order; writing them is what advances."""
+    del rows, share
+    clock.tell("shuffling", 0.0)
+
+
 def data_in(folder: Path, job: Prepared) -> Any:
     """Return where the data lies, as an analyst would hand it to an estimate."""
     if isinstance(job.plan, Plan):
         return folder / job.parts[0].file
     return {part.view: folder / part.file for part in job.parts}
-
-
-def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
-    """Return checks of a written file; refuse to release it if one failed."""
-    for check in checks:
-        if not check.passed:
-            raise PrivacyError(
-                f"The written file failed its check of the {check.name}: {check.detail} "
-                "Nothing was released."
-            )
-    return checks
-
-
-def together(checks: Sequence[tuple[Check, ...]]) -> tuple[Check, ...]:
-    """Return the checks of all views, each of which passed, in a line for each kind."""
-    names = dict.fromkeys(check.name.split(" in ")[0] for view in checks for check in view)
-    return tuple(
-        Check(name, passed=True, detail=f"As it should be in each of {len(checks)} views.")
-        for name in names
-    )

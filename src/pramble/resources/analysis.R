@@ -15,23 +15,35 @@ as_text <- function(values) {
   gsub("\r\n?", "\n", enc2utf8(text))
 }
 
+# The paths of a file: one, or its pieces in a folder, whose names sort as they follow.
+endings <- c(".csv", ".tsv", ".parquet", ".arrow")
+paths_of <- function(file) {
+  whole <- file.path(folder, paste0(file, endings))
+  if (any(file.exists(whole))) return(whole[file.exists(whole)][1])
+  pieces <- list.files(file.path(folder, file), "^part-[0-9]+[.]", full.names = TRUE)
+  if (!length(pieces)) stop("There is no file ", file, ".* beside this script.")
+  sort(pieces, method = "radix")
+}
+
+read_one <- function(path, columns) {
+  kind <- match(sub(".*[.]", ".", path), endings)
+  if (kind <= 2) {
+    read.table(path, sep = c(",", "\t")[kind], quote = "\"", comment.char = "",
+      colClasses = "character", na.strings = character(0), encoding = "UTF-8",
+      col.names = seq_along(columns), check.names = FALSE)[-1, , drop = FALSE]
+  } else if (requireNamespace("arrow", quietly = TRUE)) {
+    as.data.frame((if (kind == 3) arrow::read_parquet else arrow::read_feather)(path))
+  } else {
+    stop("R reads ", basename(path), " through the package arrow: install.packages(\"arrow\"). ",
+      "Or ask for a release with copies = [\"csv\"], which base R reads.")
+  }
+}
+
 # The records of one file as codes into `released`; NA is a blank. A file is read once.
 read <- new.env()
 read_records <- function(source) {
   if (!is.null(read[[source$file]])) return(read[[source$file]])
-  path <- file.path(folder, paste0(source$file, c(".csv", ".tsv", ".parquet", ".arrow")))
-  kind <- which(file.exists(path))[1]
-  if (is.na(kind)) stop("There is no file ", source$file, ".* beside this script.")
-  if (kind <= 2) {
-    data <- read.table(path[kind], sep = c(",", "\t")[kind], quote = "\"", comment.char = "",
-      colClasses = "character", na.strings = character(0), encoding = "UTF-8",
-      col.names = seq_along(source$columns), check.names = FALSE)[-1, , drop = FALSE]
-  } else if (requireNamespace("arrow", quietly = TRUE)) {
-    data <- as.data.frame((if (kind == 3) arrow::read_parquet else arrow::read_feather)(path[kind]))
-  } else {
-    stop("R reads ", basename(path[kind]), " through the package arrow: install.packages(\"arrow\"). ",
-      "Or ask for a release with copies = [\"csv\"], which base R reads.")
-  }
+  data <- do.call(rbind, lapply(paths_of(source$file), read_one, columns = source$columns))
   if (nrow(data) != rows) stop(source$file, " has ", nrow(data), " rows; released were ", rows, ".")
   names(data) <- source$columns
   shown <- unique(unlist(lapply(source$branches, function(b) lapply(b$blocks, `[[`, "columns"))))

@@ -37,7 +37,8 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
         columns = wanted.among(schema.names)
         coded = set(wanted.coded)
         texts = [f.name for f in schema if f.name in coded and is_text(f)]
-        file = pq.ParquetFile(raw, metadata=about, read_dictionary=texts)
+        # Buffered ahead, all that was read of the file would be held until its end.
+        file = pq.ParquetFile(raw, metadata=about, read_dictionary=texts, pre_buffer=False)
         tally = Tally(about.num_rows)
         batches = file.iter_batches(BATCH_ROWS, columns=columns)
         narrow = schema.empty_table().select(columns).schema

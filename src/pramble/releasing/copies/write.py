@@ -42,23 +42,26 @@ SENTENCES = {
 }
 
 
-def copy_name(file: str, word: str) -> str:
+def copy_name(stem: str, word: str) -> str:
     """Return the path in the folder of a copy of a data file.
 
-    >>> copy_name("views/sex-age.parquet", "stata")
+    >>> copy_name("views/sex-age", "stata")
     'views/sex-age.dta'
     """
-    return file.removesuffix(format_ending(file)) + KINDS[word].form.endings[0]
+    return stem + KINDS[word].form.endings[0]
 
 
-def format_ending(file: str) -> str:
-    """Return the ending of a data file that this package wrote."""
-    return next(end for end in format_of(Path(file)).endings if file.endswith(end))
+def stem_of(stated: Mapping[str, Any]) -> str:
+    """Return the path of a data file in the folder without its ending; pieces have none."""
+    file: str = stated["file"]
+    if "pieces" in stated:
+        return file
+    return file.removesuffix(next(e for e in format_of(Path(file)).endings if file.endswith(e)))
 
 
 def copy_names(job: Prepared) -> list[str]:
     """Return the paths in the folder of all copies of a release."""
-    return [copy_name(part.file, word) for part in job.parts for word in job.decisions.copies]
+    return [copy_name(part.stem, word) for part in job.parts for word in job.decisions.copies]
 
 
 def check_copies(job: Prepared) -> None:
@@ -95,20 +98,22 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
     They are made from the written data and the plan, and from nothing else.
     """
     return [
-        write_copy(release, word, view=view, data_file=stated["file"])
+        write_copy(release, word, view=view, stated=stated)
         for view, stated in files_of(release.manifest).items()
         for word in words
     ]
 
 
-def write_copy(release: Release, word: str, *, view: str, data_file: str) -> dict[str, Any]:
-    """Write one copy of one data file."""
-    kind, file = KINDS[word], copy_name(data_file, word)
+def write_copy(
+    release: Release, word: str, *, view: str, stated: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write one copy of one data file, as one file."""
+    kind, file = KINDS[word], copy_name(stem_of(stated), word)
     assert release.folder is not None, "copies lie in a folder"
     path = release.folder / file
     names: Mapping[str, Any] = {}
     if kind.form is CSV:
-        records = open_written(release.folder / data_file)
+        records = open_written(release.folder / stated["file"])
         with writing(path, CSV, records.schema) as writer:
             for batch in records.batches():
                 writer.write(batch)

@@ -187,12 +187,14 @@ class Decisions:
         Columns left out of the release.
     output : str
         The format of the data file: one of ``OUTPUTS``.
+    rows_per_file : int or None
+        Write the data as a folder of files with so many rows each; None for one file.
     copies : tuple of str
         Formats of further files of the same released records: some of ``COPIES``.
     scripts : bool
         Whether ``analysis.py`` and ``analysis.R`` lie beside the data.
     shuffle : bool
-        Release the rows in a random order, which holds the file in memory.
+        Release the rows in a random order.
     person : str or None
         The column that tells whose row it is, where people have several.
     rows_per_person : int or None
@@ -223,6 +225,7 @@ class Decisions:
     prior_share: float = PRIOR_SHARE
     drop: tuple[str, ...] = ()
     output: str = "parquet"
+    rows_per_file: int | None = None
     copies: tuple[str, ...] = ()
     scripts: bool = True
     shuffle: bool = False
@@ -259,7 +262,7 @@ class Decisions:
 
     @property
     def data_file(self) -> str:
-        """Name of the data file in the release folder."""
+        """Name of the data file in the release folder; in pieces the folder has it, unended."""
         return f"data{self.ending}"
 
     def released(self, names: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.labels import label_key
 from pramble.data.recode import as_bands
 from pramble.errors import InvalidInput
@@ -77,6 +78,17 @@ def whole(value: Any) -> int:
     if type(value) is not int or value < 1:
         raise Mistake(f"must be a positive whole number; found {value!r}")
     return value
+
+
+def rows_of_a_file(value: Any) -> int:
+    """Read how many rows a piece of the data has."""
+    if whole(value) % BATCH_ROWS:
+        nearest = max(round(value / BATCH_ROWS), 1) * BATCH_ROWS
+        raise Mistake(
+            f"must be a multiple of {BATCH_ROWS}, so that pieces end where blocks of rows do; "
+            f"found {value}, and {nearest} is the nearest"
+        )
+    return int(value)
 
 
 def flag(value: Any) -> bool:
@@ -316,6 +328,7 @@ PLAN: dict[str, Reader] = {
     "drop": names,
     "output": one_of(OUTPUTS),
     "copies": several_of(COPIES),
+    "rows_per_file": rows_of_a_file,
     "scripts": flag,
     "shuffle": flag,
     "person": text,

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from pramble.data.levels import Levels
-from pramble.releasing.prepare.links import FUNCTION, MOST_KEPT, Links, likeness
+from pramble.releasing.prepare.links import FUNCTION, Links, likeness
+from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.values import Integers
 
 MOST_COMPARED = 50

@@ -1,14 +1,14 @@
 """The files of a release folder: which there are, and whether they are what was stated."""
 
 from collections.abc import Mapping, Sequence
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.formats.registry import format_of
+from pramble.data.formats.registry import FORMATS, format_of
 from pramble.errors import InvalidData
-from pramble.releasing.prepare.part import VIEWS
+from pramble.releasing.prepare.part import VIEWS, piece_file
 
 MANIFEST = "manifest.json"
 SCRIPTS = ("analysis.R", "analysis.py")
@@ -27,10 +27,52 @@ def check_files(
     for stated in (*files, *copies):
         path = folder / stated["file"]
         refuse_link(path.parent)
+        if "pieces" in stated:
+            check_pieces(folder, stated, rows=manifest["rows"])
+            continue
         check_format(path, stated, copy=stated in copies)
         check_content(path, stated)
     if scripts:
         check_scripts(folder, manifest)
+
+
+def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int) -> None:
+    """Refuse a folder of pieces that are not, one by one, what the manifest states."""
+    pieces, place = stated["pieces"], folder / stated["file"]
+    refuse_link(place)
+    ending = ending_of(stated["format"])
+    names = [piece_file(stated["file"], number, ending) for number in range(len(pieces))]
+    sizes = [piece["rows"] for piece in pieces]
+    as_stated = (
+        [piece["file"] for piece in pieces] == names
+        and bool(sizes)
+        and {*sizes[:-1], max(sizes)} == {sizes[0]}
+        and sum(sizes) == rows
+        and sum(piece["bytes"] for piece in pieces) == stated["bytes"]
+        and pieces_sha256(pieces) == stated["sha256"]
+    )
+    if not as_stated:
+        raise InvalidData(
+            f"{MANIFEST} is damaged: the pieces of {stated['file']!r} do not make up the whole."
+        )
+    found = sorted(path.relative_to(folder).as_posix() for path in place.glob("*"))
+    refuse_unstated(found, names)
+    for piece in pieces:
+        check_content(folder / piece["file"], piece, name=piece["file"])
+
+
+def pieces_sha256(pieces: Sequence[Mapping[str, Any]]) -> str:
+    """Return the SHA-256 of a data file in pieces: of their hexadecimal ones, one after another."""
+    return sha256("".join(piece["sha256"] for piece in pieces).encode()).hexdigest()
+
+
+def ending_of(form: str) -> str:
+    """Return the ending of files of a written format."""
+    endings = (f.endings[0] for f in FORMATS if f.name == form and f.write is not None)
+    found = next(endings, None)
+    if found is None:
+        raise InvalidData(f"{MANIFEST} is damaged: data is never written as {short(form)}.")
+    return found
 
 
 def refuse_link(path: Path) -> None:
@@ -41,9 +83,16 @@ def refuse_link(path: Path) -> None:
 
 def refuse_others(folder: Path, stated: Sequence[str]) -> None:
     """Refuse data files that the manifest does not state: nobody vouches for them."""
-    found = [*folder.glob(f"{VIEWS}/*"), *folder.glob("data.*"), *folder.glob("synthetic.*")]
-    names = sorted(path.relative_to(folder).as_posix() for path in found)
-    other = next((name for name in names if name not in stated), None)
+    found = [
+        path for one in (f"{VIEWS}/*", "data", "data.*", "synthetic.*") for path in folder.glob(one)
+    ]
+    refuse_unstated(sorted(path.relative_to(folder).as_posix() for path in found), stated)
+
+
+def refuse_unstated(found: Sequence[str], stated: Sequence[str]) -> None:
+    """Refuse the first file that is not stated."""
+    known = set(stated)
+    other = next((name for name in found if name not in known), None)
     if other is not None:
         raise InvalidData(
             f"The folder holds {other!r}, which its {MANIFEST} does not state. Get the folder "
@@ -68,20 +117,23 @@ def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
 
 
-def check_content(path: Path, stated: Mapping[str, Any], *, what: str = "data file") -> None:
+def check_content(
+    path: Path, stated: Mapping[str, Any], *, what: str = "data file", name: str = ""
+) -> None:
     """Refuse a file that is not there, or of another size or content than the manifest states."""
     refuse_link(path)
+    name = name or path.name
     if not path.is_file():
-        raise InvalidData(f"The release lacks its {what} {path.name!r}.")
+        raise InvalidData(f"The release lacks its {what} {name!r}.")
     size = path.stat().st_size
     if size != stated["bytes"]:
         raise InvalidData(
-            f"{path.name} is not the file that was released: it has {size:,} bytes, and the "
+            f"{name} is not the file that was released: it has {size:,} bytes, and the "
             f"manifest states {short(stated['bytes'])}. Get the folder again."
         )
     if file_sha256(path) != stated["sha256"]:
         raise InvalidData(
-            f"{path.name} is not the file that was released: its SHA-256 differs from the "
+            f"{name} is not the file that was released: its SHA-256 differs from the "
             "manifest's. Get the folder again."
         )
 

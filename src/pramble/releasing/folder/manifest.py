@@ -360,12 +360,16 @@ def files_of(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     if (views is None) == (one is None):
         raise InvalidData(f"{MANIFEST} is damaged: it must state one data file, or views.")
     if views is None:
-        return {"": one or {}}
+        found = one or {}
+        if ("pieces" in found) != (found.get("file") == "data"):
+            raise InvalidData(f"{MANIFEST} is damaged: the folder 'data' is of a file in pieces.")
+        return {"": found}
     found = {view["name"]: view for view in views}
     if len(found) < len(views) or not views:
         raise InvalidData(f"{MANIFEST} is damaged: views have different names.")
     for name, view in found.items():
-        if not re.fullmatch(rf"{VIEWS}/{re.escape(name)}\.[a-z]+", view["file"]):
+        ending = "" if "pieces" in view else r"\.[a-z]+"
+        if not re.fullmatch(rf"{VIEWS}/{re.escape(name)}{ending}", view["file"]):
             raise InvalidData(f"{MANIFEST} is damaged: the file of view {name!r} is not its own.")
     return found
 

@@ -17,22 +17,20 @@ is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import is_text, plain
+from pramble.data.arrays import plain
 from pramble.data.levels import Levels
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.releasing.prepare.order import Neighbours
+from pramble.releasing.prepare.value_sample import MOST_KEPT, ValueSample
 from pramble.values import Integers, value
-
-MOST_KEPT = 1 << 15
-"""Rows of a sample; when there are more, every second one is dropped."""
 
 LEAST_ROWS = 20
 """Rows with a shared value from which on their likeness is judged."""
@@ -89,11 +87,24 @@ class Links:
 
     One sample takes every :math:`2^j`-th row. Of columns that nearly name rows a second one takes
     every row of a random :math:`2^{-j}` of the values, so that rows that share one stay together.
+
+    Which rows are taken depends on their numbers, on their values and on ``key``, and :math:`j` on
+    all rows together; so samples of consecutive rows under one key merge into the sample of all of
+    them. The first batch of a file decides which columns nearly name rows: a sample that begins
+    later takes values of every column, and those that are not wanted go when it is merged.
     """
 
-    def __init__(self, untouched: Sequence[str], protected: Sequence[str]) -> None:
+    def __init__(
+        self,
+        untouched: Sequence[str],
+        protected: Sequence[str],
+        *,
+        key: bytes | None = None,
+        first_row: int = 0,
+    ) -> None:
         self.columns, self.protected = list(untouched), list(protected)
-        self.rows, self.step = 0, 1
+        self.key = secrets.token_bytes(32) if key is None else key
+        self.first_row, self.rows, self.step = first_row, 0, 1
         self.kept: list[pa.Table] = []
         self.values: dict[str, ValueSample] | None = None
 
@@ -104,19 +115,45 @@ class Links:
             [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
             names=[*(f"u{i}" for i in range(len(self.columns))), *codes],
         )
-        self.kept.append(every(table, self.step, start=-self.rows % self.step))
-        while sum(map(len, self.kept)) > MOST_KEPT:
-            self.step *= 2
-            self.kept = [every(pa.concat_tables(self.kept, promote_options="permissive"), 2)]
+        self.kept.append(every(table, self.step, start=-(self.first_row + self.rows) % self.step))
+        self.thin(self.step)
         if self.values is None:
+            wanted = holds_scalars if self.first_row else is_nearly_unique
             self.values = {
-                name: ValueSample()
+                name: ValueSample(self.key, name)
                 for i, name in enumerate(self.columns)
-                if is_nearly_unique(table[f"u{i}"])
+                if wanted(table[f"u{i}"])
             }
         for name, sample in self.values.items():
             sample.add(plain(batch[name]), list(codes.values()))
         self.rows += batch.num_rows
+
+    def thin(self, least: int) -> None:
+        """Keep every so many rows at least, and fewer where they are too many."""
+        while self.step < least or sum(map(len, self.kept)) > MOST_KEPT:
+            odd = -(-self.first_row // self.step) % 2
+            self.step *= 2
+            together = pa.concat_tables(self.kept, promote_options="permissive")
+            self.kept = [every(together, 2, start=odd)]
+
+    def merge(self, later: "Links") -> None:
+        """Add the samples of the rows that follow."""
+        if not later.rows:
+            return
+        step = max(self.step, later.step)
+        other = deepcopy(later)
+        if self.kept:
+            self.thin(step)
+        other.thin(step)
+        self.step = step
+        self.kept += other.kept
+        self.thin(step)
+        if self.values is None:
+            self.values = other.values
+        else:
+            for name, sample in self.values.items():
+                sample.merge((other.values or {})[name])
+        self.rows += later.rows
 
     def found(self, *, rows_per_person: int) -> Iterator[Link]:
         """Yield every column that tells another."""
@@ -183,40 +220,6 @@ def refuse_links(links: Sequence[Link]) -> None:
     )
 
 
-class ValueSample:
-    """Every row of a random part of a column's values."""
-
-    def __init__(self) -> None:
-        self.odd = np.uint64(secrets.randbits(64) | 1)
-        self.bits = 0
-        self.held: list[tuple[Any, ...]] = []
-
-    def add(self, values: Any, codes: Sequence[Integers]) -> None:
-        """Take the rows of a batch whose value belongs to the part."""
-        mixed = hashes(values) * self.odd
-        self.held.append((mixed, ~np.asarray(pc.is_null(values, nan_is_null=True)), *codes))
-        self.thin(len(self.held) - 1)
-        while sum(len(block[0]) for block in self.held) > MOST_KEPT:
-            self.bits += 1
-            self.thin(0)
-
-    def thin(self, first: int) -> None:
-        """Keep what belongs to the part."""
-        for place in range(first, len(self.held)):
-            mixed, filled, *codes = self.held[place]
-            kept = filled & (mixed >> np.uint64(64 - self.bits) == 0) if self.bits else filled
-            self.held[place] = tuple(part[kept] for part in (mixed, filled, *codes))
-
-    def groups(self) -> Integers:
-        """Return the number of each row's value."""
-        mixed = np.concatenate([block[0] for block in self.held])
-        return np.asarray(np.unique(mixed, return_inverse=True)[1], dtype=np.int64)
-
-    def codes(self) -> list[Integers]:
-        """Return the codes of each protected column."""
-        return [np.concatenate(parts) for parts in list(zip(*self.held, strict=True))[2:]]
-
-
 def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
     """Return every so many rows."""
     return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
@@ -234,6 +237,11 @@ def is_scalar(kind: Any) -> bool:
     return not any(check(kind) for check in odd)
 
 
+def holds_scalars(values: Any) -> bool:
+    """Whether values of a column can be told apart and sorted."""
+    return is_scalar(values.type)
+
+
 def is_nearly_unique(values: Any) -> bool:
     """Whether a column has so many distinct values that it nearly names rows."""
     if not is_scalar(values.type):
@@ -248,37 +256,6 @@ def codes_of(values: Any) -> Integers:
     coded = values.dictionary_encode()
     indices = coded.indices.cast(pa.int64()).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False))
-
-
-def hashes(values: Any) -> Any:
-    """Return 64 bits for each value, equal for equal ones and seldom for others."""
-    if is_text(values):
-        texts = values.cast(pa.large_string()).fill_null("")
-        _, ends, data = texts.buffers()
-        places = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        bytes_ = np.frombuffer(data if data is not None else b"", np.uint8)
-        return text_hashes()(places, bytes_)
-    if pa.types.is_primitive(values.type) and values.type.bit_width == 64:
-        return values.view(pa.uint64()).fill_null(0).to_numpy(zero_copy_only=False)
-    return np.fromiter(map(hash, values.to_pylist()), np.int64, len(values)).view(np.uint64)
-
-
-@cache
-def text_hashes() -> Any:
-    """Return a compiled function from places and bytes of texts to their 64 bits (FNV-1a)."""
-    from pramble.compiled import compiled
-
-    @compiled
-    def hashed(places: Any, data: Any) -> Any:
-        found = np.empty(len(places) - 1, np.uint64)
-        for i in range(len(found)):
-            h = np.uint64(14695981039346656037)
-            for j in range(places[i], places[i + 1]):
-                h = (h ^ np.uint64(data[j])) * np.uint64(1099511628211)
-            found[i] = h
-        return found
-
-    return hashed
 
 
 def shared_by_more(groups: Integers, rows: int) -> bool:

@@ -91,7 +91,13 @@ class Prepared:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The files to write."""
-        return parts_of(self.plan, self.names, data_file=self.decisions.data_file)
+        return parts_of(
+            self.plan,
+            self.names,
+            data_file=self.decisions.data_file,
+            rows=self.rows,
+            rows_per_file=self.decisions.rows_per_file,
+        )
 
     @property
     def central(self) -> CentralPrivacy:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import is_text, sorted_dictionary
+from pramble.data.arrays import UNSIGNED, is_text, sorted_dictionary
 from pramble.data.encode import Codes, Encoder
 from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
@@ -21,7 +22,7 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.engine.block import Block
 from pramble.engine.canonical import Onlooker
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.write.draws import Draws, branch_check, change_check, kept, same_places
 from pramble.report.outcome import Check
@@ -38,11 +39,11 @@ WRITTEN = Reading(
 """How the text files that this package writes are read again."""
 
 
-UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
-
-
 class Tally(Onlooker):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
+
+    Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
+    all of them, wherever they were made.
 
     Attributes
     ----------
@@ -58,8 +59,9 @@ class Tally(Onlooker):
     draws : dict from the path of a block's bits to Draws
     last : dict from column to codes
         The true codes of the block that was met last.
-    digests : dict from column to hash
-        Of the values of untouched columns, and of the released codes of randomised ones.
+    digests : dict from column to list of bytes
+        SHA-256 of each block of ``BATCH_ROWS`` rows: of the values of untouched columns, and of the
+        released codes of randomised ones.
     """
 
     def __init__(
@@ -78,18 +80,16 @@ class Tally(Onlooker):
         self.changed = dict.fromkeys(self.labels, 0)
         self.draws: dict[tuple[str, ...], Draws] = {}
         self.last: dict[str, Codes] = {}
-        self.digests: dict[str, Any] = {}
-
-    def digest(self, name: str) -> Any:
-        """Return the running hash of a column."""
-        return self.digests.setdefault(name, hashlib.sha256())
+        self.digests: dict[str, list[bytes]] = {name: [] for name in names}
 
     def keep(self, name: str, values: Any) -> None:
         """Add a block of an untouched column."""
         if self.as_text and name not in self.coded:
             values = as_text(values, column=name).fill_null("")
+        digest = hashlib.sha256()
         for part in content(values):
-            self.digest(name).update(part)
+            digest.update(part)
+        self.digests[name].append(digest.digest())
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
         """Add the true and the released codes of a block of a randomised column."""
@@ -108,7 +108,27 @@ class Tally(Onlooker):
     def release(self, name: str, z: Codes) -> None:
         """Add the released codes of a block."""
         self.after[name] += np.bincount(z, minlength=len(self.after[name]))
-        self.digest(name).update(np.ascontiguousarray(z, dtype=np.int32).tobytes())
+        digest = hashlib.sha256(np.ascontiguousarray(z, dtype=np.int32).tobytes())
+        self.digests[name].append(digest.digest())
+
+    def merge(self, later: "Tally") -> None:
+        """Add the tally of the rows that follow."""
+        self.rows += later.rows
+        for name in self.labels:
+            self.before[name] += later.before[name]
+            self.after[name] += later.after[name]
+            self.changed[name] += later.changed[name]
+        for path, draws in later.draws.items():
+            if path in self.draws:
+                self.draws[path].merge(draws)
+            else:
+                self.draws[path] = deepcopy(draws)
+        for name, digests in later.digests.items():
+            self.digests[name] += digests
+        self.last = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "last": {}}
 
 
 def content(values: Any) -> list[Any]:
@@ -168,9 +188,7 @@ def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
         found = read_again(path, meant)
     except InvalidData as error:
         return (Check("released values", passed=False, detail=str(error)),)
-    differing = [
-        name for name in meant.names if meant.digest(name).digest() != found.digest(name).digest()
-    ]
+    differing = [name for name in meant.names if meant.digests[name] != found.digests[name]]
     counts_differ = {meant.rows, found.rows} != {rows}
     return (
         Check(
@@ -197,3 +215,23 @@ def drawn_checks(meant: Tally) -> tuple[Check, ...]:
         return tuple(change_check(f"in {draws[path].name}", [draws[path]]) for path in order)
     together = change_check("over all blocks", list(draws.values()))
     return (branch_check(plan, draws, rows=meant.rows), together)
+
+
+def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Return checks of a written file; refuse to release it if one failed."""
+    for check in checks:
+        if not check.passed:
+            raise PrivacyError(
+                f"The written file failed its check of the {check.name}: {check.detail} "
+                "Nothing was released."
+            )
+    return checks
+
+
+def together(checks: Sequence[tuple[Check, ...]]) -> tuple[Check, ...]:
+    """Return the checks of all views, each of which passed, in a line for each kind."""
+    names = dict.fromkeys(check.name.split(" in ")[0] for view in checks for check in view)
+    return tuple(
+        Check(name, passed=True, detail=f"As it should be in each of {len(checks)} views.")
+        for name in names
+    )

@@ -41,21 +41,40 @@ def kept(x: Codes, z: Codes, places: Integers | None) -> int:
 
 
 class Draws:
-    """Counts the draws of one mechanism."""
+    """Counts the draws of one mechanism, by the true cell: whole numbers, so sums are exact."""
 
     def __init__(self, name: str, mechanism: Mechanism) -> None:
         self.name = name
         self.places = same_places(mechanism.labels, mechanism.output_labels)
         self.stay = mechanism.operator.stay()
         self.spread = self.stay * (1 - self.stay)
-        self.rows, self.kept, self.expected, self.variance = 0, 0, 0.0, 0.0
+        self.counts = np.zeros(len(self.stay), dtype=np.int64)
+        self.kept = 0
 
     def add(self, x: Codes, z: Codes) -> None:
         """Add the codes of some rows before and after."""
-        self.rows += len(x)
+        self.counts += np.bincount(x, minlength=len(self.counts))
         self.kept += kept(x, z, self.places)
-        self.expected += float(self.stay[x].sum())
-        self.variance += float(self.spread[x].sum())
+
+    def merge(self, later: "Draws") -> None:
+        """Add what another one counted."""
+        self.counts += later.counts
+        self.kept += later.kept
+
+    @property
+    def rows(self) -> int:
+        """How many draws there were."""
+        return int(self.counts.sum())
+
+    @property
+    def expected(self) -> float:
+        """How many of them should have kept their cell."""
+        return float(self.stay @ self.counts)
+
+    @property
+    def variance(self) -> float:
+        """The variance of that number."""
+        return float(self.spread @ self.counts)
 
 
 def change_check(name: str, draws: Sequence[Draws]) -> Check:

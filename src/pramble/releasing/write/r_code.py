@@ -3,13 +3,11 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pramble.data.arrays import text_of
-from pramble.data.formats.registry import split_ending
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, Branch, Plan
@@ -162,14 +160,13 @@ def source_code(
     places: Mapping[int, int],
 ) -> str:
     """Return a file and its branches."""
-    file = part.file.removesuffix(split_ending(Path(part.file))[0])
     codes = [
         {name: place_of(own.values) for name, own in before.items()},
         {name: place_of(own) for name, own in after.items()},
     ]
     branches = [branch_code(branch, codes, places) for branch in plan.branches]
     return (
-        f"list(file = {r_text(file)}, columns = {r_vector(map(r_text, part.names))},\n"
+        f"list(file = {r_text(part.stem)}, columns = {r_vector(map(r_text, part.names))},\n"
         f"   branches = {r_list(branches, indent=4)})"
     )
 

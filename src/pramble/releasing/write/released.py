@@ -3,21 +3,27 @@
 import io
 import secrets
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from itertools import chain, count, islice
 from pathlib import Path
+from typing import Any
 
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.registry import format_of
 from pramble.data.records import Records
-from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.engine.streaming import ahead
-from pramble.releasing.prepare.links import MOST_KEPT, Links, refuse_links
-from pramble.releasing.prepare.part import Part
+from pramble.releasing.folder.files import file_sha256, pieces_sha256
+from pramble.releasing.prepare.links import Links, refuse_links
+from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.releasing.write.check import Tally
+from pramble.releasing.write.pieces import write_piece
 from pramble.values import Clock
 
+ENTRY = ("file", "format", "bytes", "sha256")
 PASSES = 2
 """Writing takes about this many times as long as one pass: writing, and reading again."""
 
@@ -31,32 +37,85 @@ def bound_record(job: Prepared, part: Part, *, key: bytes, typed: bool) -> Recor
 
 
 def write_part(
-    job: Prepared, part: Part, records: Records, path: Path, *, key: bytes, clock: Clock
-) -> Tally:
-    """Randomise the records into one file; return what was counted on the way.
+    job: Prepared, part: Part, records: Records, folder: Path, *, key: bytes, clock: Clock
+) -> tuple[Tally, dict[str, Any]]:
+    """Randomise the records into one file or its pieces.
 
-    The records are those of the job, or its rows in another order. Untouched columns are watched on
-    the way where the file is longer than what was looked at before: one that tells a protected
-    column is refused.
+    Returns what was counted on the way, and what the manifest says of the file. The records are
+    those of the job, or its rows in another order. Untouched columns are watched on the way where
+    the file is longer than what was looked at before: one that tells a protected column is refused.
     """
     record = bound_record(job, part, key=key, typed=records.typed)
-    work = Canonical(records, record, names=list(part.names))
-    tally = Tally(part.plan, work.names, coded=work.coded, as_text=job.is_text)
-    links = Links(job.decisions.watched(work.names), part.plan.columns)
-    with (
-        writing(path, format_of(path), work.schema) as writer,
-        ThreadPoolExecutor(len(work.names)) as pool,
-    ):
-        for batch in ahead(work.source()):
-            rows = range(tally.rows, tally.rows + batch.num_rows)
-            writer.write(work.released(batch, rows, each=pool.map, tally=tally))
-            if job.rows > MOST_KEPT:
-                links.add(batch, tally.last)
-            tally.rows = rows.stop
-            clock.tell("randomising", tally.rows / max(job.rows, 1), rows=batch.num_rows)
+    work = Canonical(records.schema, record, names=list(part.names))
+    watched = job.decisions.watched(work.names) if job.rows > MOST_KEPT else []
+    batches = ahead(work.source(records))
+    done = 0
+
+    def told(rows: int) -> None:
+        nonlocal done
+        done += rows
+        clock.tell("randomising", done / max(job.rows, 1), rows=rows)
+
+    whole: tuple[Tally, Links] | None = None
+    pieces = []
+    for path, own in zip(paths_of(part, folder), in_pieces(batches, part), strict=False):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        start = 0 if whole is None else whole[0].rows
+        found = write_piece(work, own, path, first_row=start, watched=watched, told=told)
+        pieces.append({
+            "file": path.relative_to(folder).as_posix(),
+            "rows": found[0].rows,
+            "bytes": path.stat().st_size,
+            "sha256": file_sha256(path),
+        })  # fmt: skip
+        if whole is None:
+            whole = found
+        else:
+            whole[0].merge(found[0])
+            whole[1].merge(found[1])
+    assert whole is not None, "there is a piece, if an empty one"
+    tally, links = whole
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
-    return tally
+    return tally, file_entry(part, pieces, form=job.decisions.output)
+
+
+def paths_of(part: Part, folder: Path) -> Iterator[Path]:
+    """Yield the path of the file, or of one piece after the other."""
+    if part.rows_per_file is None:
+        yield folder / part.file
+        return
+    for number in count():
+        yield folder / piece_file(part.stem, number, part.ending)
+
+
+def in_pieces(batches: Iterator[Any], part: Part) -> Iterator[Iterator[Any]]:
+    """Yield the batches of each piece, one at least; each is to be used up before the next.
+
+    Pieces go on as long as there are rows, counted or not.
+    """
+    if part.rows_per_file is None:
+        yield batches
+        return
+    each, first = part.rows_per_file // BATCH_ROWS, next(batches, None)
+    if first is None:
+        yield iter(())
+    while first is not None:
+        yield chain([first], islice(batches, each - 1))
+        first = next(batches, None)
+
+
+def file_entry(part: Part, pieces: Sequence[dict[str, Any]], *, form: str) -> dict[str, Any]:
+    """Return what the manifest says of a file, or of a folder of pieces."""
+    if part.rows_per_file is None:
+        return {key: form if key == "format" else pieces[0][key] for key in ENTRY}
+    return {
+        "file": part.file,
+        "format": form,
+        "bytes": sum(piece["bytes"] for piece in pieces),
+        "sha256": pieces_sha256(pieces),
+        "pieces": list(pieces),
+    }
 
 
 def rehearse(job: Prepared) -> tuple[int, float]:
@@ -71,8 +130,8 @@ def rehearse(job: Prepared) -> tuple[int, float]:
 def rehearse_part(job: Prepared, part: Part) -> tuple[int, float]:
     """Return about how large one file will be and how many seconds writing it will take."""
     record = bound_record(job, part, key=secrets.token_bytes(32), typed=job.records.typed)
-    work = Canonical(job.records, record, names=list(part.names))
-    first, form = next(work.source()), format_of(Path(part.file))
+    work = Canonical(job.records.schema, record, names=list(part.names))
+    first, form = next(work.source(job.records)), format_of(Path(part.files(0)[0]))
     sink = io.BytesIO()
     started = time.perf_counter()
     assert form.write is not None, "an output is a written format"

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 
-from pramble.data.arrays import is_text
 from pramble.data.frame_records import TableRecords
-from pramble.data.records import Records
+from pramble.data.records import Records, Watch
+from pramble.engine.dealt import DealtRecords, with_codes
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order
+from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.releasing.decisions.decisions import Decisions
@@ -20,28 +22,37 @@ from pramble.releasing.prepare.part import Part
 
 def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
     """Return some columns of the records, in memory; texts of some as codes, which take less."""
-    batches = [packed(batch, coded) for batch in records.batches(list(names))]
+    batches = [with_codes(batch, coded) for batch in records.batches(list(names))]
     table = pa.Table.from_batches(batches).unify_dictionaries()
     return TableRecords(table, name=records.name, has_types=records.typed)
 
 
-def packed(batch: Any, coded: Collection[str]) -> Any:
-    """Return a batch with the texts of some columns as codes."""
-    columns = [
-        column.dictionary_encode() if field.name in coded and is_text(column) else column
-        for field, column in zip(batch.schema, batch.columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
 def shuffled(
-    records: Records, names: Sequence[str], *, rows: int, key: bytes, coded: Collection[str] = ()
+    records: Records,
+    names: Sequence[str],
+    *,
+    rows: int,
+    key: bytes,
+    folder: Path,
+    coded: Collection[str] = (),
+    told: Watch | None = None,
 ) -> Records:
-    """Return some columns of the records, in memory, in a random order that the key determines."""
+    """Return some columns of the records in a random order that the key determines.
+
+    Small tables are held in memory, larger ones dealt into files without a name in the folder; the
+    order is the same.
+    """
+    if not fits_in_memory(rows, names):
+        return DealtRecords(records, tuple(names), rows, key, folder, coded, told)
     source = held(records, names, coded=coded)
     order = pa.array(random_order(rows, key=key))
     table = pa.table({name: source.table[name].combine_chunks().take(order) for name in names})
     return TableRecords(table, name=records.name, has_types=records.typed)
+
+
+def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
+    """Whether so many rows of some columns are shuffled in memory."""
+    return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 
 def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisions) -> bytes:
@@ -52,14 +63,15 @@ def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisio
     impossible under one true value and possible under the next. A private prior is drawn anew at
     every run, so the same call may well have another matrix. Recodings, labels of empty cells and
     repairs make other records of the same file. Bits of a bound key agree only where file, plan and
-    decisions agree, and then the two releases are one.
+    decisions agree, and then the two releases are one. Into how many pieces the rows are written is
+    left out: the rows are the same.
     """
     return derived_key(
         checked_key(key),
         "release",
         digest,
         json.dumps(plan.to_json(), sort_keys=True),
-        decisions_to_toml(decisions),
+        decisions_to_toml(replace(decisions, rows_per_file=None)),
         repr(decisions.reading),
     )
 

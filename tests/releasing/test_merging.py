@@ -1,0 +1,105 @@
+"""What is counted and sampled of pieces of a file merges into what one pass over it gives."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pramble
+from pramble.engine.canonical import Canonical
+from pramble.engine.record import Record
+from pramble.releasing.prepare import links as links_module
+from pramble.releasing.prepare import value_sample
+from pramble.releasing.prepare.links import Links
+from pramble.releasing.write.check import Tally
+
+KEY = bytes(range(32))
+PLAN = pramble.Plan(
+    {
+        "sex": pramble.randomized_response(["f", "m"], 1.0),
+        "age": pramble.randomized_response(list(range(5)), 2.0),
+    }
+)
+
+
+def drawn(table, *, batch, first_row=0, key=KEY):
+    """The tally and the links of a table, batch by batch."""
+    work = Canonical(table.schema, Record(PLAN, KEY))
+    tally = Tally(PLAN, work.names, coded=work.coded, as_text=False)
+    links = Links(
+        ["town", "name", "day", "early", "late"], PLAN.columns, key=key, first_row=first_row
+    )
+    for part in table.to_batches(max_chunksize=batch):
+        rows = range(first_row + tally.rows, first_row + tally.rows + part.num_rows)
+        work.released(part, rows, tally=tally)
+        links.add(part, tally.last)
+        tally.rows += part.num_rows
+    return tally, links
+
+
+RNG = np.random.default_rng(2)
+# "early" nearly names rows in the first batch alone, "late" in all others.
+SMALL = pa.table(
+    {
+        "sex": RNG.choice(["f", "m"], 900),
+        "age": RNG.integers(0, 5, 900),
+        "town": RNG.choice(["x", "y", "z"], 900),
+        "name": pa.array([f"n{i}" for i in RNG.integers(0, 400, 900)]),
+        "day": pa.array(RNG.integers(0, 500, 900).astype(np.int32)).cast(pa.date32()),
+        "early": np.where(np.arange(900) < 50, np.arange(900), 7),
+        "late": np.where(np.arange(900) < 50, 7, np.arange(900)),
+    }
+)
+
+
+def state(tally, links):
+    samples = {
+        name: (one.bits, one.groups().tolist(), [codes.tolist() for codes in one.codes()])
+        for name, one in links.values.items()
+    }
+    draws = {
+        path: (one.rows, one.kept, one.expected, one.variance) for path, one in tally.draws.items()
+    }
+    kept = pa.concat_tables(links.kept).combine_chunks()
+    counts = [
+        {name: values.tolist() for name, values in side.items()}
+        for side in (tally.before, tally.after)
+    ]
+    told = (tally.rows, counts, tally.changed, draws, tally.digests)
+    return told, (links.rows, links.step, kept.to_pydict(), samples)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    cuts=st.sets(st.integers(1, 17), max_size=6),
+    most=st.sampled_from([3, 20, 150, 10_000]),
+    tree=st.booleans(),
+)
+def test_merging_is_one_pass(cuts, most, tree):
+    """Whatever the pieces, and in whatever order neighbours are merged."""
+    with pytest.MonkeyPatch.context() as patch:
+        for place in (links_module, value_sample):
+            patch.setattr(place, "MOST_KEPT", most)
+        ends = [0, *sorted(cut * 50 for cut in cuts), 900]
+        pieces = [
+            pickle.loads(pickle.dumps(drawn(SMALL.slice(a, b - a), batch=50, first_row=a)))
+            for a, b in pairwise(ends)
+        ]
+        while len(pieces) > 1:
+            place = len(pieces) - 2 if tree else 0
+            for mine, later in zip(pieces[place], pieces.pop(place + 1), strict=True):
+                mine.merge(later)
+        assert state(*pieces[0]) == state(*drawn(SMALL, batch=50))
+
+
+def test_a_value_that_is_nought_in_most_rows_is_no_trouble(monkeypatch):
+    """Every row of it is in the sample or none is: it must go where it is too frequent."""
+    monkeypatch.setattr(value_sample, "MOST_KEPT", 50)
+    sample = value_sample.ValueSample(KEY, "income")
+    values = np.where(np.arange(400) % 2, np.arange(400), 0)
+    sample.add(pa.array(values), [np.zeros(400, dtype=np.int64)])
+    assert len(sample.groups()) <= 50
