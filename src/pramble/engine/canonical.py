@@ -57,7 +57,7 @@ class Canonical:
         others = [name for name in self.names if name not in self.columns]
         self.coded = [name for name in others if is_coded_text(found[name])]
         kinds = {name: plain_type(found[name]) for name in others}
-        kinds |= {name: column.arrow_outputs.type for name, column in self.columns.items()}
+        kinds |= {name: column.written_type for name, column in self.columns.items()}
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
     def source(self, records: Records, *, watch: Watch | None = None) -> Iterator[Any]:
@@ -82,7 +82,7 @@ class Canonical:
         def column(name: str) -> Any:
             if name in drawn:
                 told.draw(name, codes[name], drawn[name])
-                return self.columns[name].labels_of(drawn[name])
+                return self.columns[name].written(drawn[name], rows)
             values = batch[name]
             kind = self.schema.field(name).type
             if name in self.coded:

@@ -12,7 +12,7 @@ its columns.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
+from pramble.data.points import Points
 from pramble.data.replaced import labels_like
 from pramble.data.rows import Rows
 from pramble.engine.block import Block
@@ -54,6 +55,8 @@ class Record:
         The label that a missing value of a column stands for.
     names : tuple of str, optional
         Draw these columns only; all that share a block with one of them are among them.
+    points : mapping from column to Points
+        Columns whose bands are written as numbers.
     """
 
     plan: Plan
@@ -62,13 +65,21 @@ class Record:
     from_text: bool = False
     null_labels: Mapping[str, Label] | None = None
     names: tuple[str, ...] | None = None
+    points: Mapping[str, Points] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns, in the order of the plan."""
         missing = self.null_labels or {}
         return {
-            name: Column(name, labels, from_text=self.from_text, null_label=missing.get(name))
+            name: Column(
+                name,
+                labels,
+                from_text=self.from_text,
+                null_label=missing.get(name),
+                points=self.points.get(name),
+                stream=KeyStream(derived_key(self.key, "points"), name),
+            )
             for name, labels in self.plan.column_labels().items()
             if self.names is None or name in self.names
         }

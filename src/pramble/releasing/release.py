@@ -49,7 +49,7 @@ from pramble.releasing.prepare.record_figures import (
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
 from pramble.releasing.write.beside import published_files, write_beside
-from pramble.releasing.write.check import Tally, compare, passed, together
+from pramble.releasing.write.check import Tally, compare, open_written, passed, together
 from pramble.releasing.write.released import rehearse, write_part
 from pramble.releasing.write.secret import (
     bound_key,
@@ -374,6 +374,5 @@ def shuffling(clock: Clock, rows: int, share: float) -> None:
 
 def data_in(folder: Path, job: Prepared) -> Any:
     """Return where the data lies, as an analyst would hand it to an estimate."""
-    if isinstance(job.plan, Plan):
-        return folder / job.parts[0].file
-    return {part.view: folder / part.file for part in job.parts}
+    found = {part.view: open_written(folder / part.file, job.points) for part in job.parts}
+    return found[job.parts[0].view] if isinstance(job.plan, Plan) else found

@@ -46,6 +46,10 @@ read_records <- function(source) {
   data <- do.call(rbind, lapply(paths_of(source$file), read_one, columns = source$columns))
   if (nrow(data) != rows) stop(source$file, " has ", nrow(data), " rows; released were ", rows, ".")
   names(data) <- source$columns
+  for (name in intersect(names(numbers), source$columns)) {
+    own <- numbers[[name]]
+    data[[name]] <- own$labels[findInterval(as.numeric(data[[name]]), own$edges)]
+  }
   shown <- unique(unlist(lapply(source$branches, function(b) lapply(b$blocks, `[[`, "columns"))))
   codes <- lapply(shown, function(name) match(as_text(data[[name]]), released[[name]]))
   names(codes) <- shown

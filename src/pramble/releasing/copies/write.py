@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pramble.data.formats.delimited import CSV
 from pramble.data.formats.excel import EXCEL
 from pramble.data.formats.registry import format_of
@@ -22,6 +25,7 @@ from pramble.releasing.copies.statistics import write_statistics
 from pramble.releasing.copies.workbook import write_workbook
 from pramble.releasing.folder.files import file_sha256
 from pramble.releasing.folder.manifest import files_of
+from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import open_written
@@ -104,6 +108,20 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
     ]
 
 
+def with_numbers(table: Any, path: Path, names: Sequence[str]) -> Any:
+    """Return a table with some bands as the numbers that the data file has for them."""
+    if not names:
+        return table
+    records = open_written(path)
+    written = pa.Table.from_batches(list(records.batches(list(names))))
+    for name in names:
+        values = written[name]
+        if not records.typed:
+            values = pc.if_else(pc.equal(values, ""), None, values).cast(pa.float64())
+        table = table.set_column(table.column_names.index(name), name, values)
+    return table
+
+
 def write_copy(
     release: Release, word: str, *, view: str, stated: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -120,7 +138,11 @@ def write_copy(
     else:
         plan = release.plan if isinstance(release.plan, Plan) else release.plan[view]
         table = release.data if isinstance(release.plan, Plan) else release.data[view]
-        labels = {name: own.released for name, own in plan.column_labels().items()}
+        points = [name for name in points_in(release.manifest) if name in plan.columns]
+        table = with_numbers(table, release.folder / stated["file"], points)
+        labels = {
+            name: own.released for name, own in plan.column_labels().items() if name not in points
+        }
         others = [name for name in table.column_names if name not in labels]
         for name in others:
             refuse_type(kind, name, table[name].type)

@@ -21,6 +21,7 @@ SEEN = "seen"
 DESIGNS = ("records", "paper")
 FAMILIES = ("uniform", "general", "response", "circle")
 WITHOUT_PRIOR = ("response", "circle")
+BAND = "band"
 OBJECTIVES = ("information", "estimation")
 SPLITS = ("equal", "weights", "optimal")
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
@@ -61,6 +62,8 @@ class ColumnDecision:
     distance : "path", mapping or None
         How far apart categories are (`pramble.releasing.prepare.apart`): those farthest apart are
         protected by the column's α, and nearer ones better, in proportion.
+    release_as : str
+        "band", or a number in place of it: "midpoint" or "point", one drawn within the band.
     loss : "path", mapping or None
         With the objective "loss": by how much a released value may be wrong, as a distance.
     invariant : bool
@@ -87,6 +90,7 @@ class ColumnDecision:
     family: str = "uniform"
     objective: ObjectiveName = "information"
     distance: Any = None
+    release_as: str = BAND
     loss: Any = None
     invariant: bool = False
     estimable: bool = True

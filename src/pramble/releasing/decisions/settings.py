@@ -8,10 +8,12 @@ from typing import Any
 
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.labels import label_key
+from pramble.data.points import KINDS
 from pramble.data.recode import as_bands
 from pramble.errors import InvalidInput
 from pramble.limits import LARGEST_TOTAL
 from pramble.releasing.decisions.decisions import (
+    BAND,
     COPIES,
     DESIGNS,
     FAMILIES,
@@ -287,6 +289,7 @@ COLUMN: dict[str, Reader] = {
     "objective": one_of((*OBJECTIVES, "loss")),
     "distance": apart,
     "loss": apart,
+    "release_as": one_of((BAND, *KINDS)),
     "categories": labels,
     "missing": missing_code,
     "alpha": total,

@@ -10,6 +10,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from pramble.data.points import Points
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
@@ -18,6 +19,7 @@ from pramble.mechanisms.views import Views
 from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.folder.files import MANIFEST, refuse_link
+from pramble.releasing.folder.numbers import points_entry, written_note
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.column import Designed
@@ -66,7 +68,9 @@ def manifest_of(
         "design": design_entry(job),
         **worth_entry(job, tables),
         "columns": [
-            column_entry(columns[name]) if name in columns else {"name": name, "randomised": False}
+            column_entry(columns[name], job.points.get(name))
+            if name in columns
+            else {"name": name, "randomised": False}
             for name in job.names
         ],
         "notes": notes_on(job),
@@ -247,6 +251,7 @@ def notes_on(job: Prepared) -> list[str]:
             f"{name}: {distance_sentence(one.distance, one.alpha)}"
             for name, one in job.record.apart.items()
         ]
+    notes += [written_note(name, points) for name, points in job.points.items()]
     if job.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")
     if job.seen:
@@ -260,12 +265,13 @@ def notes_on(job: Prepared) -> list[str]:
     return notes
 
 
-def column_entry(column: Counted) -> dict[str, Any]:
+def column_entry(column: Counted, points: Points | None) -> dict[str, Any]:
     """Return what the manifest says of a randomised column."""
     return {
         "name": column.name,
         "randomised": True,
         "categories_from": "data" if column.seen else "plan",
+        **({} if points is None else {"released_as": points_entry(points)}),
     }
 
 

@@ -25,7 +25,13 @@ from pramble.privacy.guarantee import (
 )
 from pramble.privacy.notions import guarantee_from_json
 from pramble.releasing.folder.files import check_files
-from pramble.releasing.folder.manifest import files_of, plan_of, read_manifest, undamaged
+from pramble.releasing.folder.manifest import (
+    files_of,
+    plan_of,
+    read_manifest,
+    undamaged,
+)
+from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.promised import besides_of, central_promise, check_promise
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
@@ -202,7 +208,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: st
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / files_of(manifest)[view]["file"])
+    records = open_written(folder / files_of(manifest)[view]["file"], points_in(manifest))
     names = [column["name"] for column in manifest["columns"]]
     if view:
         names = [name for name in names if name in plan.columns]

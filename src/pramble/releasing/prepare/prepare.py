@@ -11,6 +11,7 @@ import pyarrow as pa
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
 from pramble.data.frame_records import MixedRecords, mixed
+from pramble.data.points import Points
 from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
@@ -28,6 +29,7 @@ from pramble.releasing.prepare.count import Counted, Counts, count_columns
 from pramble.releasing.prepare.designs import design_columns
 from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
 from pramble.releasing.prepare.part import Part, parts_of
+from pramble.releasing.prepare.points import points_of
 from pramble.releasing.prepare.record_design import (
     RecordDesigned,
     design_of_record,
@@ -87,6 +89,11 @@ class Prepared:
     def plan(self) -> Plan | Views:
         """What is done to a record."""
         return plan_of(self.designs, self.record)
+
+    @cached_property
+    def points(self) -> dict[str, Points]:
+        """The columns whose bands are written as numbers."""
+        return points_of(self.decisions.columns)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -188,6 +195,7 @@ def prepare(
     Plans for records are searched for so many seconds, or as long as it takes.
     """
     check_output(records, decisions)
+    points_of(decisions.columns)  # refuses what has no numbers
     check_public(records, decisions)
     names = [column.name for column in decisions.columns]
     refuse_untouched(records, decisions)

@@ -98,7 +98,7 @@ def settled_column(
         f"{float(epsilon):.6g} of α; its counts are the prior.",
     )
     begins = tuple(plain_number(edges[place]) for place in places)
-    recode = {**column.recode, "low": low, "bands": begins}
+    recode = {**column.recode, "low": low, "high": high, "bands": begins}
     return replace(column, recode=recode, prior="private", noisy=prior)
 
 

@@ -1,7 +1,7 @@
 """A written release is read again before it gets its name, and compared with what was meant."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from operator import attrgetter
@@ -18,6 +18,7 @@ from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.open import open_records
+from pramble.data.points import Points
 from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.engine.block import Block
@@ -65,8 +66,15 @@ class Tally(Onlooker):
     """
 
     def __init__(
-        self, plan: Plan, names: Sequence[str], *, coded: Collection[str], as_text: bool
+        self,
+        plan: Plan,
+        names: Sequence[str],
+        *,
+        coded: Collection[str],
+        as_text: bool,
+        points: Mapping[str, Points] | None = None,
     ) -> None:
+        self.points = points or {}
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text
         self.labels = plan.column_labels()
@@ -153,17 +161,19 @@ def content(values: Any) -> list[Any]:
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
 
 
-def open_written(path: Path) -> Records:
-    """Open a data file that this package wrote."""
-    records = open_records(path)
+def open_written(path: Path, points: Mapping[str, Points] | None = None) -> Records:
+    """Open a data file that this package wrote; numbers in place of bands are bands again."""
+    recode = {name: (own.bands,) for name, own in (points or {}).items()}
+    records = open_records(path, Reading(recode=recode))
     if records.typed:
         return records
-    return open_records(path, replace(WRITTEN, separator=records.reading.separator))
+    as_text = replace(WRITTEN, separator=records.reading.separator, recode=recode)
+    return open_records(path, as_text)
 
 
 def read_again(path: Path, meant: Tally) -> Tally:
     """Read a written file and tally it as it was tallied while it was written."""
-    plan, names, records = meant.plan, meant.names, open_written(path)
+    plan, names, records = meant.plan, meant.names, open_written(path, meant.points)
     tally = Tally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
         name: Encoder(own.released, name, from_text=not records.typed)

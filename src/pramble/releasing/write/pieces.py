@@ -47,7 +47,13 @@ def write_piece(
     """
     form = format_of(path)
     record = work.record
-    tally = Tally(record.plan, work.names, coded=work.coded, as_text=not form.typed)
+    tally = Tally(
+        record.plan,
+        work.names,
+        coded=work.coded,
+        as_text=not form.typed,
+        points=record.points,
+    )
     links = Links(watched, record.plan.columns, key=record.key, first_row=first_row)
     with (
         writing(path, form, work.schema) as writer,

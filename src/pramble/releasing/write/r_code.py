@@ -9,6 +9,7 @@ import numpy as np
 
 from pramble.data.arrays import text_of
 from pramble.data.labels import Label, Labels, label_keys
+from pramble.data.points import Points
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, Branch, Plan
 from pramble.mechanisms.separate import separate_blocks
@@ -62,7 +63,7 @@ class Unwritable(Exception):
     """A plan that a script in R cannot hold; says why."""
 
 
-def plan_code(parts: Sequence[Part], *, rows: int) -> str:
+def plan_code(parts: Sequence[Part], *, rows: int, points: Mapping[str, Points]) -> str:
     """Return the plan of every file of a release as R code."""
     plans = [separate_blocks(part.plan) for part in parts]
     before: dict[str, Labels] = {}
@@ -92,6 +93,9 @@ def plan_code(parts: Sequence[Part], *, rows: int) -> str:
         f"categories <- {labels_code(before)}",
         f"released <- {'categories' if outputs == before else labels_code(outputs)}",
         "",
+        "# Columns whose bands are written as numbers: where each band begins.",
+        f"numbers <- {points_code(points)}",
+        "",
         "# A mechanism is a matrix: a row for each true value, a column for each released one.",
         "# With `off` and `d` it is off[x] everywhere in row x, and d[x] more on the diagonal.",
         f"mechanisms <- {r_list(written)}",
@@ -101,6 +105,18 @@ def plan_code(parts: Sequence[Part], *, rows: int) -> str:
         f"sources <- {r_list(sources)}",
     ]
     return "\n".join(lines)
+
+
+def points_code(points: Mapping[str, Points]) -> str:
+    """Return the bands of columns that are written as numbers, as a named list."""
+    if not points:
+        return "list()"
+    parts = [
+        f"list(labels = {r_vector(map(r_text, one.labels))},\n"
+        f"    edges = {r_vector(repr(float(edge)) for edge in one.edges[:-1])})"
+        for one in points.values()
+    ]
+    return f"setNames({r_list(parts)},\n  {r_vector(map(r_text, points))})"
 
 
 def refuse_same_columns(plan: Plan) -> None:

@@ -33,7 +33,8 @@ def bound_record(job: Prepared, part: Part, *, key: bytes, typed: bool) -> Recor
     missing = {column.name: column.missing for column in job.decisions.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
     own = {name: label for name, label in nulls.items() if name in part.plan.columns}
-    return Record(part.plan, key, from_text=not typed, null_labels=own)
+    points = {name: one for name, one in job.points.items() if name in part.plan.columns}
+    return Record(part.plan, key, from_text=not typed, null_labels=own, points=points)
 
 
 def write_part(

@@ -1,11 +1,12 @@
 """Scripts beside the data that estimate tables from it, written from the plan alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
+from pramble.data.points import Points
 from pramble.estimation.records import answerable
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
@@ -97,7 +98,13 @@ def first_tables(plan: Plan | Views) -> list[list[str]]:
     return found
 
 
-def script_texts(plan: Plan | Views, parts: Sequence[Part], *, rows: int) -> dict[str, str]:
+def script_texts(
+    plan: Plan | Views,
+    parts: Sequence[Part],
+    *,
+    rows: int,
+    points: Mapping[str, Points] | None = None,
+) -> dict[str, str]:
     """Return the text of each script by its name; names and labels stand in it as escaped texts."""
     shown = first_tables(plan)
     lines = "\n".join(f"    [{', '.join(map(ascii, table))}]," for table in shown)
@@ -105,7 +112,7 @@ def script_texts(plan: Plan | Views, parts: Sequence[Part], *, rows: int) -> dic
     try:
         tables = ", ".join(r_vector(map(r_text, table)) for table in shown)
         head = R_HEAD.format(shown=f"list({tables})")
-        in_r = f"{head}{plan_code(parts, rows=rows)}\n\n{body}"
+        in_r = f"{head}{plan_code(parts, rows=rows, points=points or {})}\n\n{body}"
     except Unwritable as error:
         in_r = R_REFUSAL.format(reason=r_text(str(error)))
     return dict(zip(SCRIPTS, (in_r, PYTHON.format(tables=lines)), strict=True))
@@ -114,7 +121,7 @@ def script_texts(plan: Plan | Views, parts: Sequence[Part], *, rows: int) -> dic
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     """Write the scripts, and return what the manifest says of each."""
     found = []
-    for name, text in script_texts(job.plan, job.parts, rows=job.rows).items():
+    for name, text in script_texts(job.plan, job.parts, rows=job.rows, points=job.points).items():
         path = folder / name
         path.write_text(text, encoding="utf-8", newline="\n")
         found.append({"file": name, "bytes": path.stat().st_size, "sha256": file_sha256(path)})
