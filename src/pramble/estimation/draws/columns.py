@@ -10,6 +10,7 @@ from pramble.data.file_records import FileRecords
 from pramble.data.frame_records import LazyRecords, TableRecords
 from pramble.data.labels import object_key
 from pramble.data.records import Records
+from pramble.data.spark_records import SparkRecords
 from pramble.errors import InvalidInput
 from pramble.limits import MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.plan import Plan
@@ -71,7 +72,7 @@ def in_memory(records: Records, columns: Sequence[str]) -> Records:
     if isinstance(records, LazyRecords):
         table = records.collect(records.frame.select(list(columns)))
         return TableRecords(coded(table), records.backend, records.reading, records.name)
-    if isinstance(records, FileRecords):
+    if isinstance(records, FileRecords | SparkRecords):
         batches = list(records.raw_batches(list(columns), (), None))
         table = coded(pa.Table.from_batches(batches))
         return TableRecords(table, records.backend, records.reading, records.name, records.typed)
