@@ -48,6 +48,9 @@ def crosstab(
     numeric column, to return; ``keep_rows`` asks for the cell of each record. Columns in
     ``presence`` come last, and count only as blank (code 0) or not.
     """
+    if keep_rows:
+        extra = [name for name in (weights, measure) if isinstance(name, str)]
+        records = records.here([*columns, *presence, *extra])
     job = Tabulation(
         records,
         (*columns, *presence),
@@ -96,7 +99,7 @@ class Tabulation:
         self.columns = list(dict.fromkeys([*names, *extra]))
         records.refuse_missing(self.columns)
         self.measure, self.least_weight = measure, least_weight
-        self.keep_rows = keep_rows and not records.rows_stay
+        self.keep_rows = keep_rows
         given = weights is None or isinstance(weights, str)
         if records.rows_stay and not given:
             raise InvalidInput("Weights of a Spark frame must be one of its columns; name it.")

@@ -58,12 +58,18 @@ class SparkRecords(Records):
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
         """Yield batches of some columns, for what needs the rows themselves: they come here."""
-        table = self.frame.select(*map(quoted, columns)).toArrow()
-        yield from TableRecords(table).raw_batches(columns, coded, watch)
+        yield from self.here(columns).raw_batches(columns, coded, watch)
+
+    def here(self, columns: Sequence[str]) -> TableRecords:
+        """Return the records in memory."""
+        wanted = list(dict.fromkeys(columns))
+        self.refuse_missing(wanted)
+        table = self.frame.select(*map(quoted, wanted)).toArrow()
+        return TableRecords(table, self.backend, self.reading, self.name)
 
     def digest(self) -> str:
         """Return the SHA-256 of the collected table."""
-        return TableRecords(self.frame.toArrow()).digest()
+        return self.here(self.names).digest()
 
 
 def run_jobs(batches: Batches, *, packed: bytes, reading: Reading) -> Iterator[Any]:

@@ -10,7 +10,6 @@ from pramble.data.file_records import FileRecords
 from pramble.data.frame_records import LazyRecords, TableRecords
 from pramble.data.labels import object_key
 from pramble.data.records import Records
-from pramble.data.spark_records import SparkRecords
 from pramble.errors import InvalidInput
 from pramble.limits import MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.plan import Plan
@@ -69,10 +68,11 @@ def distinct_values(
 
 def in_memory(records: Records, columns: Sequence[str]) -> Records:
     """Return records that many tables can be counted from: files and lazy frames are read once."""
+    records = records.here(columns)
     if isinstance(records, LazyRecords):
         table = records.collect(records.frame.select(list(columns)))
         return TableRecords(coded(table), records.backend, records.reading, records.name)
-    if isinstance(records, FileRecords | SparkRecords):
+    if isinstance(records, FileRecords):
         batches = list(records.raw_batches(list(columns), (), None))
         table = coded(pa.Table.from_batches(batches))
         return TableRecords(table, records.backend, records.reading, records.name, records.typed)

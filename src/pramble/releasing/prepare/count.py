@@ -144,7 +144,7 @@ def count_columns(
     seen = [column.name for column in columns if column.declared is None]
     joint = TableCounts(jobs, tables, seen=seen)
     rules = BrokenRules(decisions.possible, typed=records.typed)
-    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
+    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
     people = None if decisions.person is None else RowsOfPeople(decisions.person)
     rows = scan(
         records,
