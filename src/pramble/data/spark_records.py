@@ -62,7 +62,7 @@ class SparkRecords(Records):
 
     def here(self, columns: Sequence[str]) -> TableRecords:
         """Return the records in memory."""
-        wanted = list(dict.fromkeys(columns))
+        wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
         table = self.frame.select(*map(quoted, wanted)).toArrow()
         return TableRecords(table, self.backend, self.reading, self.name)

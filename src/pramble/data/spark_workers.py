@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
@@ -127,6 +128,12 @@ def own_python(session: Any) -> Iterator[None]:
         yield
     finally:
         context.pythonExec = before
+
+
+def functions_for(session: Any) -> Any:
+    """Return the module of functions that make columns for a session."""
+    classic = hasattr(session, "_sc")
+    return import_module("pyspark.sql.functions" if classic else "pyspark.sql.connect.functions")
 
 
 def current_partition() -> int:

@@ -30,17 +30,18 @@ class Strays(NamedTuple):
         """Return the error that tells of them."""
         pairs = list(zip(self.rows, self.values, strict=True))
         found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
-        more = "" if self.many <= len(pairs) else ", …"
+        found += "" if self.many <= len(pairs) else ", …"
+        where = f" ({found})" if pairs else ""
         declared = ", ".join(map(repr, self.categories[:SHOWN]))
         declared += ", …" if len(self.categories) > SHOWN else ""
         advice = (
             "Declare None as a category, or remove the rows with nulls."
-            if all(one is None for one in self.values)
+            if self.values and all(one is None for one in self.values)
             else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
         )
         error = InvalidData(
             f"{named(self.column)} must hold declared categories ({declared}); {self.many} "
-            f"{'row does' if self.many == 1 else 'rows do'} not ({found}{more}). {advice}"
+            f"{'row does' if self.many == 1 else 'rows do'} not{where}. {advice}"
         )
         error.strays = self
         return with_values(error, ", ".join(f"row {row}: {one!r}" for row, one in pairs))
