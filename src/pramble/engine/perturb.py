@@ -65,7 +65,7 @@ def perturb(
         For a frame: the column that holds each row's number (unique, not negative). By default rows
         are numbered as they stand.
     threads : int, optional
-        How many threads draw; all processors by default.
+        How many threads draw; all processors by default. On Spark each task has one.
 
     Returns
     -------
