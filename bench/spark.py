@@ -2,7 +2,8 @@
 
 Three columns, two of them randomised. Copy and perturb take turns in one session, after a small run
 of each; then parts of the way are timed alone, each ending in Spark's sink that writes nothing.
-PRAMBLE_BENCH_ROWS sets the rows: 30 million unless given (300 million is the large case).
+PRAMBLE_BENCH_ROWS sets the rows: 30 million unless given (300 million is the large case);
+PRAMBLE_BENCH_TURNS how often they take turns, three times unless given.
 """
 
 import os
