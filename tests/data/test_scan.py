@@ -188,3 +188,11 @@ def test_values_that_were_not_declared_are_all_counted():
         job.add(batch)
     with pytest.raises(InvalidData, match=r"300 rows do not \(row 1, row 3, row 5, row 7, row 9, "):
         job.result()
+
+
+def test_a_mark_of_missing_values_in_a_later_part_is_kept():
+    first, later = ColumnLook("a", typed=True), ColumnLook("a", typed=True)
+    first.add(pa.table({"a": ["b", "c", "d"]}))
+    later.add(pa.table({"a": ["e", "NA"]}))
+    first.merge(later)
+    assert first.labels() == ["b", "c", "d", "NA"]
