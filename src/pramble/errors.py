@@ -62,7 +62,14 @@ class InvalidPrior(InvalidInput):
 
 
 class InvalidData(InvalidInput):
-    """Values, rows or files that do not fit what was declared."""
+    """Values, rows or files that do not fit what was declared.
+
+    ``place`` holds, where a message names one row, what stands before the row's number, the number,
+    and what stands after it; ``strays`` tells of values that were not declared.
+    """
+
+    place: tuple[str, int, str] | None = None
+    strays: Any = None
 
 
 class InvalidPlan(InvalidInput):
@@ -116,3 +123,26 @@ def with_values(error: E, values: object) -> E:
     """
     error.values = str(values)
     return error
+
+
+def bad_row(before: str, row: int, after: str) -> InvalidData:
+    """Return the error whose message names one row.
+
+    >>> print(bad_row("Weights must not be negative; row ", 3, " holds less."))
+    Weights must not be negative; row 3 holds less.
+    """
+    error = InvalidData(f"{before}{row}{after}")
+    error.place = (before, row, after)
+    return error
+
+
+def rows_later(error: PrambleError, rows: int) -> PrambleError:
+    """Return an error of data that so many rows stand before: the row it names is that many later.
+
+    >>> print(rows_later(bad_row("See row ", 3, "."), 100))
+    See row 103.
+    """
+    if not isinstance(error, InvalidData) or error.place is None:
+        return error
+    before, row, after = error.place
+    return with_values(bad_row(before, row + rows, after), error.values)

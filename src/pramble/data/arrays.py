@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pramble.data.labels import Label, object_key
 from pramble.data.order import texts_of
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, bad_row
 from pramble.values import Floats
 
 UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
@@ -218,5 +218,5 @@ def as_numbers(
     bad = np.flatnonzero(~np.isfinite(found))
     if bad.size:
         row = int(bad[0]) + (rows.start if rows else 0)
-        raise InvalidData(f"Column {what!r} must hold finite numbers; row {row} holds none.")
+        raise bad_row(f"Column {what!r} must hold finite numbers; row ", row, " holds none.")
     return found

@@ -15,11 +15,14 @@ from pramble.data.levels import Levels
 from pramble.data.presence import Presence
 from pramble.data.records import Records, Watch
 from pramble.data.scan import scan
+from pramble.data.strays import Strays
 from pramble.data.table import Crosstab, Powers, group, totals
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, InvalidInput, bad_row
 from pramble.values import Floats, Integers
 
 NO_COLUMNS = np.zeros((1, 0), dtype=np.int64)
+MERGED_AT = 1 << 20
+"""Cells of separate batches are merged when so many are held."""
 
 
 def crosstab(
@@ -45,6 +48,9 @@ def crosstab(
     numeric column, to return; ``keep_rows`` asks for the cell of each record. Columns in
     ``presence`` come last, and count only as blank (code 0) or not.
     """
+    if keep_rows:
+        extra = [name for name in (weights, measure) if isinstance(name, str)]
+        records = records.here([*columns, *presence, *extra])
     job = Tabulation(
         records,
         (*columns, *presence),
@@ -56,8 +62,8 @@ def crosstab(
         keep_rows=keep_rows,
         presence=tuple(presence),
     )
-    if job.can_be_pushed_down:
-        return job.grouped()
+    if isinstance(records, LazyRecords) and job.can_be_pushed_down(records):
+        return job.grouped(records)
     scan(records, [job], watch=watch)
     return job.result()
 
@@ -87,13 +93,16 @@ class Tabulation:
         presence: tuple[str, ...] = (),
     ) -> None:
         labels = labels or {}
-        self.records, self.names, self.powers = records, names, powers
-        self.presence = presence
+        self.names, self.powers, self.presence = names, powers, presence
+        self.decimal = records.reading.decimal
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
         records.refuse_missing(self.columns)
-        self.measure, self.keep_rows, self.least_weight = measure, keep_rows, least_weight
+        self.measure, self.least_weight = measure, least_weight
+        self.keep_rows = keep_rows
         given = weights is None or isinstance(weights, str)
+        if records.rows_stay and not given:
+            raise InvalidInput("Weights of a Spark frame must be one of its columns; name it.")
         self.weights = weights if given else as_numbers(weights, "weights")
         self.encoders: dict[str, Encoder | Presence] = {
             name: Encoder(labels[name], name, from_text=not records.typed)
@@ -109,15 +118,14 @@ class Tabulation:
         self.rows = 0
         self.parts: list[Part] = []
         self.members: list[Integers] = []
+        self.strays: dict[str, Strays] = {}
 
-    @property
-    def can_be_pushed_down(self) -> bool:
+    def can_be_pushed_down(self, records: LazyRecords) -> bool:
         """Whether the engine that holds the records can group them."""
-        plain = isinstance(self.records, LazyRecords) and not self.records.reading.recode
-        if not plain or self.keep_rows or isinstance(self.weights, np.ndarray):
+        if records.reading.recode or self.keep_rows or isinstance(self.weights, np.ndarray):
             return False
         numbers = [name for name in (self.weights, self.measure) if name is not None]
-        return all(is_number(self.records.schema.field(name).type) for name in numbers)
+        return all(is_number(records.schema.field(name).type) for name in numbers)
 
     def add(
         self, batch: Any, times: Floats | None = None, sums: list[Floats] | None = None
@@ -138,12 +146,60 @@ class Tabulation:
         )
         if self.keep_rows:
             self.members.append(member)
+        elif len(self.parts) > 1 and sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
+            self.parts = [self._merged()]
         self.rows = rows.stop
 
     def _codes(self, name: str, batch: Any, rows: range) -> Integers:
-        if name in self.encoders:
+        if name not in self.encoders:
+            return np.asarray(self.levels[name].codes(batch[name]), dtype=np.int64)
+        try:
             return np.asarray(self.encoders[name].codes(batch[name], rows), dtype=np.int64)
-        return np.asarray(self.levels[name].codes(batch[name]), dtype=np.int64)
+        except InvalidData as error:
+            if error.strays is None:
+                raise
+            self._meet(error.strays)
+            return np.zeros(len(rows), dtype=np.int64)
+
+    def _meet(self, found: Strays, *, rows: int = 0) -> None:
+        """Take values that were not declared; they are refused when all have been counted."""
+        none = found._replace(rows=[], values=[], many=0)
+        known = self.strays.get(found.column, none)
+        self.strays[found.column] = known.joined(found, rows=rows)
+
+    def merge(self, later: "Tabulation") -> None:
+        """Take the counts of the rows that follow."""
+        assert not self.keep_rows, "rows are not kept where they stay"
+        place = {name: own.merge(later.levels[name]) for name, own in self.levels.items()}
+        for part in later.parts:
+            codes = [
+                place[name][codes] if name in place else codes
+                for name, codes in zip(self.names, part.cells.T, strict=True)
+            ]
+            cells = np.stack(codes, axis=1) if codes else part.cells
+            self.parts.append(part._replace(cells=cells))
+        for found in later.strays.values():
+            self._meet(found, rows=self.rows)
+        self.rows += later.rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: one part, in place of one for each batch."""
+        if self.keep_rows or len(self.parts) < 2:
+            return self.__dict__
+        return {**self.__dict__, "parts": [self._merged()]}
+
+    def _merged(self) -> Part:
+        """Return the parts as one."""
+        cells = np.concatenate([part.cells for part in self.parts])
+        sizes = (cells.max(axis=0, initial=0) + 1).tolist()
+        member, first = group(list(cells.T), sizes, rows=len(cells))
+        counts = np.concatenate([part.counts for part in self.parts])
+        terms = [np.concatenate(each) for each in zip(*(p.sums for p in self.parts), strict=True)]
+        return Part(
+            cells[first],
+            totals(member, counts, len(first)).astype(np.int64),
+            [totals(member, term, len(first)) for term in terms],
+        )
 
     def _terms(self, batch: Any, rows: range) -> list[Floats]:
         if not self.powers:
@@ -154,23 +210,20 @@ class Tabulation:
             must = f"be at least {self.least_weight:g}" if self.least_weight else "not be negative"
             named = f"column {self.weights!r} holds" if isinstance(self.weights, str) else "one is"
             row = rows.start + int(light[0])
-            raise InvalidData(f"Weights must {must}; {named} less in row {row}.")
+            raise bad_row(f"Weights must {must}; {named} less in row ", row, ".")
         return [w**a * y**b for a, b in self.powers]
 
     def _numbers(self, what: str | Floats | None, batch: Any, rows: range) -> Floats:
         if what is None:
             return np.ones(len(rows))
         if isinstance(what, str):
-            decimal = self.records.reading.decimal
-            return as_numbers(batch[what], what, rows=rows, decimal=decimal)
+            return as_numbers(batch[what], what, rows=rows, decimal=self.decimal)
         if len(what) < rows.stop:
             raise wrong_length(what)
         return what[rows.start : rows.stop]
 
-    def grouped(self) -> Crosstab:
+    def grouped(self, records: LazyRecords) -> Crosstab:
         """Count by the engine that holds the records; only the groups come here."""
-        records = self.records
-        assert isinstance(records, LazyRecords), "only lazy frames have an engine"
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
         y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
         count = unused("count", self.names)
@@ -204,6 +257,9 @@ class Tabulation:
         """Return the counts of all batches together."""
         if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
             raise wrong_length(self.weights)
+        for name in self.names:
+            if name in self.strays:
+                raise self.strays[name].error()
         none = np.zeros((0, len(self.names)), np.int64)
         parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
         cells = np.concatenate([part.cells for part in parts])

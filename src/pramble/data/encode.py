@@ -21,13 +21,13 @@ from pramble.data.arrays import is_text, whole_range
 from pramble.data.labels import Label, Labels, label_key, object_key
 from pramble.data.order import texts_of
 from pramble.data.rows import Rows, picked
-from pramble.errors import InvalidData, InvalidPlan, with_values
+from pramble.data.strays import SHOWN, Strays, named
+from pramble.errors import InvalidData, InvalidPlan
 from pramble.values import value
 
 Codes = NDArray[Any]
 
 UNDECLARED = -1
-SHOWN = 5
 DIRECT_SPAN = 1 << 20
 """Integer labels that span less than this are looked up in a table rather than by hashing."""
 
@@ -130,13 +130,14 @@ class Encoder:
         """Return codes in their own dtype; raise if any value was not declared."""
         if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
             bad = np.flatnonzero(codes < 0)
-            raise undeclared(
+            first = bad[:SHOWN]
+            raise Strays(
                 self.column,
-                picked(rows, bad[:SHOWN]).tolist(),
-                values=values_at(bad[:SHOWN]),
-                count=len(bad),
-                categories=self.labels.values,
-            )
+                picked(rows, first).tolist(),
+                values_at(first),
+                len(bad),
+                self.labels.values[: SHOWN + 1],
+            ).error()
         return codes.astype(self.dtype, copy=False)
 
     def _integers(self, values: NDArray[Any]) -> Codes:
@@ -266,30 +267,3 @@ def as_arrow(values: NDArray[Any], column: str) -> Any:
         raise InvalidData(
             f"{named(column)} must hold text, integers or booleans; found dtype {values.dtype}."
         ) from None
-
-
-def named(column: str) -> str:
-    """Return how a message names a column."""
-    return f"Column {column!r}" if column else "The data"
-
-
-def undeclared(
-    column: str, rows: list[int], *, values: list[Any], count: int, categories: Sequence[Label]
-) -> InvalidData:
-    """Return the error for values that are no declared category."""
-    pairs = list(zip(rows, values, strict=True))
-    found = ", ".join(f"row {row}{': null' if value is None else ''}" for row, value in pairs)
-    held = ", ".join(f"row {row}: {value!r}" for row, value in pairs)
-    more = "" if count <= len(values) else ", …"
-    declared = ", ".join(map(repr, categories[:SHOWN])) + (", …" if len(categories) > SHOWN else "")
-    missing = all(value is None for value in values)
-    advice = (
-        "Declare None as a category, or remove the rows with nulls."
-        if missing
-        else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
-    )
-    error = InvalidData(
-        f"{named(column)} must hold declared categories ({declared}); {count} "
-        f"{'row does' if count == 1 else 'rows do'} not ({found}{more}). {advice}"
-    )
-    return with_values(error, held)

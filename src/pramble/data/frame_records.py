@@ -139,7 +139,7 @@ class MixedBatch(dict[str, Any]):
 
 @value(eq=False)
 class LazyRecords(Records):
-    """Records that another engine holds: a lazy frame of polars, DuckDB or Spark."""
+    """Records that another engine holds: a lazy frame of polars or DuckDB."""
 
     frame: Any
     backend: str = "pyarrow"

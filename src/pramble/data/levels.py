@@ -78,6 +78,10 @@ class Levels:
             table[i] = self._code(used[i] if i < len(used) else None)
         return np.asarray(table[place])
 
+    def merge(self, later: "Levels") -> Integers:
+        """Take the values of later rows; return the code here of each of their codes."""
+        return np.fromiter(map(self._code, later.labels), np.int64, len(later.labels))
+
     def settled(self) -> tuple[tuple[Label, ...], Integers]:
         """Return the labels in order, and the place of each code among them."""
         first, rest = self.first, self.labels[self.first :]

@@ -18,6 +18,8 @@ from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, 
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
 from pramble.data.rows import number_of_rows
+from pramble.data.spark_records import SparkRecords
+from pramble.data.spark_workers import is_spark
 from pramble.errors import InvalidData, with_values
 
 
@@ -176,6 +178,8 @@ def open_frame(data: Any, reading: Reading) -> Records:
     if isinstance(data, pa.RecordBatch):
         return TableRecords(pa.table(data), "pyarrow", reading)
     frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
+        return SparkRecords(frame.to_native(), "pyarrow", reading)
     if isinstance(frame, nw.LazyFrame):
         known = "polars" if frame.implementation.is_polars() else "pyarrow"
         return LazyRecords(frame, known, reading)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,6 +13,9 @@ from pramble.data.formats.base import missing_column
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
 from pramble.data.recode import apply_all, categories_after
+
+if TYPE_CHECKING:
+    from pramble.data.scan import Job
 
 Watch = Callable[[int, float], object]
 """Told, after every batch, how many rows it had and which share of the data has been read."""
@@ -39,6 +42,11 @@ class Records(ABC):
     def typed(self) -> bool:
         """Whether values have types; else they are texts, which stand for their labels."""
         return True
+
+    @property
+    def rows_stay(self) -> bool:
+        """Whether rows stay on other machines, so that nothing is to be had for each row."""
+        return False
 
     @property
     def path(self) -> Path | None:
@@ -110,11 +118,35 @@ class Records(ABC):
 
     def _recoded(self, batch: Any) -> Any:
         """Return a batch after the recodings of its columns."""
-        arrays, fields = list(batch.columns), list(batch.schema)
-        for place, field in enumerate(batch.schema):
-            steps = self.reading.recode.get(field.name, ())
-            if steps:
-                found = points(arrays[place]) if self.reading.decimal == "," else arrays[place]
-                arrays[place] = apply_all(steps, found, column=field.name)
-                fields[place] = field.with_type(arrays[place].type)
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        return recoded(batch, self.reading)
+
+    def here(self, columns: Sequence[str]) -> "Records":
+        """Return records with these columns whose rows are, or come, to this machine."""
+        del columns
+        return self
+
+    def scanned(self, jobs: "Sequence[Job]", watch: Watch | None) -> int:
+        """Show every batch to every job, reading once; return the number of rows."""
+        wanted, rows = columns_for(jobs, self.names), 0
+        for batch in self.batches(wanted, coded=wanted, watch=watch):
+            rows += batch.num_rows
+            for job in jobs:
+                job.add(batch)
+        return rows
+
+
+def columns_for(jobs: "Sequence[Job]", names: Sequence[str]) -> list[str]:
+    """Return the columns that some jobs want to see; one at least, so that rows are counted."""
+    return list(dict.fromkeys(name for job in jobs for name in job.columns)) or list(names[:1])
+
+
+def recoded(batch: Any, reading: Reading) -> Any:
+    """Return a batch of Arrow columns after their recodings."""
+    arrays, fields = list(batch.columns), list(batch.schema)
+    for place, field in enumerate(batch.schema):
+        steps = reading.recode.get(field.name, ())
+        if steps:
+            found = points(arrays[place]) if reading.decimal == "," else arrays[place]
+            arrays[place] = apply_all(steps, found, column=field.name)
+            fields[place] = field.with_type(arrays[place].type)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -1,13 +1,18 @@
-"""One pass over records for several jobs at once."""
+"""One pass over records for several jobs at once, on one machine or on many."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from pramble.data.records import Records, Watch
 
 
 class Job(Protocol):
-    """Something that wants to see some columns of every batch."""
+    """Something that wants to see some columns of every batch.
+
+    Jobs must be small and can be pickled: where rows are on many machines, each part of them gets
+    copies of its own. What a job makes of rows must not depend on how they are split into batches
+    and parts, beyond the rounding of sums.
+    """
 
     @property
     def columns(self) -> Sequence[str]:
@@ -16,14 +21,13 @@ class Job(Protocol):
     def add(self, batch: Any) -> None:
         """Take a batch, which has the columns among others."""
 
+    def merge(self, later: Self) -> None:
+        """Take what a job of the same kind made of the rows that follow.
+
+        A job that relies on others is merged after them.
+        """
+
 
 def scan(records: Records, jobs: Sequence[Job], *, watch: Watch | None = None) -> int:
     """Show every batch to every job, reading once; return the number of rows."""
-    named = list(dict.fromkeys(name for job in jobs for name in job.columns))
-    wanted = named or list(records.names[:1])
-    rows = 0
-    for batch in records.batches(wanted, coded=wanted, watch=watch):
-        rows += batch.num_rows
-        for job in jobs:
-            job.add(batch)
-    return rows
+    return records.scanned(jobs, watch)

@@ -6,6 +6,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from pramble.data.spark_workers import is_spark
 from pramble.engine import frames
 from pramble.engine.containers import unknown
 from pramble.engine.keystream import checked_key
@@ -64,7 +65,7 @@ def perturb(
         For a frame: the column that holds each row's number (unique, not negative). By default rows
         are numbered as they stand.
     threads : int, optional
-        How many threads draw; all processors by default.
+        How many threads draw; all processors by default. On Spark each task has one.
 
     Returns
     -------
@@ -155,8 +156,3 @@ def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row
         table = frame.collect(backend="pyarrow").to_native()
         return perturb_many(table, record, row_number=row_number, first_row=first_row)
     raise unknown(data, "a plan for several columns")
-
-
-def is_spark(implementation: Any) -> bool:
-    """Whether a lazy frame is Spark's, classic or through Connect."""
-    return bool(implementation.is_pyspark() or implementation.is_pyspark_connect())

@@ -17,6 +17,7 @@ from pramble.risk.models.accuracy import Intervals
 from pramble.risk.models.base import CellMeans
 from pramble.risk.models.convergence import Chains
 from pramble.risk.models.criteria import FitCriteria
+from pramble.risk.records import rows_each
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 
@@ -35,7 +36,8 @@ class Assessment(Display):
         among the sample uniques: the sums of r1 and r2 over them. NaN without a model.
     records : (n,) record array
         For each row: ``r1`` = P(F = 1 | f), ``r2`` = E(1/F | f) and ``class_size`` f; with weights
-        also ``individual`` (negative binomial), with a household also ``household``.
+        also ``individual`` (negative binomial), with a household also ``household``. Of a Spark
+        frame, whose rows stay where they are: for each class, with its number of ``rows``.
     model, reason : str
         The model that was used, and why.
     population_size : float
@@ -160,10 +162,14 @@ class Assessment(Display):
 
         This shows confidential values: for the curator only.
         """
+        if self.table.cell_of is None:
+            raise InvalidInput(
+                "The rows of a Spark frame stay where they are. a.records has a line for each "
+                "class, in the order of a.table.cells: join it to the frame by the keys."
+            )
         names = self.records.dtype.names
         measure = "r2" if self.fit is not None else "individual"
         by_risk = -self.records[measure] if measure in names else self.records["class_size"]
-        assert self.table.cell_of is not None, "the rows were kept"
         rows = []
         for row in np.argsort(by_risk, kind="stable")[:count]:
             values = self.table.labels_of(int(self.table.cell_of[row]))
@@ -230,5 +236,5 @@ class Assessment(Display):
             }
         for name in ("individual", "household"):
             if name in self.records.dtype.names:
-                figures[f"sum_of_{name}_risk"] = float(self.records[name].sum())
+                figures[f"sum_of_{name}_risk"] = float(self.records[name] @ rows_each(self.records))
         return figures

@@ -28,8 +28,8 @@ class CrossClassification:
     Attributes
     ----------
     table : Crosstab
-        Counts by the keys, over the levels that occur, with the class of each record; and the
-        summed weights of each class, if there are weights.
+        Counts by the keys, over the levels that occur, with the class of each record, but
+        not of a Spark frame; and the summed weights of each class, if there are weights.
     sizes : (C,) array of int64
         Records that cannot be told from the class: its counts, or more with wildcards.
     missing : {"category", "wildcard"}
@@ -85,6 +85,11 @@ def cross_classify(
         table = without_empty_levels(reordered(data, names))
         return CrossClassification(table, table.counts)
     records = open_records(data, reading)
+    if records.rows_stay and household is not None:
+        raise InvalidInput(
+            "Household risk is a figure of each row, and the rows of a Spark frame stay where they "
+            "are. Assess without household=, or a sample of the households in memory."
+        )
     columns = list(names) if household is None else list(dict.fromkeys([*names, household]))
     whole = crosstab(
         records,
@@ -92,7 +97,7 @@ def cross_classify(
         weights=weights,
         least_weight=1.0,  # a record stands for itself
         powers=() if weights is None else (WEIGHT,),
-        keep_rows=True,
+        keep_rows=not records.rows_stay,
         watch=watch,
     )
     refuse_empty(whole, records.name)

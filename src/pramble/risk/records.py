@@ -28,6 +28,17 @@ def record_array(columns: Columns) -> Any:
 
 
 def by_record(table: Crosstab, by_class: Columns) -> dict[str, NDArray[Any]]:
-    """Return figures of the classes for each record."""
-    assert table.cell_of is not None, "the rows were kept"
+    """Return figures of the classes for each record.
+
+    Where rows stay on other machines: one line for each class, with its number of ``rows``.
+    """
+    if table.cell_of is None:
+        return {**by_class, "rows": table.counts}
     return {name: values[table.cell_of] for name, values in by_class.items()}
+
+
+def rows_each(records: Any) -> NDArray[np.int64]:
+    """Return how many records each line stands for."""
+    if "rows" in records.dtype.names:
+        return np.asarray(records["rows"])
+    return np.ones(len(records), dtype=np.int64)

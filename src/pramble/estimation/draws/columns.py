@@ -68,6 +68,7 @@ def distinct_values(
 
 def in_memory(records: Records, columns: Sequence[str]) -> Records:
     """Return records that many tables can be counted from: files and lazy frames are read once."""
+    records = records.here(columns)
     if isinstance(records, LazyRecords):
         table = records.collect(records.frame.select(list(columns)))
         return TableRecords(coded(table), records.backend, records.reading, records.name)

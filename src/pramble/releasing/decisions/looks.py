@@ -131,6 +131,18 @@ class ColumnLook:
             late = texts.filter(pc.is_in(texts, pa.array(MARKERS, texts.type)))
             self.marks |= dict.fromkeys(late.unique().to_pylist())
 
+    def merge(self, later: "ColumnLook") -> None:
+        """Take the values of the rows that follow."""
+        self.rows += later.rows
+        self.empty += later.empty
+        self.kind = later.kind if later.rows else self.kind
+        self.order |= later.order
+        self.found |= later.found
+        if self.is_many:
+            late = (one for one in later.found.values() if isinstance(one, str) and one in MARKERS)
+            self.marks |= dict.fromkeys(late)
+        self.marks |= later.marks
+
     @property
     def is_many(self) -> bool:
         """Whether there are more distinct values than are kept."""

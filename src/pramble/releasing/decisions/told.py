@@ -33,6 +33,13 @@ class FirstRows:
             self.kept.append(batch.slice(0, self.left).select(self.columns))
             self.left -= self.kept[-1].num_rows
 
+    def merge(self, later: "FirstRows") -> None:
+        """Take the rows that follow."""
+        self.rows += later.rows
+        for batch in later.kept:
+            self.kept.append(batch.slice(0, self.left))
+            self.left -= self.kept[-1].num_rows
+
     def table(self) -> pa.Table:
         """Return the rows, each column in one piece."""
         whole = pa.Table.from_batches(self.kept) if self.kept else pa.table({})

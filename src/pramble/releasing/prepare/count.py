@@ -58,6 +58,23 @@ class ValueCounts:
         self.totals = found
         self.neighbours.add(self.codes)
 
+    def merge(self, later: "ValueCounts") -> None:
+        """Take the counts of the rows that follow."""
+        place = self.places(later)
+        found = np.zeros(self.size, dtype=np.int64)
+        found[: len(self.totals)] = self.totals
+        found[place] += later.totals
+        self.totals = found
+        self.neighbours.merge(later.neighbours, place)
+
+    def places(self, later: "ValueCounts") -> Integers:
+        """Return the code here of each code of the rows that follow."""
+        return self.levels.merge(later.levels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: not the codes of the last batch."""
+        return {**self.__dict__, "codes": self.codes[:0]}
+
     @property
     def counts(self) -> dict[Label, int]:
         """How often each value occurs."""
@@ -127,7 +144,7 @@ def count_columns(
     seen = [column.name for column in columns if column.declared is None]
     joint = TableCounts(jobs, tables, seen=seen)
     rules = BrokenRules(decisions.possible, typed=records.typed)
-    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=True)
+    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
     people = None if decisions.person is None else RowsOfPeople(decisions.person)
     rows = scan(
         records,

@@ -23,11 +23,26 @@ class Neighbours:
 
     pairs: int = 0
     equal: int = 0
+    first: int | None = None
+    last: int | None = None
 
     def add(self, codes: Integers) -> None:
         """Add the codes of one batch of rows."""
-        self.pairs += max(len(codes) - 1, 0)
-        self.equal += int(np.count_nonzero(codes[1:] == codes[:-1]))
+        if len(codes):
+            same = int(np.count_nonzero(codes[1:] == codes[:-1]))
+            self.merge(Neighbours(len(codes) - 1, same, int(codes[0]), int(codes[-1])))
+
+    def merge(self, later: "Neighbours", place: Integers | None = None) -> None:
+        """Add the rows that follow, of whose codes ``place`` gives the codes here."""
+        if later.first is None or later.last is None:
+            return
+        first, last = later.first, later.last
+        if place is not None:
+            first, last = int(place[first]), int(place[last])
+        self.pairs += later.pairs + (self.last is not None)
+        self.equal += later.equal + (self.last == first)
+        self.first = first if self.first is None else self.first
+        self.last = last
 
     def tell(self, counts: Iterable[int]) -> bool:
         r"""Whether neighbours are alike more or less often than in a random order of the values.

@@ -5,13 +5,14 @@ person of :math:`k` rows. Neighbouring files differ in the values of one person'
 is stays the same, so the most rows of a person is the same in both and may be used and published.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import plain
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, bad_row
 
 MERGED_AT = 4_000_000
 """People of separate batches are merged when so many are held, or half of them after a merge."""
@@ -30,15 +31,28 @@ class RowsOfPeople:
         people = plain(batch[self.columns[0]])
         missing = pc.index(pc.is_null(people, nan_is_null=True), True).as_py()
         if missing >= 0:
-            raise InvalidData(
-                f"Column {self.columns[0]!r} must say whose row it is; row "
-                f"{self.rows + missing + 1} says nothing. Fill it in, or leave the row out."
+            raise bad_row(
+                f"Column {self.columns[0]!r} must say whose row it is; row ",
+                self.rows + missing + 1,
+                " says nothing. Fill it in, or leave the row out.",
             )
         self.rows += len(people)
         found = pc.value_counts(people)
-        self.held.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
+        self._hold([pa.table({"person": found.field("values"), "rows": found.field("counts")})])
+
+    def _hold(self, tables: Sequence[pa.Table]) -> None:
+        self.held += tables
         if len(self.held) > 1 and sum(len(table) for table in self.held[1:]) > MERGED_AT:
             self.held = [self.merged()]
+
+    def merge(self, later: "RowsOfPeople") -> None:
+        """Take the people of the rows that follow."""
+        self.rows += later.rows
+        self._hold(later.held)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: each person once."""
+        return {**self.__dict__, "held": [self.merged()] if self.held else []}
 
     def merged(self) -> pa.Table:
         """Return every person with the rows met so far."""

@@ -19,6 +19,7 @@ from pramble.data.labels import Label, as_whole
 from pramble.data.open import open_records
 from pramble.data.order import place_of, texts_of, typed_texts
 from pramble.data.records import Records, Watch
+from pramble.data.scan import Job
 from pramble.errors import InvalidData
 from pramble.releasing.decisions.decisions import Decisions, columns_of
 
@@ -120,22 +121,54 @@ class RepairedRecords(Records):
         for batch in self.inner.batches(
             [*wanted, *sorted(needed - set(wanted))], coded=coded, watch=watch
         ):
-            yield self._repaired(batch, rules).select(wanted)
+            yield repaired(batch, rules, typed=self.typed).select(wanted)
 
-    def _repaired(self, batch: Any, rules: Sequence[Rule]) -> Any:
-        for rule in rules:
-            wrong = broken(rule, batch, typed=self.typed)
-            if not wrong.any():
-                continue
-            for name, label in rule["repair"].items():
-                place = batch.schema.get_field_index(name)
-                values = plain(batch.column(place))
-                text = texts_of(label)[0] if not self.typed else label
-                fixed = pc.if_else(pa.array(wrong), pa.scalar(text, values.type), values)
-                if pa.types.is_dictionary(batch.schema.field(place).type):
-                    fixed = fixed.dictionary_encode()
-                batch = batch.set_column(place, pa.field(name, fixed.type), fixed)
-        return batch
+    @property
+    def rows_stay(self) -> bool:
+        """Whether rows stay on other machines."""
+        return self.inner.rows_stay
+
+    def scanned(self, jobs: Sequence[Job], watch: Watch | None) -> int:
+        """Show every batch, repaired, to every job; return the number of rows."""
+        return self.inner.scanned([AfterRepairs(jobs, self.rules, typed=self.typed)], watch)
+
+
+def repaired(batch: Any, rules: Sequence[Rule], *, typed: bool) -> Any:
+    """Return a batch in which records that break a rule are repaired."""
+    for rule in rules:
+        wrong = broken(rule, batch, typed=typed)
+        if not wrong.any():
+            continue
+        for name, label in rule["repair"].items():
+            place = batch.schema.get_field_index(name)
+            values = plain(batch.column(place))
+            text = texts_of(label)[0] if not typed else label
+            fixed = pc.if_else(pa.array(wrong), pa.scalar(text, values.type), values)
+            if pa.types.is_dictionary(batch.schema.field(place).type):
+                fixed = fixed.dictionary_encode()
+            batch = batch.set_column(place, pa.field(name, fixed.type), fixed)
+    return batch
+
+
+class AfterRepairs:
+    """Jobs that see batches once they are repaired: a job for a scan."""
+
+    def __init__(self, jobs: Sequence[Job], rules: Sequence[Rule], *, typed: bool) -> None:
+        self.jobs, self.typed = list(jobs), typed
+        seen = {name for job in jobs for name in job.columns}
+        self.rules = [rule for rule in rules if set(rule["repair"]) & seen]
+        self.columns = sorted(seen.union(*map(columns_of, self.rules)))
+
+    def add(self, batch: Any) -> None:
+        """Repair one batch and show it."""
+        mended = repaired(batch, self.rules, typed=self.typed)
+        for job in self.jobs:
+            job.add(mended)
+
+    def merge(self, later: "AfterRepairs") -> None:
+        """Take what jobs made of the rows that follow."""
+        for job, other in zip(self.jobs, later.jobs, strict=True):
+            job.merge(other)
 
 
 class BrokenRules:
@@ -156,6 +189,14 @@ class BrokenRules:
                 self.first[i] = self.rows + int(wrong.argmax()) + 1
             self.counts[i] += int(wrong.sum())
         self.rows += batch.num_rows
+
+    def merge(self, later: "BrokenRules") -> None:
+        """Take the counts of the rows that follow."""
+        for i, (count, first) in enumerate(zip(later.counts, later.first, strict=True)):
+            if self.first[i] is None and first is not None:
+                self.first[i] = self.rows + first
+            self.counts[i] += count
+        self.rows += later.rows
 
     def refuse(self) -> None:
         """Raise where a rule is broken."""

@@ -27,6 +27,9 @@ class Coded(Protocol):
     def size(self) -> int:
         """How many values it has met."""
 
+    def places(self, later: Any) -> Integers:
+        """Return the code here of each code of the rows that follow."""
+
 
 class TableCounts:
     """Counts the cells of some tables: a job for a scan, after the jobs that code the columns.
@@ -48,19 +51,41 @@ class TableCounts:
         """Count one batch, which the columns' jobs have coded."""
         del batch
         for table, found in list(self.counts.items()):
-            jobs = [self.jobs[name] for name in table]
-            shape = tuple(job.size for job in jobs)
-            if math.prod(shape) > MOST_COUNTED and self.seen & set(table):
-                del self.counts[table]
+            shape = self._shape(table)
+            if shape is None:
                 continue
-            if math.prod(shape) > MOST_COUNTED:
-                raise InvalidData(
-                    f"Columns {', '.join(map(repr, table))} have too many values to be counted "
-                    'together. Recode them, or take prior = "uniform" or "public".'
-                )
-            place = np.ravel_multi_index([job.codes for job in jobs], shape)
+            place = np.ravel_multi_index([self.jobs[name].codes for name in table], shape)
             cells = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
             cells[tuple(slice(size) for size in found.shape)] += found
+            self.counts[table] = cells
+
+    def _shape(self, table: Table) -> tuple[int, ...] | None:
+        """Return how many values its columns have; None where it is left out for being large."""
+        shape = tuple(self.jobs[name].size for name in table)
+        if math.prod(shape) <= MOST_COUNTED:
+            return shape
+        if self.seen & set(table):
+            del self.counts[table]
+            return None
+        raise InvalidData(
+            f"Columns {', '.join(map(repr, table))} have too many values to be counted "
+            'together. Recode them, or take prior = "uniform" or "public".'
+        )
+
+    def merge(self, later: "TableCounts") -> None:
+        """Take the counts of the rows that follow; the columns' jobs have been merged."""
+        for table, found in list(self.counts.items()):
+            shape = self._shape(table) if table in later.counts else None
+            if shape is None:
+                self.counts.pop(table, None)
+                continue
+            cells = np.zeros(shape, dtype=np.int64)
+            cells[tuple(slice(size) for size in found.shape)] = found
+            added = later.counts[table]
+            place = [self.jobs[name].places(later.jobs[name]) for name in table]
+            cells[np.ix_(*(own[:size] for own, size in zip(place, added.shape, strict=True)))] += (
+                added
+            )
             self.counts[table] = cells
 
     def settled(self, places: Mapping[str, Integers], sizes: Mapping[str, int]) -> dict[Table, Any]:

@@ -18,7 +18,7 @@ from pramble.risk.after.alone import expected_alone
 from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import KEPT, key_readings
 from pramble.risk.models.base import CellMeans, Operators
-from pramble.risk.records import by_record, record_array
+from pramble.risk.records import by_record, record_array, rows_each
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 
@@ -57,7 +57,7 @@ class RiskAfter(Display):
         Expected over the randomisation.
     records : (n,) record array
         ``r1``, ``r2`` and ``posterior``, the intruder's chance that a reading j is right, for each
-        row of the file.
+        row of the file; of a Spark frame for each class, with its number of ``rows``.
     reading : str
         ``"labels"``, or the reading that leaves the largest τ̃2 where labels are not kept.
     """
@@ -86,7 +86,7 @@ class RiskAfter(Display):
 
     def share_above(self, level: float) -> float:
         """Return the share of records whose r̃2 is above a level."""
-        return float((self.records["r2"] > level).mean())
+        return float(np.average(self.records["r2"] > level, weights=rows_each(self.records)))
 
 
 def risk_after(

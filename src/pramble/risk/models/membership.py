@@ -83,7 +83,9 @@ class Membership(RiskModel):
     def fit(self, sample: Sample) -> FittedModel:
         """Run the chains: the risks of the sample uniques, and a mixture for what comes later."""
         table = sample.table
-        codes = np.ascontiguousarray(table.cells[table.cell_of].astype(np.int32))
+        classes = np.arange(len(table.counts)).repeat(table.counts)
+        cell_of = classes if table.cell_of is None else table.cell_of
+        codes = np.ascontiguousarray(table.cells[cell_of].astype(np.int32))
         generators = (sample.rng or np.random.default_rng()).spawn(self.chains)
         walkers = [
             Walker(Chain(self, codes, table.shape, sample.rules, rng), sample) for rng in generators

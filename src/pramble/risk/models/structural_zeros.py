@@ -46,12 +46,14 @@ def resolve_rules(rules: Sequence[Rule], table: Crosstab) -> tuple[Forbidden, ..
     for rule, forbidden in zip(rules, resolved, strict=True):
         broken = np.flatnonzero(forbidden.holds(table.cells))
         if broken.size:
-            row = int(np.flatnonzero(table.cell_of == broken[0])[0])
+            where = f"{int(table.counts[broken].sum()):,} rows hold"
+            if table.cell_of is not None:
+                where = f"Row {int(np.flatnonzero(table.cell_of == broken[0])[0])} holds"
             values = dict(zip(table.columns, table.labels_of(int(broken[0])), strict=True))
             found = {name: "…" if callable(said) else values[name] for name, said in rule.items()}
             error = InvalidData(
-                f"Row {row} holds values of {', '.join(map(repr, rule))} that a rule calls "
-                "impossible together; mend the row or the rule."
+                f"{where} values of {', '.join(map(repr, rule))} that a rule calls "
+                "impossible together; mend the data or the rule."
             )
             raise with_values(error, found)
     return resolved

@@ -1,23 +1,15 @@
 """Spark: the same bits as on one machine, however the rows are partitioned."""
 
-import os
-import sys
-
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from tests.engine import plans
 
 import pramble
-
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+from pramble.engine.record import as_record
+from pramble.engine.spark_pieces import cut, draw_pieces
+from pramble.engine.spark_spans import Span, told_by_tasks
 
 KEY = bytes(range(32))
 N = 4000
@@ -37,77 +29,66 @@ PLAN = {
 RELEASED = pramble.perturb(FRAME, PLAN, key=KEY)
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    import shutil
+def frame_of(spark, table=None):
+    """A Spark frame of a pandas one, by way of Arrow."""
+    found = FRAME if table is None else table
+    return spark.createDataFrame(pa.Table.from_pandas(found, preserve_index=False))
 
-    if shutil.which("java") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("needs the program 'java'; `make setup` installs it")
-        pytest.skip("needs the program 'java'; `make setup` installs it")
-    from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    folder = tmp_path_factory.mktemp("spark")
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "700m")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "3")
-        .config("spark.local.dir", str(folder))
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-        .config("spark.log.level", "OFF")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
+def partitions(frame):
+    """How many partitions a frame has, as tasks meet them."""
+    return len(told_by_tasks(frame, "sex"))
+
+
+def same(out, table):
+    """Whether a Spark frame holds a pandas frame, row by row."""
+    return out.toArrow().to_pydict() == table.to_dict("list")
 
 
 def test_rows_are_numbered_as_they_stand(spark, tmp_path):
     FRAME.to_parquet(tmp_path / "part-0.parquet", row_group_size=500)
     read = spark.read.parquet(str(tmp_path))
-    assert read.rdd.getNumPartitions() == 1
-    local = spark.createDataFrame(FRAME)
-    assert local.rdd.getNumPartitions() == 2
+    assert partitions(read) == 1
+    local = frame_of(spark)
+    assert partitions(local) == 2
     for frame in (read, local):
         out = pramble.perturb(frame, PLAN, key=KEY)
         assert out.schema == frame.schema
-        assert out.toPandas().equals(RELEASED)
+        assert same(out, RELEASED)
 
 
 @pytest.mark.parametrize("row_number", [None, "id"])
 def test_partitions_and_files_do_not_tell_true_values(spark, tmp_path, monkeypatch, row_number):
     """A text source is split by bytes: longer labels moved the ends of partitions."""
-    monkeypatch.setattr("pramble.engine.spark.BATCH_ROWS", 700)
-    monkeypatch.setattr(
-        "pramble.engine.block.Block.draw", lambda self, codes, rows: np.zeros_like(codes)
-    )
+    monkeypatch.setattr("pramble.engine.spark.partition_rows", lambda columns: 700)
     long = "m" * 300
-    plan = {"sex": pramble.randomized_response(["f", long], 1.0)}
+    blind = pramble.Mechanism.from_matrix([[0.5, 0.5], [0.5, 0.5]], categories=["f", long])
+    plan = {"sex": blind}  # what it draws does not depend on the true value
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
-    shapes, sources = [], []
+    shapes, sources, files = [], [], []
     for name, share in (("a", 0.1), ("b", 0.9)):
         sex = np.where(np.arange(N) < share * N, long, "f")
         FRAME.assign(sex=sex).to_csv(tmp_path / f"{name}.csv", index=False)
         frame = spark.read.csv(str(tmp_path / f"{name}.csv"), header=True, inferSchema=True)
-        sources.append(frame.rdd.getNumPartitions())
+        sources.append(partitions(frame))
         out = pramble.perturb(frame, plan, key=KEY, row_number=row_number)
         out.write.parquet(str(tmp_path / f"{name}-out"))
         parts = sorted((tmp_path / f"{name}-out").glob("part-*.parquet"))
         shapes.append([pd.read_parquet(part)["id"].tolist() for part in parts])
+        files.append([part.read_bytes() for part in parts])
     assert sources[0] != sources[1]  # the source does tell
     assert shapes[0] == shapes[1]
+    assert files[0] == files[1]
     assert [len(part) for part in shapes[0]] == [700] * 5 + [500]
     assert [i for part in shapes[0] for i in part] == list(range(N))
 
 
 def test_a_column_of_numbers_makes_partitions_irrelevant(spark):
-    shuffled = spark.createDataFrame(FRAME).repartition(5, "kept")
-    out = pramble.perturb(shuffled, PLAN, key=KEY, row_number="id").toPandas()
-    assert shuffled.toPandas()["id"].tolist() != FRAME["id"].tolist()
-    assert out.equals(RELEASED)  # in the order of the numbers, however the rows came
+    shuffled = frame_of(spark).repartition(5, "kept")
+    out = pramble.perturb(shuffled, PLAN, key=KEY, row_number="id")
+    assert shuffled.toArrow()["id"].to_pylist() != FRAME["id"].tolist()
+    assert same(out, RELEASED)  # in the order of the numbers, however the rows came
 
 
 @pytest.mark.parametrize("row_number", [None, "id"])
@@ -134,25 +115,39 @@ def test_columns_left_alone_keep_any_type(spark):
 
 
 def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
-    out = pramble.perturb(spark.createDataFrame(FRAME), PLAN)
-    first = out.toPandas()
-    assert out.toPandas().equals(first)
-    assert out.filter("id % 10 = 3").toPandas()["sex"].tolist() == first["sex"][3::10].tolist()
+    out = pramble.perturb(frame_of(spark), PLAN)
+    first = out.toArrow()
+    assert out.toArrow() == first
+    some = out.filter("id % 10 = 3").toArrow()
+    assert some["sex"].to_pylist() == first["sex"].to_pylist()[3::10]
 
 
-def test_undeclared_values_and_moved_rows_are_named(spark):
-    from pyspark.errors import PythonException
-
-    from pramble.engine.record import as_record
-    from pramble.engine.spark import by_position
-
-    bad = spark.createDataFrame(FRAME.assign(sex=["x", *FRAME["sex"][1:]]))
-    with pytest.raises(PythonException, match="row 0"):
-        pramble.perturb(bad, PLAN).toPandas()
+def test_undeclared_values_are_refused_when_perturb_is_called(spark):
+    bad = frame_of(spark, FRAME.assign(sex=["x", None, *FRAME["sex"][2:]]))
+    with pytest.raises(
+        pramble.InvalidData, match=r"Column 'sex' must hold .* 2 rows do not\. Decl"
+    ):
+        pramble.perturb(bad, PLAN)
     with pytest.raises(pramble.InvalidPlan, match="'nowhere' is missing"):
         pramble.perturb(bad, {"nowhere": PLAN["sex"]})
-    batches = spark.createDataFrame(FRAME).toArrow().to_batches()
+
+
+def test_rows_that_moved_are_refused():
+    record = as_record(KEY, PLAN, threads=1)
+    batches = pa.Table.from_pandas(FRAME, preserve_index=False).to_batches(max_chunksize=900)
     for counted in (N - 1, N + 1):
-        task = by_position(as_record(KEY, PLAN, threads=1), {0: (0, counted)}, "number")
+        task = draw_pieces(
+            batches, record=record, spans={0: Span(0, counted)}, first_row=0, block=700
+        )
         with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
-            list(task(batches))
+            list(task)
+
+
+def test_pieces_end_where_blocks_of_rows_end():
+    table = pa.table({"a": range(950)})
+    for size, first in ((33, 0), (100, 40), (950, 99), (1, 250)):
+        pieces = list(cut(table.to_batches(max_chunksize=size), first, block=100))
+        assert pa.Table.from_batches(pieces) == table
+        ends = np.cumsum([first, *(piece.num_rows for piece in pieces)])
+        assert not (ends[1:-1] % 100).any()
+        assert (np.diff(ends) <= 100).all()

@@ -1,0 +1,135 @@
+"""Randomising on Spark, beside Spark's own copy of the same Parquet files, on this machine's cores.
+
+Three columns, two of them randomised. Copy and perturb take turns in one session, after a small run
+of each; then parts of the way are timed alone, each ending in Spark's sink that writes nothing.
+PRAMBLE_BENCH_ROWS sets the rows: 30 million unless given (300 million is the large case);
+PRAMBLE_BENCH_TURNS how often they take turns, three times unless given.
+"""
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import pramble
+
+KEY = bytes(range(32))
+REGIONS = [f"region {i}" for i in range(10)]
+PLAN = {
+    "sex": pramble.randomized_response(["female", "male"], 1.0),
+    "region": pramble.randomized_response(REGIONS, 1.0),
+}
+TURNS = int(os.environ.get("PRAMBLE_BENCH_TURNS", "3"))
+FILE_ROWS = 5_000_000
+
+
+def make_files(folder: Path, rows: int) -> None:
+    """Write the table, a file for every five million rows."""
+    rng = np.random.default_rng(0)
+    sexes, regions = pa.array(["female", "male"]), pa.array(REGIONS)
+    folder.mkdir()
+    for start in range(0, rows, FILE_ROWS):
+        with pq.ParquetWriter(
+            folder / f"part-{start // FILE_ROWS:05}.parquet",
+            pa.schema([("id", pa.int64()), ("sex", pa.string()), ("region", pa.string())]),
+        ) as writer:
+            for first in range(start, min(start + FILE_ROWS, rows), 1 << 20):
+                n = min(1 << 20, start + FILE_ROWS - first, rows - first)
+                columns = [
+                    pa.array(np.arange(first, first + n)),
+                    sexes.take(pa.array(rng.integers(0, 2, n))),
+                    regions.take(pa.array(rng.integers(0, 10, n))),
+                ]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=writer.schema))
+
+
+def session(folder: Path) -> Any:
+    """Start Spark on all cores."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    return (
+        SparkSession.builder.master("local[*]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+        .config("spark.local.dir", str(folder))
+        .config("spark.log.level", "ERROR")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    rows = int(os.environ.get("PRAMBLE_BENCH_ROWS", "30000000"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_files(folder / "in", rows)
+        make_files(folder / "small", 200_000)
+        spark = session(folder / "local")
+
+        def written(frame: Any) -> None:
+            shutil.rmtree(folder / "out", ignore_errors=True)
+            frame.write.parquet(str(folder / "out"))
+
+        def read(which: str = "in") -> Any:
+            return spark.read.parquet(str(folder / which))
+
+        def perturbed(which: str = "in") -> Any:
+            return pramble.perturb(read(which), PLAN, key=KEY)
+
+        for _ in range(2):
+            written(read("small"))
+            written(perturbed("small"))
+        copies, draws = [], []
+        for _ in range(TURNS):
+            copies.append(seconds(lambda: written(read())))
+            draws.append(seconds(lambda: written(perturbed())))
+        copy, draw = statistics.median(copies), statistics.median(draws)
+        ratio = statistics.median(two / one for one, two in zip(copies, draws, strict=True))
+        print(f"{'rows':>12} {'copy s':>8} {'perturb s':>10} {'ratio':>6}")
+        print(f"{rows:>12,} {copy:>8.1f} {draw:>10.1f} {ratio:>6.2f}")
+        print("where the time goes")
+        for what, took in parts(spark, read, perturbed).items():
+            print(f"  {what:<44} {took:>6.1f} s")
+        spark.stop()
+
+
+def parts(spark: Any, read: Callable[[], Any], perturbed: Callable[[], Any]) -> dict[str, float]:
+    """Return the seconds of parts of the way, each once."""
+    del spark
+
+    def thrown(frame: Any) -> None:
+        frame.write.format("noop").mode("overwrite").save()
+
+    def same(batches: Any) -> Any:
+        yield from batches
+
+    frame = read()
+    return {
+        "reading": seconds(lambda: thrown(read())),
+        "reading, through Python and back": seconds(
+            lambda: thrown(frame.mapInArrow(same, frame.schema))
+        ),
+        "what perturb does when it is called": seconds(perturbed),
+        "all but writing": seconds(lambda: thrown(perturbed())),
+    }
+
+
+if __name__ == "__main__":
+    main()

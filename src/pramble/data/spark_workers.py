@@ -1,0 +1,155 @@
+"""Work where the rows of a Spark frame are: tasks on its partitions, classic and through Connect.
+
+Rows never pass through pandas. What a task refuses comes back as a value and is raised here, so
+that it reads as on one machine.
+"""
+
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+from weakref import WeakSet
+
+import pyarrow as pa
+
+from pramble.errors import InvalidInput
+
+Batches = Iterable[Any]
+Task = Callable[[Batches], Iterator[Any]]
+
+CHECKED: "WeakSet[Any]" = WeakSet()
+"""Sessions whose workers can do our tasks."""
+
+WAYS = (
+    "Start the session with PYSPARK_PYTHON set to a Python that has what this one has: its path "
+    "on one machine ({python}), or that of a packed environment that spark.archives ships."
+)
+
+
+def is_spark(implementation: Any) -> bool:
+    """Whether a lazy frame is Spark's, classic or through Connect."""
+    return bool(implementation.is_pyspark() or implementation.is_pyspark_connect())
+
+
+def map_partitions(frame: Any, task: Task, schema: Any) -> Any:
+    """Return the frame of what a task makes of each partition, once workers are known to be fit."""
+    check_workers(frame.sparkSession)
+    return mapped(frame, task, schema)
+
+
+def mapped(frame: Any, task: Task, schema: Any) -> Any:
+    """Return the frame of what a task makes of each partition.
+
+    Spark warns here of pandas from 3.0 on, which no row passes through.
+    """
+    with own_python(frame.sparkSession), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        return frame.mapInArrow(task, schema)
+
+
+def check_workers(session: Any) -> None:
+    """Refuse workers without pramble, or with another version of it or of Python."""
+    if session in CHECKED:
+        return
+    from pyspark.errors import PySparkException
+
+    def versions(batches: Batches) -> Iterator[Any]:
+        import platform
+
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        try:
+            import pramble
+
+            found = pramble.__version__
+        except ImportError as error:
+            found = f"cannot import {error.name}"
+        told = [platform.python_version(), found]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([one]) for one in told], names=["python", "pramble"]
+        )
+
+    versions.__module__ = "__main__"  # pickled by value: workers may have no pramble
+    try:
+        one = session.range(1, numPartitions=1)
+        found = mapped(one, versions, "python string, pramble string").toArrow()
+    except PySparkException as error:
+        raise unfit(said_by_spark(str(error))) from None
+    refuse_others(**found.to_pylist()[0])
+    CHECKED.add(session)
+
+
+def said_by_spark(message: str) -> str:
+    """Return what is wrong with the workers, from what Spark says."""
+    if "PYTHON_VERSION_MISMATCH" in message or "different version" in message:
+        return "have another minor version of Python"
+    gone = "No module named"
+    if gone in message:
+        return f"miss a package: {gone}{message.partition(gone)[2].splitlines()[0]}"
+    return f"could not do a first task: {message.splitlines()[0]}"
+
+
+def refuse_others(python: str, pramble: str) -> None:
+    """Refuse workers whose Python or pramble is another than here."""
+    from pramble import __version__
+
+    if python.split(".")[:2] != platform.python_version().split(".")[:2]:
+        raise unfit(f"have Python {python}, and this one is {platform.python_version()}")
+    if pramble.startswith("cannot"):
+        raise unfit(pramble)
+    if pramble != __version__:
+        raise unfit(f"have pramble {pramble}, and here it is {__version__}")
+
+
+def unfit(what: str) -> InvalidInput:
+    """Return the error for workers that cannot do our tasks."""
+    return InvalidInput(f"Spark's workers {what}. {WAYS.format(python=sys.executable)}")
+
+
+@contextmanager
+def own_python(session: Any) -> Iterator[None]:
+    """Let tasks that are made meanwhile run in this very Python, if workers are on this machine.
+
+    Where PYSPARK_PYTHON is set, that is meant.
+    """
+    context: Any = getattr(session, "_sc", None)
+    here = context is not None and str(context.master).startswith("local")
+    if not here or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+def functions_for(session: Any) -> Any:
+    """Return the module of functions that make columns for a session."""
+    classic = hasattr(session, "_sc")
+    return import_module("pyspark.sql.functions" if classic else "pyspark.sql.connect.functions")
+
+
+def current_partition() -> int:
+    """Return the number of the partition that this task works on."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return int(context.partitionId()) if context else 0
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as Spark's expressions take it, whatever stands in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def line(**values: tuple[Any, Any]) -> Any:
+    """Return a batch of one row from values with their Arrow types."""
+    arrays = [pa.array([value], kind) for value, kind in values.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(values))
