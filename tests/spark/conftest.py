@@ -1,4 +1,7 @@
-"""One Spark for all its tests: a classic session, whose JVM serves Spark Connect too."""
+"""One Spark for all its tests: a classic session, whose JVM serves Spark Connect too.
+
+It has two cores and, as clusters do, tries a task that failed again: three times in all.
+"""
 
 import os
 import shutil
@@ -39,7 +42,7 @@ def sessions(tmp_path_factory):
         from pyspark.sql.connect.session import SparkSession as RemoteSession
 
         classic = (
-            SparkSession.builder.master("local[2]")
+            SparkSession.builder.master("local[2, 3]")
             .config("spark.ui.enabled", "false")
             .config("spark.driver.memory", "700m")
             .config("spark.driver.host", "127.0.0.1")

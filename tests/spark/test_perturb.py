@@ -7,8 +7,9 @@ import pytest
 from tests.engine import plans
 
 import pramble
+from pramble.data.spark_chunks import cut
 from pramble.engine.record import as_record
-from pramble.engine.spark_pieces import cut, draw_pieces
+from pramble.engine.spark_pieces import draw_pieces
 from pramble.engine.spark_spans import Span, told_by_tasks
 
 KEY = bytes(range(32))

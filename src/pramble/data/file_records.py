@@ -61,7 +61,7 @@ class FileRecords(Records):
         """Yield batches of some columns before recoding."""
         sizes = [path.stat().st_size or 1 for path in self.paths]
         done = 0
-        schema = None if len(self.paths) == 1 else self._schema_of(columns, coded)
+        schema = None if len(self.paths) == 1 else self.schema_of(columns, coded)
         wanted = Wanted(self.reading, tuple(columns), coded)
         for path, size in zip(self.paths, sizes, strict=True):
             for batch, share in file_batches(path, self.format, wanted):
@@ -70,7 +70,9 @@ class FileRecords(Records):
                 yield batch if schema is None else as_schema(batch, schema, path)
             done += size
 
-    def _schema_of(self, columns: Sequence[str], coded: Collection[str]) -> Any:
+    def schema_of(self, columns: Sequence[str], coded: Collection[str]) -> Any:
+        """Return the schema that batches of all files have, where there are several."""
+
         def kind(name: str) -> Any:
             own = self.raw_schema.field(name)
             as_codes = self.format.typed and name in coded and is_text(own)

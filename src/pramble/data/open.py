@@ -18,6 +18,7 @@ from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, 
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
 from pramble.data.rows import number_of_rows
+from pramble.data.spark_files import SparkFileRecords, SparkPath
 from pramble.data.spark_records import SparkRecords
 from pramble.data.spark_workers import is_spark
 from pramble.errors import InvalidData, with_values
@@ -45,6 +46,8 @@ def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) 
         return data
     if isinstance(data, str | os.PathLike):
         return open_files(Path(data), settled)
+    if isinstance(data, SparkPath):
+        return open_on_spark(data, settled)
     if isinstance(data, Mapping):
         return open_columns(data, settled)
     return open_frame(data, settled)
@@ -63,6 +66,22 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
     except READ_ERRORS as error:
         raise unreadable(path.name, form.name, error) from None
     return FileRecords(paths, form, schema, reading, path.name, path, rows)
+
+
+def open_on_spark(data: SparkPath, reading: Reading) -> SparkFileRecords:
+    """Return the records of Parquet files, which tasks on Spark read."""
+    if "://" in str(data.path):
+        raise InvalidData(
+            f"With spark= the path is one that driver and workers share; found {str(data.path)!r}. "
+            "Read it with Spark (spark.read.parquet) and release the frame."
+        )
+    files = open_files(Path(data.path).absolute(), reading)
+    if files.format.name != "parquet":
+        raise InvalidData(
+            f"With spark= the files must be Parquet; {str(data.path)!r} is {files.format.name}. "
+            "Read it with Spark and release the frame, or leave spark= out."
+        )
+    return SparkFileRecords.of(files, data.session)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

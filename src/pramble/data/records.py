@@ -120,9 +120,12 @@ class Records(ABC):
         """Return a batch after the recodings of its columns."""
         return recoded(batch, self.reading)
 
-    def here(self, columns: Sequence[str]) -> "Records":
-        """Return records with these columns whose rows are, or come, to this machine."""
-        del columns
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> "Records":
+        """Return records with these columns whose rows are, or come, to this machine.
+
+        Where they come, it is so many of the first rows, or all.
+        """
+        del columns, rows
         return self
 
     def scanned(self, jobs: "Sequence[Job]", watch: Watch | None) -> int:

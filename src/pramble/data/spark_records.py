@@ -1,22 +1,38 @@
 """The records of a Spark frame: jobs go to the rows, and only what they made of them comes here."""
 
 import pickle
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.frame_records import TableRecords
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, columns_for, recoded
 from pramble.data.scan import Job
+from pramble.data.spark_chunks import counted, cut, packed, stream_of
 from pramble.data.spark_progress import collect
-from pramble.data.spark_workers import Batches, current_partition, line, map_partitions, quoted
+from pramble.data.spark_workers import (
+    Batches,
+    current_partition,
+    functions_for,
+    line,
+    map_partitions,
+    quoted,
+)
 from pramble.errors import PrambleError, rows_later
 from pramble.values import value
 
 STATES = "partition int, rows long, state binary"
+CHUNKS = "run int, number long, chunk binary"
+"""Some rows on their way to the run that they belong to, with the number of the first."""
+
+PartTask = Callable[[Iterator[Any], int], Iterator[Any]]
+"""What is done to the recoded batches of a part of the rows, which has a number."""
 
 
 @value(eq=False)
@@ -44,15 +60,51 @@ class SparkRecords(Records):
 
         return to_arrow_schema(self.frame.schema, timezone="UTC").remove_metadata()
 
+    @property
+    def session(self) -> Any:
+        """Spark's session."""
+        return self.frame.sparkSession
+
+    def sent(
+        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
+    ) -> Any:
+        """Return the frame of what a task makes of each part of the rows: here, each partition."""
+        del coded
+        frame = self.frame.select(*map(quoted, columns))
+        return map_partitions(frame, partial(on_partition, task=task, reading=self.reading), schema)
+
+    def runs(
+        self,
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        size: int,
+        rows: int,
+        coded: Collection[str] = (),
+    ) -> Any:
+        """Return the frame of what a task makes of each run of so many consecutive rows."""
+        move = partial(cut_part, spans=self.spans, size=size)
+        chunks = self.sent(move, columns, CHUNKS, coded=coded)
+        return gathered_runs(chunks, task, schema, runs=-(-rows // size))
+
+    @cached_property
+    def spans(self) -> Mapping[int, range]:
+        """The numbers of the rows of each part, as the first scan met them."""
+        self.scanned([], None)
+        found: Mapping[int, range] = vars(self)["spans"]
+        return found
+
     def scanned(self, jobs: Sequence[Job], watch: Watch | None) -> int:
         """Show every batch to copies of every job where it is; return the number of rows."""
         wanted = columns_for(jobs, self.names)
         self.refuse_missing(wanted)
-        packed = pickle.dumps(list(jobs))
-        task = partial(run_jobs, packed=packed, reading=self.reading)
-        frame = self.frame.select(*map(quoted, wanted))
-        found = collect(map_partitions(frame, task, STATES), watch)
-        return merged(jobs, sorted(found.to_pylist(), key=lambda one: int(one["partition"])))
+        task = partial(run_jobs, packed=pickle.dumps(list(jobs)))
+        lines = collect(self.sent(task, wanted, STATES, coded=wanted), watch).to_pylist()
+        found = sorted(lines, key=itemgetter("partition"))
+        rows = merged(jobs, found)
+        vars(self).setdefault("spans", spans_of(found))
+        return rows
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
@@ -60,36 +112,111 @@ class SparkRecords(Records):
         """Yield batches of some columns, for what needs the rows themselves: they come here."""
         yield from self.here(columns).raw_batches(columns, coded, watch)
 
-    def here(self, columns: Sequence[str]) -> TableRecords:
-        """Return the records in memory."""
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
+        """Return the records in memory, or the first rows of them."""
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
-        table = self.frame.select(*map(quoted, wanted)).toArrow()
+        frame = self.frame.select(*map(quoted, wanted))
+        table = frame.toArrow() if rows is None else self.first(frame, rows)
         return TableRecords(table, self.backend, self.reading, self.name)
+
+    def first(self, frame: Any, rows: int) -> Any:
+        """Return the first rows as an Arrow table: of as many partitions as hold them."""
+        last = max((part for part, span in self.spans.items() if span.start < rows), default=0)
+        F = functions_for(self.session)
+        few = frame.where(F.spark_partition_id() <= last)
+        task = partial(on_partition, task=partial(start_of, spans=self.spans, rows=rows))
+        lines = map_partitions(few, task, CHUNKS).toArrow().to_pylist()
+        lines.sort(key=itemgetter("number"))
+        batches = [batch for one in lines for batch in stream_of(one["chunk"])]
+        schema = pa.schema([self.raw_schema.field(name) for name in frame.columns])
+        return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
     def digest(self) -> str:
         """Return the SHA-256 of the collected table."""
         return self.here(self.names).digest()
 
 
-def run_jobs(batches: Batches, *, packed: bytes, reading: Reading) -> Iterator[Any]:
-    """Yield one line: what jobs made of a partition, or the error that they raised."""
+def on_partition(
+    batches: Batches, *, task: PartTask, reading: Reading | None = None
+) -> Iterator[Any]:
+    """Do a task on the recoded batches of this partition."""
+    recode = reading is not None and reading.recode
+    shown = (recoded(batch, reading) if recode and reading else batch for batch in batches)
+    yield from task(shown, current_partition())
+
+
+def spans_of(lines: Sequence[Mapping[str, Any]]) -> dict[int, range]:
+    """Return the numbers of the rows of each part from their counts, in order."""
+    spans, row = {}, 0
+    for one in lines:
+        spans[int(one["partition"])] = range(row, row + one["rows"])
+        row += one["rows"]
+    return spans
+
+
+def start_of(
+    batches: Iterable[Any], part: int, *, spans: Mapping[int, range], rows: int
+) -> Iterator[Any]:
+    """Yield the first rows of all that are in a part, packed."""
+    number = spans[part].start if part in spans else rows
+    for batch in batches:
+        few = batch.slice(0, rows - number) if number < rows else None
+        if few is None:
+            return
+        yield chunk_line(0, number, few)
+        number += few.num_rows
+
+
+def cut_part(
+    batches: Iterable[Any], part: int, *, spans: Mapping[int, range], size: int
+) -> Iterator[Any]:
+    """Yield the rows of a part in chunks that end with blocks of rows, each bound for its run."""
+    span = spans.get(part, range(0))
+    number = span.start
+    block = min(size, BATCH_ROWS)
+    for chunk in cut(counted(batches, len(span), part), number, block=block):
+        yield chunk_line(number // size, number, chunk)
+        number += chunk.num_rows
+
+
+def chunk_line(run: int, number: int, rows: Any) -> Any:
+    """Return some rows as one line of a frame of chunks."""
+    return line(
+        run=(run, pa.int32()), number=(number, pa.int64()), chunk=(packed(rows), pa.binary())
+    )
+
+
+def gathered_runs(chunks: Any, task: PartTask, schema: Any, *, runs: int) -> Any:
+    """Return the frame of what a task makes of each run, whose chunks come in order."""
+    there = chunks.repartitionById(max(runs, 1), "run").sortWithinPartitions("run", "number")
+    return map_partitions(there, partial(on_runs, task=task), schema)
+
+
+def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
+    """Do a task on each run of this partition."""
+    lines = (
+        (run.as_py(), chunk)
+        for batch in batches
+        for run, chunk in zip(batch["run"], batch["chunk"], strict=True)
+    )
+    for run, own in groupby(lines, key=itemgetter(0)):
+        yield from task((rows for _, one in own for rows in stream_of(one.as_buffer())), run)
+
+
+def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[Any]:
+    """Yield one line: what jobs made of a part of the rows, or the error that they raised."""
     jobs: list[Job] = pickle.loads(packed)  # noqa: S301 (our own, from the driver)
     rows, state = 0, b""
     try:
         for batch in batches:
-            shown = recoded(batch, reading) if reading.recode else batch
             for job in jobs:
-                job.add(shown)
+                job.add(batch)
             rows += batch.num_rows
         state = pickle.dumps(jobs)
     except PrambleError as error:
         state = pickle.dumps(error)
-    yield line(
-        partition=(current_partition(), pa.int32()),
-        rows=(rows, pa.int64()),
-        state=(state, pa.binary()),
-    )
+    yield line(partition=(part, pa.int32()), rows=(rows, pa.int64()), state=(state, pa.binary()))
 
 
 def merged(jobs: Sequence[Job], found: Sequence[dict[str, Any]]) -> int:

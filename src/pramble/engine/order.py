@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.rows import Rows
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.values import Integers
 
@@ -24,11 +25,20 @@ def random_order(rows: int, *, key: bytes) -> Integers:
     return in_word_order(sorting_words(range(rows), key=key))
 
 
-def sorting_words(rows: range, *, key: bytes) -> Words:
+def sorting_words(rows: Rows, *, key: bytes) -> Words:
     """Return the words by which rows are sorted; the most significant is the last stream's."""
-    own = derived_key(key, "row order")
-    words: list[Any] = [KeyStream(own, str(part)).words(rows) for part in range(WORDS)]
+    words: list[Any] = [order_stream(part, key=key).words(rows) for part in range(WORDS)]
     return (words[2].astype(np.uint64) << np.uint64(32)) | words[1], words[0]
+
+
+def leading_words(rows: range, *, key: bytes) -> NDArray[np.uint32]:
+    """Return the 32 most significant bits by which rows are sorted."""
+    return order_stream(WORDS - 1, key=key).words(rows)
+
+
+def order_stream(part: int, *, key: bytes) -> KeyStream:
+    """Return the bits of one of the sorting words."""
+    return KeyStream(derived_key(key, "row order"), str(part))
 
 
 def in_word_order(words: Words) -> Integers:

@@ -19,10 +19,11 @@ from itertools import count
 from typing import Any
 
 from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.spark_chunks import unpacked
 from pramble.data.spark_workers import map_partitions, quoted
 from pramble.engine.frames import check_names, perturb_batches, perturbed_schema
 from pramble.engine.record import Record
-from pramble.engine.spark_pieces import PIECES, draw_pieces, unpacked
+from pramble.engine.spark_pieces import PIECES, draw_pieces
 from pramble.engine.spark_spans import partition_spans
 
 MOST_ROWS = 1 << 20

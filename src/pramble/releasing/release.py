@@ -5,7 +5,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from pramble.errors import PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
-from pramble.mechanisms.plan import Plan
 from pramble.releasing.copies.write import check_copies
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.overrides import decisions_of
@@ -32,41 +30,22 @@ from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.advice import advice
-from pramble.releasing.prepare.figures import (
-    expected_figures,
-    observed_figures,
-    observed_risk,
-    risk_figures,
-)
+from pramble.releasing.prepare.figures import expected_figures, risk_figures
 from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.quantile_bands import settle_bands
-from pramble.releasing.prepare.record_figures import (
-    expected_record,
-    loss_from_noise,
-    observed_record,
-)
+from pramble.releasing.prepare.record_figures import expected_record, loss_from_noise
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
-from pramble.releasing.write.beside import published_files, write_beside
-from pramble.releasing.write.check import Tally, compare, open_written, passed, together
-from pramble.releasing.write.released import rehearse, write_part
-from pramble.releasing.write.secret import (
-    bound_key,
-    fits_in_memory,
-    held,
-    part_key,
-    shuffled,
-)
-from pramble.releasing.write.synthetic import write_synthetic
-from pramble.report.outcome import Check, ReleaseOutcome
+from pramble.releasing.write.beside import published_files
+from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
+from pramble.releasing.write.released import rehearse
+from pramble.releasing.write.secret import bound_key
+from pramble.releasing.write.spark_part import decisions_on_spark, spark_source
+from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
-
-COUNTING, WRITING = 0.25, 0.65
-SYNTHESIS = 0.88
-"""Shares of the work, for the progress; the rest are checks and pages."""
 
 
 def release(
@@ -88,6 +67,7 @@ def release(
     confidential_prior_allowed: bool = False,
     pages: bool = True,
     progress: Watcher | None = None,
+    spark: Any = None,
     **settings: Any,
 ) -> Release:
     r"""Randomise columns of a confidential file into a folder that may be published.
@@ -107,6 +87,8 @@ def release(
     ----------
     source : path, frame, reader or mapping
         The confidential records: a file of any known format, a folder or a pattern, or a frame.
+        Of a Spark frame the release is written on Spark, in pieces of 2²² rows unless
+        ``rows_per_file`` says otherwise: the bytes that one machine writes in such pieces.
     target : str or Path
         The folder to make; it must not exist, or be empty.
     columns : sequence of str, or mapping
@@ -147,6 +129,8 @@ def release(
         by its owner only, and ``summary.html`` in it, which may be published.
     progress : callable, optional
         Called with a `pramble.Progress` now and then.
+    spark : SparkSession, optional
+        Let the workers of Spark read the Parquet files of a path, and write the release.
     **settings
         Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
         release, instead of α: every released column is randomised, the rows are shuffled, and
@@ -187,8 +171,11 @@ def release(
     if reading is not None:
         decisions = replace(decisions, reading=as_reading(reading))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
+    source = spark_source(source, spark, target)
     decisions = settle_bands(source, decisions)
     records, target = source_records(source, decisions), Path(target)
+    if records.rows_stay:
+        decisions = decisions_on_spark(decisions)
     if not dry_run:
         check_target(target)
     digest = records.digest()
@@ -309,70 +296,3 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )
     return found
-
-
-def write_folder(
-    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
-) -> tuple[dict[str, Any], ReleaseOutcome]:
-    """Write and check the data, then the manifest; return it and the outcome."""
-    coded = job.plan.columns
-    records = job.records
-    if len(job.parts) > 1 and fits_in_memory(job.rows, job.names):
-        records = held(records, job.names, coded=coded)
-    tallies: list[Tally] = []
-    checks: list[tuple[Check, ...]] = []
-    files: list[dict[str, Any]] = []
-    for number, part in enumerate(job.parts):
-        own, source, share = part_key(key, part), records, WRITING / len(job.parts)
-        part_clock = clock.part(COUNTING + number * share, share)
-        if job.decisions.is_shuffled:
-            source = shuffled(
-                records,
-                part.names,
-                rows=job.rows,
-                key=own,
-                folder=folder,
-                coded=coded,
-                told=partial(shuffling, part_clock),
-            )
-        tally, entry = write_part(job, part, source, folder, key=own, clock=part_clock)
-        tallies.append(tally)
-        checks.append(passed(compare(tally, folder / part.file, rows=job.rows)))
-        files.append(entry)
-    synthetic = None
-    if job.decisions.synthetic:
-        synthetic = write_synthetic(
-            folder, data_in(folder, job), job.plan, files=files, clock=clock.part(SYNTHESIS, 0.02)
-        )
-    document = manifest_of(job, files, synthetic=synthetic, tables=outcome.tables)
-    document |= write_beside(job, Release(folder, document, job.plan))
-    (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    after, changed = tallies[0].after, tallies[0].changed
-    return document, replace(
-        outcome,
-        columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
-        record=outcome.record
-        and observed_record(
-            outcome.record,
-            data_in(folder, job),
-            counted={} if job.record is None else job.record.counted,
-            rows=job.rows,
-        ),
-        risk=outcome.risk and observed_risk(outcome.risk, data_in(folder, job), job.plan),
-        checks=checks[0] if len(checks) == 1 else together(checks),
-        data_bytes=sum(file["bytes"] for file in files),
-        created=document["created"],
-        dry_run=False,
-    )
-
-
-def shuffling(clock: Clock, rows: int, share: float) -> None:
-    """Tell that rows are being brought into their order; writing them is what advances."""
-    del rows, share
-    clock.tell("shuffling", 0.0)
-
-
-def data_in(folder: Path, job: Prepared) -> Any:
-    """Return where the data lies, as an analyst would hand it to an estimate."""
-    found = {part.view: open_written(folder / part.file, job.points) for part in job.parts}
-    return found[job.parts[0].view] if isinstance(job.plan, Plan) else found

@@ -42,11 +42,13 @@ class Wanted:
     """What is wanted of a file: how to read it, which columns, and which of them as codes.
 
     ``columns`` None are all; columns in ``coded`` may come as dictionaries where the file has them.
+    ``groups`` are the row groups of a Parquet file that are wanted; None are all.
     """
 
     reading: Reading = field(default_factory=Reading)
     columns: tuple[str, ...] | None = None
     coded: Collection[str] = ()
+    groups: tuple[int, ...] | None = None
 
     def among(self, names: Iterable[str]) -> list[str]:
         """Return the columns to read, in their order; refuse one that the file does not have."""

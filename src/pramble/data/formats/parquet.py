@@ -40,7 +40,7 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
         # Buffered ahead, all that was read of the file would be held until its end.
         file = pq.ParquetFile(raw, metadata=about, read_dictionary=texts, pre_buffer=False)
         tally = Tally(about.num_rows)
-        batches = file.iter_batches(BATCH_ROWS, columns=columns)
+        batches = file.iter_batches(BATCH_ROWS, row_groups=wanted.groups, columns=columns)
         narrow = schema.empty_table().select(columns).schema
         yield Opened(narrow, tally(in_order(batches, columns)), tally.share, tally.total)
 

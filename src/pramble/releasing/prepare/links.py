@@ -198,7 +198,11 @@ def links_at_the_start(
 ) -> tuple[Link, ...]:
     """Return what the first rows of a file show: as many as a sample holds."""
     links, levels = Links(untouched, protected), {name: Levels(name) for name in protected}
-    for batch in records.batches([*protected, *untouched], coded=list(protected)):
+    names = [*protected, *untouched]
+    if not untouched:
+        return ()
+    here = records.here(names, rows=MOST_KEPT)
+    for batch in here.batches(names, coded=list(protected)):
         links.add(batch, {name: levels[name].codes(batch[name]) for name in protected})
         if links.rows >= MOST_KEPT:
             break

@@ -5,6 +5,7 @@ counted or drawn; what α promises for a record is promised for the repaired one
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pramble.data.open import open_records
 from pramble.data.order import place_of, texts_of, typed_texts
 from pramble.data.records import Records, Watch
 from pramble.data.scan import Job
+from pramble.data.spark_records import PartTask, SparkRecords
 from pramble.errors import InvalidData
 from pramble.releasing.decisions.decisions import Decisions, columns_of
 
@@ -131,6 +133,58 @@ class RepairedRecords(Records):
     def scanned(self, jobs: Sequence[Job], watch: Watch | None) -> int:
         """Show every batch, repaired, to every job; return the number of rows."""
         return self.inner.scanned([AfterRepairs(jobs, self.rules, typed=self.typed)], watch)
+
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
+        """Return records with these columns, repaired, whose rows are, or come, here."""
+        rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
+        needed = sorted(set(columns).union(*map(columns_of, rules)))
+        return RepairedRecords(self.inner.here(needed, rows=rows), self.rules)
+
+    def seen_by(self, task: PartTask, columns: Sequence[str]) -> tuple[PartTask, list[str]]:
+        """Return a task that sees these columns repaired, and the columns that repairs need."""
+        rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
+        others = set().union(*map(columns_of, rules)) - set(columns) if rules else set()
+        shown = partial(task_after, task, rules, self.typed, list(columns))
+        return shown, [*columns, *sorted(others)]
+
+    def sent(
+        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
+    ) -> Any:
+        """Return the frame of what a task makes of each part of the rows, repaired, on Spark."""
+        assert isinstance(self.inner, SparkRecords), "rows are sent to tasks on Spark alone"
+        shown, needed = self.seen_by(task, columns)
+        return self.inner.sent(shown, needed, schema, coded=coded)
+
+    def runs(self, task: PartTask, columns: Sequence[str], schema: Any, **options: Any) -> Any:
+        """Return the frame of what a task makes of each run of rows, repaired, on Spark."""
+        assert isinstance(self.inner, SparkRecords), "rows are sent to tasks on Spark alone"
+        shown, needed = self.seen_by(task, columns)
+        return self.inner.runs(shown, needed, schema, **options)
+
+    @property
+    def spans(self) -> Mapping[int, range]:
+        """The numbers of the rows of each part on Spark."""
+        assert isinstance(self.inner, SparkRecords), "rows have parts on Spark alone"
+        return self.inner.spans
+
+    @property
+    def session(self) -> Any:
+        """Spark's session."""
+        assert isinstance(self.inner, SparkRecords), "only Spark has one"
+        return self.inner.session
+
+
+def task_after(
+    task: PartTask,
+    rules: Sequence[Rule],
+    typed: bool,  # noqa: FBT001 (of a partial function)
+    columns: list[str],
+    batches: Iterator[Any],
+    part: int,
+) -> Iterator[Any]:
+    """Do a task on some columns of batches once they are repaired."""
+    shown = (repaired(batch, rules, typed=typed).select(columns) for batch in batches)
+    yield from task(shown, part)
 
 
 def repaired(batch: Any, rules: Sequence[Rule], *, typed: bool) -> Any:

@@ -194,17 +194,29 @@ def read_again(path: Path, meant: Tally) -> Tally:
 
 def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
     """Judge a written file: rows, untouched columns, released values, and rates of change."""
+    return (*compare_values(meant, path, rows=rows), *drawn_checks(meant))
+
+
+def compare_values(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
+    """Judge whether a written file holds the rows and values that were meant."""
     try:
         found = read_again(path, meant)
     except InvalidData as error:
         return (Check("released values", passed=False, detail=str(error)),)
     differing = [name for name in meant.names if meant.digests[name] != found.digests[name]]
-    counts_differ = {meant.rows, found.rows} != {rows}
+    return value_checks(rows, meant.rows, found.rows, differing=differing)
+
+
+def value_checks(
+    counted: int, meant: int, found: int, *, differing: Sequence[str] = ()
+) -> tuple[Check, ...]:
+    """Return what is said of rows as they were counted, meant and found, and of their values."""
+    counts_differ = {meant, found} != {counted}
     return (
         Check(
             "row count",
             passed=not counts_differ,
-            detail=f"{rows} rows counted, {meant.rows} read again, {found.rows} released.",
+            detail=f"{counted} rows counted, {meant} read again, {found} released.",
         ),
         Check(
             "columns as they were meant",
@@ -213,7 +225,6 @@ def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
             if not differing
             else f"They differ: {', '.join(sorted(differing))}.",
         ),
-        *drawn_checks(meant),
     )
 
 

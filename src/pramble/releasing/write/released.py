@@ -132,7 +132,8 @@ def rehearse_part(job: Prepared, part: Part) -> tuple[int, float]:
     """Return about how large one file will be and how many seconds writing it will take."""
     record = bound_record(job, part, key=secrets.token_bytes(32), typed=job.records.typed)
     work = Canonical(job.records.schema, record, names=list(part.names))
-    first, form = next(work.source(job.records)), format_of(Path(part.files(0)[0]))
+    here = job.records.here(list(part.names), rows=BATCH_ROWS)
+    first, form = next(work.source(here)), format_of(Path(part.files(0)[0]))
     sink = io.BytesIO()
     started = time.perf_counter()
     assert form.write is not None, "an output is a written format"

@@ -1,0 +1,195 @@
+"""Parquet files that tasks on Spark read themselves, so that no row passes through the JVM.
+
+The driver reads how many rows each row group has; every task then reads the row groups that its
+rows lie in, as one machine would.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import pyarrow.parquet as pq
+
+from pramble.data.arrays import as_schema
+from pramble.data.file_records import FileRecords, file_batches
+from pramble.data.formats.base import Wanted
+from pramble.data.labels import Label
+from pramble.data.reading import Reading
+from pramble.data.records import Records, Watch, recoded
+from pramble.data.spark_chunks import counted
+from pramble.data.spark_records import PartTask, SparkRecords
+from pramble.data.spark_workers import Batches, map_partitions
+from pramble.values import value
+
+PART_ROWS = 1 << 20
+"""Row groups are read together until they have so many rows."""
+
+
+class SparkPath(NamedTuple):
+    """Files whose rows tasks on Spark are to read."""
+
+    path: str | Path
+    session: Any
+
+
+@value(eq=False)
+class SparkFileRecords(SparkRecords):
+    """Records of Parquet files that driver and workers see under the same paths.
+
+    ``frame`` is any of the session, ``files`` what one machine would read, and ``groups`` the rows
+    of each row group of each file.
+    """
+
+    frame: Any
+    backend: str = "pyarrow"
+    reading: Reading = Reading()
+    name: str = "The data"
+    files: Any = None
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    @classmethod
+    def of(cls, files: FileRecords, session: Any) -> Self:
+        """Return the records of some files, read by the workers of a session."""
+        groups = tuple(map(group_rows_of, files.paths))
+        none = session.range(0, numPartitions=1)
+        return cls(none, files.backend, files.reading, files.name, files, groups)
+
+    @property
+    def typed(self) -> bool:
+        """Whether values have types."""
+        return bool(self.files.typed)
+
+    @property
+    def path(self) -> Path:
+        """The file or folder."""
+        found: Path = self.files.path
+        return found
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(map(sum, self.groups))
+
+    @property
+    def raw_schema(self) -> Any:
+        """The Arrow schema before recoding."""
+        return self.files.raw_schema
+
+    def declared(self, column: str) -> tuple[Label, ...] | None:
+        """Return the categories that a recoding or the column's own type declares."""
+        found: tuple[Label, ...] | None = self.files.declared(column)
+        return found
+
+    @cached_property
+    def spans(self) -> Mapping[int, range]:
+        """The numbers of the rows of each part: row groups together, of one file or several."""
+        ends = accumulate(rows for groups in self.groups for rows in groups)
+        starts, start = [0], 0
+        for end in ends:
+            if end - start >= PART_ROWS or end == self.rows:
+                starts, start = [*starts, end], end
+        found = dict.fromkeys(pairwise(starts))
+        return {part: range(*span) for part, span in enumerate(found)}
+
+    def sent(
+        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
+    ) -> Any:
+        """Return the frame of what a task makes of each part of the rows."""
+        return self._on(list(self.spans.values()), task, columns, schema, coded=coded)
+
+    def runs(
+        self,
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        size: int,
+        rows: int,
+        coded: Collection[str] = (),
+    ) -> Any:
+        """Return the frame of what a task makes of each run of so many consecutive rows."""
+        runs = [range(start, min(start + size, rows)) for start in range(0, rows, size)]
+        return self._on(runs, task, columns, schema, coded=coded)
+
+    def _on(
+        self,
+        ranges: Sequence[range],
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        coded: Collection[str],
+    ) -> Any:
+        numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
+        read = partial(
+            rows_between, self.files, self.groups, tuple(columns), tuple(coded)
+        )  # fmt: skip
+        return map_partitions(
+            numbers, partial(on_ranges, task=task, read=read, ranges=ranges), schema
+        )
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        """Yield batches of some columns, read here one after the other."""
+        yield from self.files.raw_batches(columns, coded, watch)
+
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
+        """Return the same records, read here."""
+        del columns, rows
+        found: Records = self.files
+        return found
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the files."""
+        return str(self.files.digest())
+
+
+def group_rows_of(path: Path) -> tuple[int, ...]:
+    """Return the rows of each row group of a Parquet file."""
+    about = pq.read_metadata(path)
+    return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
+
+
+def on_ranges(
+    batches: Batches, *, task: PartTask, read: Any, ranges: Sequence[range]
+) -> Iterator[Any]:
+    """Do a task on the rows whose range this partition names."""
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            rows = ranges[number]
+            yield from task(counted(read(rows), len(rows), number), number)
+
+
+def rows_between(
+    files: FileRecords,
+    groups: Sequence[Sequence[int]],
+    columns: tuple[str, ...],
+    coded: tuple[str, ...],
+    rows: range,
+) -> Iterator[Any]:
+    """Yield recoded batches of consecutive rows of some files."""
+    schema = None if len(files.paths) == 1 else files.schema_of(columns, coded)
+    start = 0
+    for path, sizes in zip(files.paths, groups, strict=True):
+        places = list(accumulate(sizes, initial=start))
+        start = places[-1]
+        own = [
+            i for i, size in enumerate(sizes)
+            if places[i] < rows.stop and places[i] + size > rows.start
+        ]  # fmt: skip
+        if not own:
+            continue
+        wanted = Wanted(files.reading, columns, coded, groups=tuple(own))
+        at = places[own[0]]
+        for batch, _ in file_batches(path, files.format, wanted):
+            first, last = max(rows.start - at, 0), min(rows.stop - at, batch.num_rows)
+            at += batch.num_rows
+            if first < last:
+                few = batch.slice(first, last - first)
+                even = few if schema is None else as_schema(few, schema, path)
+                yield recoded(even, files.reading) if files.reading.recode else even
+            if at >= rows.stop:
+                break

@@ -1,0 +1,118 @@
+"""The contents of a release folder: data written and checked, what lies beside it, the manifest."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pramble.data.records import Records
+from pramble.data.spark_files import SparkFileRecords
+from pramble.mechanisms.plan import Plan
+from pramble.releasing.folder.files import MANIFEST
+from pramble.releasing.folder.manifest import manifest_of, manifest_text
+from pramble.releasing.folder.opening import Release
+from pramble.releasing.prepare.figures import observed_figures, observed_risk
+from pramble.releasing.prepare.part import Part
+from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.record_figures import observed_record
+from pramble.releasing.write.beside import write_beside
+from pramble.releasing.write.check import Tally, compare, open_written, passed, together
+from pramble.releasing.write.released import write_part
+from pramble.releasing.write.secret import fits_in_memory, held, part_key, shuffled
+from pramble.releasing.write.spark_part import write_on_spark
+from pramble.releasing.write.synthetic import write_synthetic
+from pramble.report.outcome import Check, ReleaseOutcome
+from pramble.values import Clock
+
+COUNTING, WRITING = 0.25, 0.65
+SYNTHESIS = 0.88
+"""Shares of the work, for the progress; the rest are checks and pages."""
+
+
+def write_folder(
+    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
+) -> tuple[dict[str, Any], ReleaseOutcome]:
+    """Write and check the data, then the manifest; return it and the outcome."""
+    records, stay = job.records, job.records.rows_stay
+    if not stay and len(job.parts) > 1 and fits_in_memory(job.rows, job.names):
+        records = held(records, job.names, coded=job.plan.columns)
+    tallies: list[Tally] = []
+    checks: list[tuple[Check, ...]] = []
+    files: list[dict[str, Any]] = []
+    for number, part in enumerate(job.parts):
+        own, share = part_key(key, part), WRITING / len(job.parts)
+        part_clock = clock.part(COUNTING + number * share, share)
+        if stay:
+            tally, entry, found = write_on_spark(job, part, folder, key=own, clock=part_clock)
+        else:
+            tally, entry, found = write_here(job, part, records, folder, key=own, clock=part_clock)
+        tallies.append(tally)
+        checks.append(passed(found))
+        files.append(entry)
+    synthetic = None
+    if job.decisions.synthetic:
+        synthetic = write_synthetic(
+            folder,
+            data_in(folder, job, here=True),
+            job.plan,
+            files=files,
+            clock=clock.part(SYNTHESIS, 0.02),
+        )
+    document = manifest_of(job, files, synthetic=synthetic, tables=outcome.tables)
+    document |= write_beside(job, Release(folder, document, job.plan))
+    (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
+    after, changed = tallies[0].after, tallies[0].changed
+    return document, replace(
+        outcome,
+        columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
+        record=outcome.record
+        and observed_record(
+            outcome.record,
+            data_in(folder, job),
+            counted={} if job.record is None else job.record.counted,
+            rows=job.rows,
+        ),
+        risk=outcome.risk and observed_risk(outcome.risk, data_in(folder, job), job.plan),
+        checks=checks[0] if len(checks) == 1 else together(checks),
+        data_bytes=sum(file["bytes"] for file in files),
+        created=document["created"],
+        dry_run=False,
+    )
+
+
+def write_here(
+    job: Prepared, part: Part, records: Records, folder: Path, *, key: bytes, clock: Clock
+) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
+    """Write one data file on this machine, shuffled if that is decided, and judge it."""
+    if job.decisions.is_shuffled:
+        records = shuffled(
+            records,
+            part.names,
+            rows=job.rows,
+            key=key,
+            folder=folder,
+            coded=job.plan.columns,
+            told=partial(shuffling, clock),
+        )
+    tally, entry = write_part(job, part, records, folder, key=key, clock=clock)
+    return tally, entry, compare(tally, folder / part.file, rows=job.rows)
+
+
+def shuffling(clock: Clock, rows: int, share: float) -> None:
+    """Tell that rows are being brought into their order; writing them is what advances."""
+    del rows, share
+    clock.tell("shuffling", 0.0)
+
+
+def data_in(folder: Path, job: Prepared, *, here: bool = False) -> Any:
+    """Return where the data lies, as an analyst would hand it to an estimate.
+
+    What was written on Spark is read there, unless it is wanted here.
+    """
+    found = {}
+    for part in job.parts:
+        records: Records = open_written(folder.absolute() / part.file, job.points)
+        if job.records.rows_stay and not here:
+            records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined, arg-type]
+        found[part.view] = records
+    return found[job.parts[0].view] if isinstance(job.plan, Plan) else found

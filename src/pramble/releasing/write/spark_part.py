@@ -1,0 +1,180 @@
+"""A data file of a release written on Spark: each piece by one task, and the whole judged here."""
+
+import pickle
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from pramble.data.spark_files import SparkPath
+from pramble.data.spark_progress import collect
+from pramble.data.spark_records import CHUNKS, SparkRecords, gathered_runs
+from pramble.engine.canonical import Canonical
+from pramble.engine.cuts import cuts_of
+from pramble.errors import InvalidInput, InvalidPlan, PrambleError, with_values
+from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.links import Links, refuse_links
+from pramble.releasing.prepare.part import Part, piece_file
+from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.repair import RepairedRecords
+from pramble.releasing.prepare.value_sample import MOST_KEPT
+from pramble.releasing.write.check import Tally, drawn_checks, value_checks
+from pramble.releasing.write.released import bound_record, file_entry
+from pramble.releasing.write.spark_piece import ATTEMPTS, WRITTEN_PIECES, DealingTask, PieceTask
+from pramble.report.outcome import Check
+from pramble.values import Clock
+
+ROWS_PER_FILE = 1 << 22
+"""Rows of a piece on Spark, unless the plan says otherwise."""
+
+PATIENCE = 5
+"""How often leftovers of attempts are removed, in case one of them is still at work."""
+
+RAISED = re.compile(
+    r"^(?:\w+\.)*(\w+(?:Error|Exception)|KeyboardInterrupt|SystemExit)\b", re.MULTILINE
+)
+
+
+def spark_source(source: Any, session: Any, target: str | Path) -> Any:
+    """Return what is opened on Spark, if a session is given; refuse a target that is no path."""
+    if "://" in str(target):
+        raise InvalidInput(
+            f"A release is written to a path that driver and workers share; found {str(target)!r}. "
+            "Release to a mounted folder, and copy it there when it is complete."
+        )
+    if session is None:
+        return source
+    if not isinstance(source, str | Path):
+        raise InvalidInput(
+            "With spark= the source is a path of Parquet files; a Spark frame has its session "
+            f"already. Found {type(source).__name__}."
+        )
+    return SparkPath(source, session)
+
+
+def decisions_on_spark(decisions: Decisions) -> Decisions:
+    """Return decisions as they hold on Spark: data in pieces; refuse what one machine must do."""
+    if decisions.output != "parquet":
+        raise InvalidPlan(
+            f'On Spark a release is written as Parquet; found output = "{decisions.output}". '
+            'State output = "parquet", or release on one machine.'
+        )
+    if decisions.copies:
+        raise InvalidPlan(
+            "Copies are single files of all rows, which are not written on Spark. Leave copies "
+            "out, or make them of the opened release on one machine."
+        )
+    return replace(decisions, rows_per_file=decisions.rows_per_file or ROWS_PER_FILE)
+
+
+def write_on_spark(
+    job: Prepared, part: Part, folder: Path, *, key: bytes, clock: Clock
+) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
+    """Randomise the records into the pieces of one data file, where the rows are.
+
+    Returns what was counted on the way, what the manifest says of the file, and its checks. Rows
+    that are shuffled go to their pieces by their sorting words, and are sorted there.
+    """
+    records, size = job.records, part.rows_per_file
+    assert isinstance(records, SparkRecords | RepairedRecords), "rows are on Spark"
+    assert size is not None, "on Spark data is written in pieces"
+    record = bound_record(job, part, key=key, typed=records.typed)
+    work = Canonical(records.schema, record, names=list(part.names))
+    watched = job.decisions.watched(work.names) if job.rows > MOST_KEPT else []
+    in_order = not job.decisions.is_shuffled
+    task = PieceTask(work, part, folder.absolute(), job.rows, watched, in_order)
+    (folder / part.stem).mkdir(parents=True)
+    (folder / ATTEMPTS).mkdir(exist_ok=True)
+    coded = tuple(part.plan.columns)
+    if in_order:
+        frame = records.runs(
+            task, part.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded
+        )
+    else:
+        deal = DealingTask(cuts_of(job.rows, size, key=key), key, records.spans, coded)
+        chunks = records.sent(deal, part.names, CHUNKS, coded=coded)
+        frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(part.files(job.rows)))
+    lines = done_on_spark(frame, clock)
+    remove_attempts(folder / ATTEMPTS)
+    tally, links = merged_pieces(lines)
+    refuse_missing_pieces(part, lines, folder, rows=job.rows)
+    if links.rows:
+        refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
+    pieces = [
+        {
+            "file": piece_file(part.stem, one["piece"], part.ending),
+            **{name: one[name] for name in ("rows", "bytes", "sha256")},
+        }
+        for one in lines
+    ]
+    checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
+    entry = file_entry(part, pieces, form=job.decisions.output)
+    return tally, entry, (*checks, *drawn_checks(tally))
+
+
+def done_on_spark(frame: Any, clock: Clock) -> list[dict[str, Any]]:
+    """Return one line for each piece, in order; what fails on the cluster is told in a sentence."""
+    from pyspark.errors import PySparkException
+
+    try:
+        found = collect(frame, lambda _, share: clock.tell("randomising", share))
+    except PySparkException as error:
+        raise failed_on_spark(str(error)) from error
+    lines: list[dict[str, Any]] = sorted(found.to_pylist(), key=itemgetter("piece"))
+    return lines
+
+
+def failed_on_spark(said: str) -> InvalidInput:
+    """Return the error for a job that Spark gave up; what it says may hold values of the data."""
+    kinds = RAISED.findall(said)
+    kind = f" ({kinds[-1]})" if kinds else ""
+    error = InvalidInput(
+        f"A task on Spark failed as often as Spark allows{kind}. Nothing was released. The "
+        "executors' logs say why; mend it and release again."
+    )
+    return with_values(error, said)
+
+
+def merged_pieces(lines: Sequence[dict[str, Any]]) -> tuple[Tally, Links]:
+    """Return what was counted and sampled in all pieces; raise the first error of a task."""
+    whole: tuple[Tally, Links] | None = None
+    for one in lines:
+        state = pickle.loads(one["state"])  # noqa: S301 (our own, from our workers)
+        if isinstance(state, PrambleError):
+            raise state
+        if whole is None:
+            whole = state
+        else:
+            whole[0].merge(state[0])
+            whole[1].merge(state[1])
+    assert whole is not None, "there is a piece"
+    return whole
+
+
+def refuse_missing_pieces(
+    part: Part, lines: Sequence[dict[str, Any]], folder: Path, *, rows: int
+) -> None:
+    """Refuse a data file whose pieces are not all there, seen from here."""
+    names = part.files(rows)
+    stated = {piece_file(part.stem, one["piece"], part.ending): one["bytes"] for one in lines}
+    paths = {name: folder / name for name in names}
+    found = {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
+    if not list(stated) == names == list(found) or found != stated:
+        raise InvalidInput(
+            f"Tasks on Spark wrote {len(stated)} pieces of {part.file!r}, and {len(found)} of "
+            f"{len(names)} are found here as they were written. Release to a folder that driver "
+            "and workers share. Nothing was released."
+        )
+
+
+def remove_attempts(folder: Path) -> None:
+    """Remove what attempts left; one that is still at work can then no longer name a piece."""
+    for again in range(PATIENCE):
+        shutil.rmtree(folder, ignore_errors=again < PATIENCE - 1)
+        if not folder.exists():
+            return
+        time.sleep(0.1)

@@ -1,0 +1,178 @@
+"""What a task on Spark does: write one piece of a data file, check it, and give it its name."""
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from pramble.data.atomic import sync
+from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.spark_chunks import counted
+from pramble.data.spark_records import chunk_line
+from pramble.data.spark_workers import line
+from pramble.engine.canonical import Canonical
+from pramble.engine.cuts import Cuts
+from pramble.engine.dealt import FIRST, GATHERED_CELLS, LAST, taken, with_codes, words_of
+from pramble.engine.order import in_word_order, sorting_words
+from pramble.errors import PrambleError
+from pramble.releasing.folder.files import file_sha256
+from pramble.releasing.prepare.links import Links
+from pramble.releasing.prepare.part import Part, piece_file
+from pramble.releasing.prepare.value_sample import MOST_KEPT
+from pramble.releasing.write.check import Tally, compare_values, passed
+from pramble.releasing.write.pieces import write_piece
+from pramble.values import value
+
+ATTEMPTS = ".attempts"
+"""The folder, in the one that is built, in which tasks write before a piece gets its name."""
+
+WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
+
+
+@value(eq=False)
+class PieceTask:
+    """Writes the pieces of a data file: a task for runs of rows.
+
+    Attributes
+    ----------
+    work : Canonical
+        What randomises.
+    part : Part
+        The data file.
+    folder : Path
+        The folder that is built, which driver and workers share.
+    rows : int
+        Of the whole file.
+    watched : sequence of str
+        Columns released as they are that must not tell protected ones.
+    in_order : bool
+        Whether rows come in their order; else their sorting words stand beside them.
+    """
+
+    work: Canonical
+    part: Part
+    folder: Path
+    rows: int
+    watched: Sequence[str]
+    in_order: bool
+
+    def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
+        """Yield one line: what the manifest says of a piece and what was counted, or an error."""
+        rows, size, sha256, state = 0, 0, "", b""
+        try:
+            tally, links, size, sha256 = self.written(batches, piece)
+            rows, state = tally.rows, pickle.dumps((tally, links))
+        except PrambleError as error:
+            state = pickle.dumps(error)
+        yield line(
+            piece=(piece, pa.int32()),
+            rows=(rows, pa.int64()),
+            bytes=(size, pa.int64()),
+            sha256=(sha256, pa.string()),
+            state=(state, pa.binary()),
+        )
+
+    def written(self, batches: Iterable[Any], piece: int) -> tuple[Tally, Links, int, str]:
+        """Write a piece under a name of this attempt's own, check it, and move it into place.
+
+        Attempts of the same piece write the same bytes, so it does not matter which one is last.
+        """
+        size = self.part.rows_per_file
+        assert size is not None, "on Spark data is written in pieces"
+        target = self.folder / piece_file(self.part.stem, piece, self.part.ending)
+        attempt = self.folder / ATTEMPTS / f"{uuid4().hex}{self.part.ending}"
+        source = batches if self.in_order else sorted_rows(batches, self.work.names)
+        try:
+            tally, links = write_piece(
+                self.work,
+                even_batches(source, BATCH_ROWS),
+                attempt,
+                first_row=piece * size,
+                watched=self.watched,
+            )
+            passed(compare_values(tally, attempt, rows=min(size, self.rows - piece * size)))
+            sync(attempt)
+            found = attempt.stat().st_size, file_sha256(attempt)
+            attempt.replace(target)
+        finally:
+            attempt.unlink(missing_ok=True)
+        tally.digests = {name: [] for name in tally.names}
+        if links.kept:
+            links.thin(sample_step(self.rows))
+        return tally, links, *found
+
+
+def sample_step(rows: int) -> int:
+    """Return of how many rows a sample of all rows takes one, at least.
+
+    >>> sample_step(MOST_KEPT), sample_step(MOST_KEPT + 1)
+    (1, 2)
+    """
+    return 1 << max(-(-rows // MOST_KEPT) - 1, 0).bit_length()
+
+
+def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
+    """Yield the rows of a piece sorted by the words that stand beside them."""
+    table = pa.Table.from_batches(list(batches)).unify_dictionaries()
+    whole = taken(table, in_word_order(words_of(table)))
+    del table
+    named = whole.select(range(len(names))).rename_columns(list(names))
+    yield from named.to_batches(max_chunksize=BATCH_ROWS)
+
+
+@value(eq=False)
+class DealingTask:
+    """Sends every row to the piece that it has in a secret order: a task for parts of the rows."""
+
+    cuts: Cuts
+    key: bytes
+    spans: Mapping[int, range]
+    coded: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any], part: int) -> Iterator[Any]:
+        """Yield chunks of rows with their sorting words, each bound for a piece."""
+        span = self.spans.get(part, range(0))
+        row = span.start
+        for batch in gathered_rows(counted(batches, len(span), part)):
+            words = sorting_words(range(row, row + batch.num_rows), key=self.key)
+            pieces = self.cuts.pieces(words, row)
+            order = pieces.argsort(kind="stable")
+            known = with_codes(batch, self.coded)
+            names = [*map(str, range(known.num_columns)), FIRST, LAST]
+            dealt = taken(pa.table([*known.columns, *map(pa.array, words)], names=names), order)
+            for piece, start, stop in stretches(pieces[order]):
+                own = dealt.slice(start, stop - start).combine_chunks().to_batches()[0]
+                yield chunk_line(piece, row, own)
+            row += batch.num_rows
+
+
+def gathered_rows(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches joined into larger ones, so that what is dealt to a piece is not tiny."""
+    found = iter(batches)
+    first = next(found, None)
+    if first is None:
+        return
+    rows = max(GATHERED_CELLS // max(first.num_columns, 1), 1)
+
+    def all_of() -> Iterator[Any]:
+        yield first
+        yield from found
+
+    yield from even_batches(all_of(), rows)
+
+
+def stretches(numbers: Any) -> Iterator[tuple[int, int, int]]:
+    """Yield each of some sorted numbers with the places at which it begins and ends.
+
+    >>> import numpy as np
+    >>> list(stretches(np.array([3, 3, 7])))
+    [(3, 0, 2), (7, 2, 3)]
+    """
+    if len(numbers):
+        ends = [*((numbers[1:] != numbers[:-1]).nonzero()[0] + 1).tolist(), len(numbers)]
+        for start, stop in zip([0, *ends], ends, strict=False):
+            yield int(numbers[start]), start, stop
