@@ -215,9 +215,7 @@ def candidate(source: Any, decisions: Decisions, *, kind: str, promise: float) -
     """Return what a file gives under one promise."""
     decisions = settle_bands(source, decisions)
     records = source_records(source, decisions)
-    job = prepare(
-        records, decisions, digest="", confidential_allowed=True, clock=Clock(None), seconds=SECONDS
-    )
+    job = prepare(records, decisions, confidential_allowed=True, clock=Clock(None), seconds=SECONDS)
     tables = table_outcomes(job)
     wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
     before, after = right_matches(job)

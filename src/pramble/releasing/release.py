@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.reading import Reading, as_reading
+from pramble.engine.keystream import checked_key
 from pramble.errors import PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
@@ -178,12 +179,12 @@ def release(
         decisions = decisions_on_spark(decisions)
     if not dry_run:
         check_target(target)
-    digest = records.digest()
+    digest, secret = records.digest(), secrets.token_bytes(32) if key is None else checked_key(key)
     book, warning = open_book(ledger=ledger, budget=budget, central_budget=central_budget)
     job = prepare(
         records,
         decisions,
-        digest=digest,
+        secret=secret,
         confidential_allowed=confidential_prior_allowed,
         clock=clock.part(0.0, COUNTING),
     )
@@ -214,8 +215,8 @@ def release(
     )
     with entry as building_in, building(target) as folder:
         building_in(folder)
-        secret = secrets.token_bytes(32) if key is None else key
-        bound = bound_key(secret, digest, plan=job.plan, decisions=decisions)
+        apart = digest if decisions.is_shuffled and job.untouched else ""
+        bound = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, decisions=decisions)
         document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)

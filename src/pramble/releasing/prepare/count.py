@@ -20,6 +20,7 @@ from pramble.errors import InvalidData, with_values
 from pramble.information.records import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
+from pramble.releasing.prepare.fingerprint import Fingerprint
 from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.prepare.repair import BrokenRules
@@ -126,6 +127,8 @@ class Counts:
     rows_per_person : int
     tables : mapping from table to counts
         Of the tables that were asked for, as far as they are not too large.
+    fingerprint : str
+        Of the randomised columns under the secret of the release, where there is one.
     """
 
     rows: int
@@ -133,10 +136,16 @@ class Counts:
     keys: Crosstab | None
     rows_per_person: int
     tables: Mapping[Table, Integers]
+    fingerprint: str = ""
 
 
 def count_columns(
-    records: Records, decisions: Decisions, *, tables: Sequence[Table] = (), clock: Clock
+    records: Records,
+    decisions: Decisions,
+    *,
+    tables: Sequence[Table] = (),
+    secret: bytes | None = None,
+    clock: Clock,
 ) -> Counts:
     """Scan the file once; columns are checked against their categories, records against rules."""
     columns, risk = decisions.columns, decisions.risk
@@ -146,9 +155,10 @@ def count_columns(
     rules = BrokenRules(decisions.possible, typed=records.typed)
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
     people = None if decisions.person is None else RowsOfPeople(decisions.person)
+    mark = None if secret is None else Fingerprint(jobs, secret)
     rows = scan(
         records,
-        [*jobs.values(), joint, rules, *(job for job in (keys, people) if job is not None)],
+        [*jobs.values(), joint, rules, *(job for job in (mark, keys, people) if job is not None)],
         watch=lambda count, share: clock.tell("counting", share, rows=count),
     )
     if not rows:
@@ -166,6 +176,7 @@ def count_columns(
             {c.name: np.array(c.places, dtype=np.int64) for c in settled},
             {c.name: len(c.labels) for c in settled},
         ),
+        "" if mark is None else str(mark),
     )
 
 

@@ -62,8 +62,8 @@ class Prepared:
         The plan for records, where they are designed together.
     spent : RecordPrivacy
         What priors and mechanisms spend together.
-    digest : str
-        SHA-256 of the confidential content.
+    fingerprint : str
+        Of the randomised columns, under the secret of the release.
     keys : Crosstab or None
         The records by their risk keys, if risk is to be reported.
     links : tuple of Link
@@ -79,7 +79,7 @@ class Prepared:
     columns: tuple[Counted, ...]
     designs: tuple[Designed, ...]
     spent: RecordPrivacy
-    digest: str
+    fingerprint: str
     keys: Crosstab | None = None
     links: tuple[Link, ...] = ()
     record: RecordDesigned | None = None
@@ -185,7 +185,7 @@ def prepare(
     records: Records,
     decisions: Decisions,
     *,
-    digest: str,
+    secret: bytes | None = None,
     confidential_allowed: bool,
     clock: Clock,
     seconds: float | None = None,
@@ -199,7 +199,9 @@ def prepare(
     check_public(records, decisions)
     names = [column.name for column in decisions.columns]
     refuse_untouched(records, decisions)
-    found = count_columns(records, decisions, tables=joint_tables(decisions, names), clock=clock)
+    found = count_columns(
+        records, decisions, tables=joint_tables(decisions, names), secret=secret, clock=clock
+    )
     watched = decisions.watched(records.names)
     links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
     refuse_links(links)
@@ -221,7 +223,7 @@ def prepare(
             confidential_allowed=confidential_allowed,
         )
     job = Prepared(
-        records, decisions, found.rows, found.columns, designs, spent, digest,
+        records, decisions, found.rows, found.columns, designs, spent, found.fingerprint,
         keys=found.keys, links=links, record=record,
         guarantee=central_of(records, decisions, found, designs=designs, record=record),
     )  # fmt: skip

@@ -55,7 +55,7 @@ def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
     return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 
-def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisions) -> bytes:
+def bound_key(key: bytes, content: str, *, plan: Plan | Views, decisions: Decisions) -> bytes:
     r"""Return a key of its own for one content of the source, one plan and one way to read it.
 
     Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
@@ -63,13 +63,16 @@ def bound_key(key: bytes, digest: str, *, plan: Plan | Views, decisions: Decisio
     impossible under one true value and possible under the next. A private prior is drawn anew at
     every run, so the same call may well have another matrix. Recodings, labels of empty cells and
     repairs make other records of the same file. Bits of a bound key agree only where file, plan and
-    decisions agree, and then the two releases are one. Into how many pieces the rows are written is
+    decisions agree, and then the two releases are one. ``content`` is the fingerprint of what is
+    randomised (`pramble.releasing.prepare.fingerprint`); where rows with columns that are released
+    as they are get a secret order, also the digest of the file: two files of the same order would
+    tell which rows belong together. Into how many pieces the rows are written is
     left out: the rows are the same.
     """
     return derived_key(
         checked_key(key),
         "release",
-        digest,
+        content,
         json.dumps(plan.to_json(), sort_keys=True),
         decisions_to_toml(replace(decisions, rows_per_file=None)),
         repr(decisions.reading),
