@@ -19,7 +19,7 @@ from pramble.engine.order import random_order
 from pramble.releasing.prepare import central_design
 from pramble.solvers.record.result import RecordDesign
 
-release_verb = import_module("pramble.releasing.release")
+contents = import_module("pramble.releasing.write.contents")
 
 ROWS, NAMES = 3000, 300
 CHANCE = 5.0
@@ -45,7 +45,7 @@ def people():
 def released(people, tmp_path, monkeypatch):
     """The columns of each view as a reader has them."""
     monkeypatch.setattr(central_design, "design_record", lambda *_, **__: DESIGN)
-    monkeypatch.setattr(release_verb, "observed_record", lambda record, _, **__: record)
+    monkeypatch.setattr(contents, "observed_record", lambda record, _, **__: record)
 
     def release(name="out", key=bytes(32)):
         made = pramble.release(
@@ -137,7 +137,7 @@ def test_the_attacks_succeed_where_an_order_is_shared(released, monkeypatch):
         order = pa.array(random_order(rows, key=bytes(32)))
         return as_records(table.take(order), records)
 
-    monkeypatch.setattr(release_verb, "shuffled", shared)
+    monkeypatch.setattr(contents, "shuffled", shared)
     views = released()
     for attack in (by_rank, by_row, by_neighbours):
         for one, other in combinations(views.values(), 2):
@@ -154,10 +154,10 @@ def test_the_attacks_succeed_where_the_order_is_that_of_the_file(released, peopl
         order = pa.array(np.concatenate([first, rows // 2 + first]))
         return as_records(table.take(order), records)
 
-    monkeypatch.setattr(release_verb, "shuffled", halves)
+    monkeypatch.setattr(contents, "shuffled", halves)
     for view in released("halves").values():
         assert by_rank(view, source) > 2 * CHANCE
-    monkeypatch.setattr(release_verb, "shuffled", lambda records, *_, **__: records)
+    monkeypatch.setattr(contents, "shuffled", lambda records, *_, **__: records)
     for view in released("as it is").values():
         assert by_row(view, source) > 3 * CHANCE
         assert by_neighbours(view, source) > 3 * CHANCE

@@ -30,6 +30,7 @@ from pramble.releasing.folder import build
 from pramble.releasing.prepare import central_design
 import pramble
 verb = import_module("pramble.releasing.release")
+contents = import_module("pramble.releasing.write.contents")
 plan, (source, target, ledger, moment) = views_that_keep(2.0), sys.argv[1:]
 central_design.design_record = lambda labels, **o: as_designed(plan, 1.0, labels, **o)
 
@@ -56,10 +57,10 @@ def stop(place, name, *, after=0, then=False):
 {
     "before it is entered": lambda: stop(Ledger, "enter"),
     "entered": lambda: stop(Ledger, "enter", then=True),
-    "first view": lambda: stop(verb, "write_part"),
+    "first view": lambda: stop(contents, "write_part"),
     "dealing": lambda: small_memory() or stop(dealt, "deal", then=True),
-    "second view": lambda: stop(verb, "write_part", after=1),
-    "views written": lambda: stop(verb, "manifest_text"),
+    "second view": lambda: stop(contents, "write_part", after=1),
+    "views written": lambda: stop(contents, "manifest_text"),
     "manifest written": lambda: stop(verb, "check_contents"),
     "checked": lambda: stop(verb, "check_contents", then=True),
     "report written": lambda: stop(verb, "write_private", then=True),

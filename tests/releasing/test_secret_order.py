@@ -142,8 +142,8 @@ def test_views_are_each_dealt_from_the_source(tmp_path, limit, monkeypatch):
     views, crowd_of = views_that_keep(2.0), crowd(5000)
     one = release_by(views, crowd_of, tmp_path / "one", key=KEY, tables=2)
     limit(2000)
-    verb = import_module("pramble.releasing.release")
-    for place, name in ((secret, "random_order"), (secret, "held"), (verb, "held")):
+    contents = import_module("pramble.releasing.write.contents")
+    for place, name in ((secret, "random_order"), (secret, "held"), (contents, "held")):
         monkeypatch.setattr(place, name, refuse)
     two = release_by(views, crowd_of, tmp_path / "two", key=KEY, tables=2)
     assert content(one.folder) == content(two.folder)

@@ -20,7 +20,7 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, recoded
 from pramble.data.spark_chunks import counted
 from pramble.data.spark_records import PartTask, SparkRecords
-from pramble.data.spark_workers import Batches, map_partitions
+from pramble.data.spark_workers import Batches, map_partitions, quoted
 from pramble.values import value
 
 PART_ROWS = 1 << 20
@@ -50,8 +50,9 @@ class SparkFileRecords(SparkRecords):
     groups: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(cls, files: FileRecords, session: Any) -> Self:
+    def of(cls, files: Records, session: Any) -> Self:
         """Return the records of some files, read by the workers of a session."""
+        assert isinstance(files, FileRecords), "tasks read files"
         groups = tuple(map(group_rows_of, files.paths))
         none = session.range(0, numPartitions=1)
         return cls(none, files.backend, files.reading, files.name, files, groups)
@@ -193,3 +194,21 @@ def rows_between(
                 yield recoded(even, files.reading) if files.reading.recode else even
             if at >= rows.stop:
                 break
+
+
+def read_frame(session: Any, path: Path, files: Records) -> Any:
+    """Return the frame of a folder of Parquet files, recoded as they are."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    frame = session.read.parquet(str(path)).select(*map(quoted, files.names))
+    if not files.reading.recode:
+        return frame
+    return map_partitions(
+        frame, partial(recode_batches, reading=files.reading), from_arrow_schema(files.schema)
+    )
+
+
+def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
+    """Yield batches after their recodings."""
+    for batch in batches:
+        yield recoded(batch, reading)

@@ -5,18 +5,20 @@ that it reads as on one machine.
 """
 
 import os
+import pickle
 import platform
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
 import pyarrow as pa
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, PrambleError
 
 Batches = Iterable[Any]
 Task = Callable[[Batches], Iterator[Any]]
@@ -128,6 +130,31 @@ def own_python(session: Any) -> Iterator[None]:
         yield
     finally:
         context.pythonExec = before
+
+
+def map_items(session: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what a function makes of each item, in tasks; raise the first error as it is here."""
+    numbers = session.range(len(items), numPartitions=max(len(items), 1))
+    task = partial(on_items, function=function, items=list(items))
+    lines = map_partitions(numbers, task, "number long, made binary").toArrow().to_pylist()
+    made = {one["number"]: pickle.loads(one["made"]) for one in lines}  # noqa: S301 (our own)
+    for number in range(len(items)):
+        if isinstance(made[number], PrambleError):
+            raise made[number]
+    return [made[number] for number in range(len(items))]
+
+
+def on_items(
+    batches: Batches, *, function: Callable[[Any], Any], items: Sequence[Any]
+) -> Iterator[Any]:
+    """Yield a line for each item that this partition names: what a function made of it."""
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            try:
+                made = pickle.dumps(function(items[number]))
+            except PrambleError as error:
+                made = pickle.dumps(error)
+            yield line(number=(number, pa.int64()), made=(made, pa.binary()))
 
 
 def functions_for(session: Any) -> Any:

@@ -1,12 +1,14 @@
 """The files of a release folder: which there are, and whether they are what was stated."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS, format_of
+from pramble.data.spark_workers import map_items
 from pramble.errors import InvalidData
 from pramble.releasing.prepare.part import VIEWS, piece_file
 
@@ -15,11 +17,17 @@ SCRIPTS = ("analysis.R", "analysis.py")
 
 
 def check_files(
-    folder: Path, manifest: Mapping[str, Any], data: Sequence[Mapping[str, Any]], *, scripts: bool
+    folder: Path,
+    manifest: Mapping[str, Any],
+    data: Sequence[Mapping[str, Any]],
+    *,
+    scripts: bool,
+    spark: Any = None,
 ) -> None:
     """Refuse a folder whose data, copies or synthetic records are not what the manifest states.
 
-    Scripts are checked where asked: analysts may edit them.
+    Scripts are checked where asked: analysts may edit them. Pieces are read by tasks on Spark if a
+    session is given.
     """
     copies = manifest.get("copies", [])
     files = [*data, *([manifest["synthetic"]] if "synthetic" in manifest else [])]
@@ -28,7 +36,7 @@ def check_files(
         path = folder / stated["file"]
         refuse_link(path.parent)
         if "pieces" in stated:
-            check_pieces(folder, stated, rows=manifest["rows"])
+            check_pieces(folder, stated, rows=manifest["rows"], spark=spark)
             continue
         check_format(path, stated, copy=stated in copies)
         check_content(path, stated)
@@ -36,7 +44,7 @@ def check_files(
         check_scripts(folder, manifest)
 
 
-def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int) -> None:
+def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: Any = None) -> None:
     """Refuse a folder of pieces that are not, one by one, what the manifest states."""
     pieces, place = stated["pieces"], folder / stated["file"]
     refuse_link(place)
@@ -57,8 +65,16 @@ def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int) -> None:
         )
     found = sorted(path.relative_to(folder).as_posix() for path in place.glob("*"))
     refuse_unstated(found, names)
+    if spark is not None:
+        map_items(spark, partial(check_piece, folder.absolute()), [dict(one) for one in pieces])
+        return
     for piece in pieces:
-        check_content(folder / piece["file"], piece, name=piece["file"])
+        check_piece(folder, piece)
+
+
+def check_piece(folder: Path, piece: Mapping[str, Any]) -> None:
+    """Refuse a piece that is not what the manifest states."""
+    check_content(folder / piece["file"], piece, name=piece["file"])
 
 
 def pieces_sha256(pieces: Sequence[Mapping[str, Any]]) -> str:

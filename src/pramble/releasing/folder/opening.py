@@ -1,8 +1,8 @@
 """The analyst's door: open a release folder and check it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,9 @@ from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
 from pramble.data.labels import Labels
 from pramble.data.order import typed_texts
+from pramble.data.records import Records
+from pramble.data.scan import scan
+from pramble.data.spark_files import SparkFileRecords, read_frame
 from pramble.errors import InvalidData
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
@@ -55,7 +58,7 @@ class Release(Display):
     plan : Plan or Views
         What was done to a record: what `pramble.estimate` needs beside the data.
     data : pyarrow.Table, or dict from the name of a view to one
-        The released records, read when first asked for.
+        The released records, read when first asked for; a Spark frame, if opened with Spark.
     guarantee : Guarantee
         What was spent on each person, whatever happens to the file.
     central : CentralPrivacy or None
@@ -64,6 +67,8 @@ class Release(Display):
         The same as a number, rounded up.
     outcome : ReleaseOutcome or None
         The curator's figures, raw ones included; only `pramble.release` knows them.
+    spark : SparkSession or None
+        The session it was opened with.
 
     Examples
     --------
@@ -76,6 +81,7 @@ class Release(Display):
     manifest: Mapping[str, Any]
     plan: Plan | Views
     outcome: ReleaseOutcome | None = field(default=None, repr=False)
+    spark: Any = field(default=None, repr=False)
 
     @property
     def alpha(self) -> float:
@@ -97,10 +103,11 @@ class Release(Display):
         """The released records as pyarrow Tables; labels have the types of the plan."""
         if self.folder is None:
             raise InvalidData("A dry run writes no data.")
+        read = read_data if self.spark is None else partial(frame_of_data, self.spark)
         if isinstance(self.plan, Plan):
-            return read_data(self.folder, self.manifest, self.plan, view="")
+            return read(self.folder, self.manifest, self.plan, view="")
         return {
-            name: read_data(self.folder, self.manifest, plan, view=name)
+            name: read(self.folder, self.manifest, plan, view=name)
             for name, plan in self.plan.items()
         }
 
@@ -151,7 +158,8 @@ class Release(Display):
         return self.plan.plot()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "data"}
+        kept = {name: value for name, value in self.__dict__.items() if name != "data"}
+        return {**kept, "spark": None}
 
 
 @certify.register
@@ -165,7 +173,9 @@ def _(release: Release, *, distance: Any = None) -> Certificate:
     return replace(certify(release.plan), besides=besides, rows=rows)
 
 
-def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Release:
+def open_release(
+    folder: str | Path, *, verify: str | Path | None = None, spark: Any = None
+) -> Release:
     """Open a release folder for analysis, and check it.
 
     The manifest must follow its schema, every mechanism must satisfy the α that is stated for it
@@ -180,6 +190,9 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     verify : str or Path, optional
         The public key of who made the release, a PEM file: refuse a folder that its private key
         did not sign, or whose scripts were changed.
+    spark : SparkSession, optional
+        Check and read the data, which lies in pieces of Parquet, in tasks of this session: ``data``
+        is then a frame of it. The folder is one that driver and workers share.
 
     Returns
     -------
@@ -196,8 +209,11 @@ def open_release(folder: str | Path, *, verify: str | Path | None = None) -> Rel
     """
     folder = Path(folder)
     manifest = read_manifest(folder, verify=verify)
-    check_files(folder, manifest, [*files_of(manifest).values()], scripts=verify is not None)
-    release = Release(folder, manifest, plan_of(manifest))
+    data = [*files_of(manifest).values()]
+    if spark is not None:
+        refuse_other_than_pieces(data)
+    check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
+    release = Release(folder, manifest, plan_of(manifest), spark=spark)
     check_promise(manifest, release.plan)
     assert release.data is not None, "reading checks it"
     return release
@@ -209,14 +225,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: st
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
     records = open_written(folder / files_of(manifest)[view]["file"], points_in(manifest))
-    names = [column["name"] for column in manifest["columns"]]
-    if view:
-        names = [name for name in names if name in plan.columns]
-    if list(records.names) != names:
-        raise InvalidData(
-            f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
-        )
-    refuse_rows(records.rows, manifest["rows"])
+    names = checked_names(records, manifest, plan, view=view)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
     labels = plan.column_labels()
@@ -228,6 +237,59 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: st
             values = as_they_stand(values)
         table = table.set_column(place, pa.field(name, values.type), values)
     return table
+
+
+def checked_names(
+    records: Records, manifest: Mapping[str, Any], plan: Plan, *, view: str
+) -> list[str]:
+    """Return the columns of a data file, which are those of the manifest, as are its rows."""
+    names = [column["name"] for column in manifest["columns"]]
+    if view:
+        names = [name for name in names if name in plan.columns]
+    if list(records.names) != names:
+        raise InvalidData(
+            f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
+        )
+    refuse_rows(records.rows, manifest["rows"])
+    return names
+
+
+def frame_of_data(
+    spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str
+) -> Any:
+    """Return the pieces of a data file as a Spark frame, once tasks have checked every value."""
+    path = (folder / files_of(manifest)[view]["file"]).absolute()
+    points = {name: own for name, own in points_in(manifest).items() if name in plan.columns}
+    records = open_written(path, points)
+    checked_names(records, manifest, plan, view=view)
+    labels = {name: own.released for name, own in plan.column_labels().items()}
+    found = SparkFileRecords.of(records, spark)
+    refuse_rows(scan(found, [ReleasedLabels(labels)]), manifest["rows"])
+    return read_frame(spark, path, records)
+
+
+class ReleasedLabels:
+    """Refuses values that the mechanism of a column cannot release: a job for a scan."""
+
+    def __init__(self, labels: Mapping[str, Labels]) -> None:
+        self.columns, self.labels = list(labels), labels
+
+    def add(self, batch: Any) -> None:
+        """Look at one batch."""
+        for name, released in self.labels.items():
+            in_labels(batch[name], released, column=name, typed=True)
+
+    def merge(self, later: "ReleasedLabels") -> None:
+        """Take nothing: what is not refused is fine."""
+
+
+def refuse_other_than_pieces(data: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to read data on Spark that is one file, or no Parquet."""
+    if any("pieces" not in stated or stated["format"] != "parquet" for stated in data):
+        raise InvalidData(
+            "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
+            "or of another format. Open it without spark=, or release with rows_per_file."
+        )
 
 
 def refuse_rows(found: int | None, stated: int) -> None:

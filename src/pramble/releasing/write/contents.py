@@ -113,6 +113,6 @@ def data_in(folder: Path, job: Prepared, *, here: bool = False) -> Any:
     for part in job.parts:
         records: Records = open_written(folder.absolute() / part.file, job.points)
         if job.records.rows_stay and not here:
-            records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined, arg-type]
+            records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined]
         found[part.view] = records
     return found[job.parts[0].view] if isinstance(job.plan, Plan) else found
