@@ -1,48 +1,124 @@
 """A whole release on Spark: the folder that one machine writes, whatever happens to its tasks."""
 
 import json
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import release_by
+from tests.releasing.conftest import crowd, release_by, views_that_keep
 
 import pramble
+from pramble.data.file_records import FileRecords
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.open import open_records
 from pramble.data.spark_records import SparkRecords
+from pramble.releasing.write import spark_part
+from pramble.releasing.write.spark_piece import PieceTask
 
 KEY = bytes(range(32))
-ROWS = 2 * BATCH_ROWS + 40_000
+ROWS = BATCH_ROWS + 30_000
 PLAN = pramble.Plan(
     {
         "sex": pramble.randomized_response(["f", "m"], 1.0),
         "age": pramble.randomized_response(list(range(5)), 2.0),
     }
 )
+WITH_BANDS = pramble.Plan(
+    {
+        "sex": pramble.randomized_response(["f", "m"], 1.0),
+        "age": pramble.randomized_response(["0-1", "2+"], 2.0),
+    }
+)
+BANDS = {
+    "columns": {
+        "sex": {"categories": ["f", "m"]},
+        "age": {"low": 0, "high": 5, "bands": [0, 2], "release_as": "point"},
+    },
+    "possible": [{"never": {"sex": "m", "age": "0-1"}, "repair": {"age": "2+"}}],
+    "person": "person",
+    "drop": ["person", "town"],
+}
+VIEWS = views_that_keep(2.0)
+
+
+def by_plan(plan, **options):
+    """How a case is released: like any other, by this plan."""
+
+    def verb(source, target, **more):
+        settings = {"key": KEY, "rows_per_file": BATCH_ROWS, **options, **more}
+        return release_by(plan, source, target, **settings)
+
+    return verb
+
+
+CASES = {
+    "plain": by_plan(PLAN, drop=["person"]),
+    "shuffled": by_plan(PLAN, drop=["person", "town", "income"], shuffle=True),
+    "bands": by_plan(WITH_BANDS, **BANDS),
+    "views": by_plan(VIEWS, tables=2),
+}
 
 
 @pytest.fixture(scope="module")
-def people():
+def sources(tmp_path_factory):
+    """Two files each, in row groups that no piece begins with."""
     rng = np.random.default_rng(5)
-    return pa.table(
+    people = pa.table(
         {
             "sex": rng.choice(["f", "m"], ROWS),
             "age": rng.integers(0, 5, ROWS),
             "town": rng.choice(["x", "y", "z"], ROWS),
             "income": pa.array(rng.normal(size=ROWS), mask=rng.random(ROWS) < 0.1),
+            "person": np.arange(ROWS) // 2,
         }
     )
+    found = {}
+    for name, table in {"people": people, "crowd": crowd(ROWS)}.items():
+        found[name] = tmp_path_factory.mktemp(name)
+        pq.write_table(table[:90_000], found[name] / "a.parquet", row_group_size=30_000)
+        pq.write_table(table[90_000:], found[name] / "b.parquet", row_group_size=45_000)
+    return found
 
 
 @pytest.fixture(scope="module")
-def source(people, tmp_path_factory):
-    """Two files, in row groups that no piece begins with."""
-    folder = tmp_path_factory.mktemp("people")
-    pq.write_table(people[:170_000], folder / "a.parquet", row_group_size=30_000)
-    pq.write_table(people[170_000:], folder / "b.parquet", row_group_size=45_000)
-    return folder
+def on_one_machine(sources, tmp_path_factory):
+    """The release of a case on one machine, made once."""
+    made = {}
+
+    def release_of(case):
+        if case not in made:
+            target = tmp_path_factory.mktemp("here") / "out"
+            made[case] = CASES[case](sources["crowd" if case == "views" else "people"], target)
+        return made[case]
+
+    return release_of
+
+
+@pytest.fixture
+def source(sources):
+    return sources["people"]
+
+
+@pytest.fixture
+def rows_stay(monkeypatch):
+    """No more than the few first rows may come to the driver, or be read there."""
+    given = SparkRecords.here
+
+    def few(self, columns, *, rows=None):
+        if rows is None:
+            pytest.fail("rows were asked for")
+        return given(self, columns, rows=rows)
+
+    monkeypatch.setattr(SparkRecords, "here", few)
+
+
+def read(spark, source):
+    """The files in the order of their names."""
+    frames = [spark.read.parquet(str(source / f"{name}.parquet")) for name in "ab"]
+    return frames[0].unionAll(frames[1])
 
 
 def contents(folder):
@@ -57,41 +133,163 @@ def contents(folder):
     return manifest, files
 
 
-def same_folder(ours, theirs):
+def same_release(ours, theirs):
     (mine, files), (other, expected) = (contents(one.folder) for one in (ours, theirs))
+    assert len([name for name in files if name.endswith(".parquet")]) >= 2
     assert list(files) == list(expected)
     assert [name for name in files if files[name] != expected[name]] == []
     assert mine == other
+    figures = [
+        replace(
+            one.outcome,
+            seconds=0.0,
+            created="",
+            source="",
+            record=None,
+            checks=[check for check in one.outcome.checks if check.name != "folder"],
+        )
+        for one in (ours, theirs)
+    ]
+    assert figures[0] == figures[1]
+    shown = [(c.name, c.before, c.estimate, c.lower) for c in ours.outcome.record.columns]
+    assert shown == [(c.name, c.before, c.estimate, c.lower) for c in theirs.outcome.record.columns]
+    assert shown[0][2] is not None
 
 
-def read(spark, source):
-    """The files in the order of their names, in one partition and another."""
-    frames = [spark.read.parquet(str(source / f"{name}.parquet")) for name in "ab"]
-    return frames[0].unionAll(frames[1])
+@pytest.mark.usefixtures("rows_stay")
+@pytest.mark.parametrize("case", CASES)
+def test_the_folder_is_that_of_one_machine(sessions, sources, on_one_machine, case, tmp_path):
+    source = sources["crowd" if case == "views" else "people"]
+    frame = read(sessions["classic"], source)
+    same_release(CASES[case](frame, tmp_path / "frame"), on_one_machine(case))
+    through = sessions["connect" if case == "shuffled" else "classic"]
+    same_release(CASES[case](source, tmp_path / "files", spark=through), on_one_machine(case))
 
 
-@pytest.fixture
-def same_content(source, monkeypatch):
-    """Let a frame be known as the files that it was read from."""
-    found = open_records(source).digest()
-    monkeypatch.setattr(SparkRecords, "digest", lambda self: found)
+@pytest.mark.usefixtures("rows_stay")
+def test_connect_writes_the_same_of_a_frame(sessions, source, on_one_machine, tmp_path):
+    ours = CASES["plain"](read(sessions["connect"], source), tmp_path / "out", pages=True)
+    assert (tmp_path / "out-report.html").exists()
+    assert (ours.folder / "summary.html").exists()
+    same_release(ours, on_one_machine("plain"))
 
 
-OPTIONS = {
-    "plain": {},
-    "shuffled": {"shuffle": True},
-}
+def killed_once(self, batches, piece):
+    """Write a piece, and at the first attempt at the second one end this worker midway."""
+    mark = Path(self.folder).parent / "killed"
+    if piece == 1 and not mark.exists():
+        mark.touch()
+        attempt = self.folder / ".attempts" / "half.parquet"
+        attempt.write_bytes(b"PAR1 half a piece")
+        os._exit(1)
+    yield from PieceTask.__call__(self, batches, piece)
 
 
-@pytest.fixture(scope="module", params=OPTIONS)
-def here(request, source, tmp_path_factory):
-    options = {"key": KEY, "rows_per_file": BATCH_ROWS, **OPTIONS[request.param]}
-    target = tmp_path_factory.mktemp("here") / "out"
-    return release_by(PLAN, source, target, **options), options
+def always_failing(self, batches, piece):
+    if piece == 1:
+        raise RuntimeError("confidential")
+    yield from PieceTask.__call__(self, batches, piece)
 
 
-@pytest.mark.usefixtures("same_content")
-def test_the_folder_is_that_of_one_machine(spark, source, here, tmp_path):
-    theirs, options = here
-    same_folder(release_by(PLAN, source, tmp_path / "files", spark=spark, **options), theirs)
-    same_folder(release_by(PLAN, read(spark, source), tmp_path / "frame", **options), theirs)
+def task_like(call):
+    """A task whose class goes to the workers with it."""
+    made = type("Task", (PieceTask,), {"__call__": call})
+    made.__module__ = call.__module__ = "__main__"
+    return made
+
+
+def test_a_killed_worker_is_made_up_for(sessions, source, on_one_machine, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark_part, "PieceTask", task_like(killed_once))
+    ours = CASES["plain"](read(sessions["classic"], source), tmp_path / "out")
+    assert (tmp_path / "killed").exists()
+    same_release(ours, on_one_machine("plain"))
+
+
+def test_a_task_that_always_fails_leaves_nothing(sessions, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark_part, "PieceTask", task_like(always_failing))
+    with pytest.raises(pramble.InvalidInput, match="failed as often as Spark allows") as error:
+        CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
+    assert "(RuntimeError). Nothing was released." in str(error.value)
+    assert "confidential" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_refused_reads_as_on_one_machine(sessions, tmp_path):
+    rng = np.random.default_rng(1)
+    bad = pa.table({"sex": ["f", "m"] * 50 + ["x"], "age": rng.integers(0, 5, 101)})
+    copied = bad.append_column("copy", pa.array([f"is {age}" for age in bad["age"].to_pylist()]))
+    copied = copied.set_column(0, "sex", pa.array(["f", "m"] * 50 + ["m"]))
+    for table in (bad, copied):
+        said = []
+        for data in (sessions["classic"].createDataFrame(table), table):
+            with pytest.raises(pramble.PrambleError) as error:
+                release_by(PLAN, data, tmp_path / "out", rows_per_file=BATCH_ROWS)
+            said.append(str(error.value))
+        assert said[0] == said[1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_done_on_spark_is_said(sessions, source, tmp_path):
+    spark = sessions["classic"]
+    verb, target = CASES["plain"], tmp_path / "out"
+    for options, said in (
+        ({"output": "csv"}, "written as Parquet"),
+        ({"copies": ["csv"]}, "Copies are single files"),
+    ):
+        with pytest.raises(pramble.InvalidPlan, match=said):
+            verb(source, target, spark=spark, **options)
+    with pytest.raises(pramble.InvalidInput, match="driver and workers share"):
+        verb(source, "s3://bucket/out", spark=spark)
+    with pytest.raises(pramble.InvalidData, match="driver and workers share"):
+        verb("hdfs://host/people", target, spark=spark)
+    with pytest.raises(pramble.InvalidInput, match="has its session already"):
+        verb(read(spark, source), target, spark=spark)
+    csv = tmp_path / "people.csv"
+    csv.write_text("sex\nf\n")
+    with pytest.raises(pramble.InvalidData, match="must be Parquet"):
+        verb(csv, target, spark=spark)
+
+
+def test_a_dry_run_brings_few_rows(sessions, source, tmp_path, rows_stay):
+    del rows_stay
+    frame = read(sessions["classic"], source)
+    r = release_by(PLAN, frame, tmp_path / "out", drop=["person"], dry_run=True)
+    assert r.outcome.data_bytes > 0
+    assert r.outcome.data_file == "1 file in data/"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("case", ["plain", "bands", "views"])
+def test_it_is_opened_on_spark(sessions, on_one_machine, case, monkeypatch):
+    folder = on_one_machine(case).folder
+    theirs = pramble.open_release(folder)
+    monkeypatch.setattr(FileRecords, "raw_batches", lambda *_, **__: pytest.fail("read here"))
+    ours = pramble.open_release(folder, spark=sessions["connect" if case == "plain" else "classic"])
+    by = ["ill"] if case == "views" else ["sex", "age"]
+    found = [pramble.estimate(one, by=by) for one in (ours, theirs)]
+    np.testing.assert_allclose(found[0].probabilities, found[1].probabilities, rtol=1e-12)
+    assert found[0].cells == found[1].cells
+    if case == "plain":
+        assert ours.data.schema["sex"].dataType.typeName() == "string"
+        figures = [
+            pramble.assess(one.data, ["sex", "town"], model="none").summary()
+            for one in (ours, theirs)
+        ]
+        assert figures[0]["n"] == figures[1]["n"]
+        assert figures[0]["below_3"] == figures[1]["below_3"]
+    if case == "bands":
+        assert {row.age for row in ours.data.select("age").distinct().collect()} == {"0-1", "2+"}
+
+
+def test_changed_pieces_are_refused_by_tasks(sessions, on_one_machine, tmp_path):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(on_one_machine("plain").folder, copy)
+    piece = copy / "data" / "part-00001.parquet"
+    content = bytearray(piece.read_bytes())
+    content[1000] ^= 1
+    piece.write_bytes(content)
+    with pytest.raises(pramble.InvalidData, match=r"part-00001.parquet is not the file") as error:
+        pramble.open_release(copy, spark=sessions["classic"])
+    assert "SHA-256 differs" in str(error.value)

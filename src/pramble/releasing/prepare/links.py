@@ -25,6 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import plain
+from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.levels import Levels
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
@@ -196,13 +198,13 @@ class Links:
 def links_at_the_start(
     records: Records, untouched: Sequence[str], protected: Sequence[str], *, rows_per_person: int
 ) -> tuple[Link, ...]:
-    """Return what the first rows of a file show: as many as a sample holds."""
+    """Return what the first rows of a file show, from as many as a sample holds on."""
     links, levels = Links(untouched, protected), {name: Levels(name) for name in protected}
     names = [*protected, *untouched]
     if not untouched:
         return ()
-    here = records.here(names, rows=MOST_KEPT)
-    for batch in here.batches(names, coded=list(protected)):
+    here = records.here(names, rows=BATCH_ROWS)
+    for batch in even_batches(here.batches(names, coded=list(protected)), BATCH_ROWS):
         links.add(batch, {name: levels[name].codes(batch[name]) for name in protected})
         if links.rows >= MOST_KEPT:
             break

@@ -74,7 +74,7 @@ class Tally(Onlooker):
         as_text: bool,
         points: Mapping[str, Points] | None = None,
     ) -> None:
-        self.points = points or {}
+        self.points = dict(points or {})
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text
         self.labels = plan.column_labels()
