@@ -2,6 +2,8 @@
 
 Three columns, two of them randomised. Copy and perturb take turns in one session, after a small run
 of each; then parts of the way are timed alone, each ending in Spark's sink that writes nothing.
+Last come whole releases, each once after a small one: of a path that workers read, of a frame, in a
+secret order, and on one machine; and how long the parts of each took.
 PRAMBLE_BENCH_ROWS sets the rows: 30 million unless given (300 million is the large case);
 PRAMBLE_BENCH_TURNS how often they take turns, three times unless given.
 """
@@ -12,7 +14,9 @@ import statistics
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +111,9 @@ def main() -> None:
         print("where the time goes")
         for what, took in parts(spark, read, perturbed).items():
             print(f"  {what:<44} {took:>6.1f} s")
+        print("whole releases")
+        for what, took in releases(spark, folder).items():
+            print(f"  {what:<44} {took:>6.1f} s")
         spark.stop()
 
 
@@ -129,6 +136,50 @@ def parts(spark: Any, read: Callable[[], Any], perturbed: Callable[[], Any]) -> 
         "what perturb does when it is called": seconds(perturbed),
         "all but writing": seconds(lambda: thrown(perturbed())),
     }
+
+
+def releases(spark: Any, folder: Path) -> dict[str, float]:
+    """Return the seconds of whole releases, and of their parts as progress tells of them."""
+    columns = {"sex": {"categories": ["female", "male"]}, "region": {"categories": REGIONS}}
+
+    def release(source: Any, number: int, told: list[tuple[str, float]], **options: Any) -> None:
+        pramble.release(
+            source,
+            folder / f"release {number}",
+            columns=columns,
+            alpha=2.0,
+            design="paper",
+            prior="uniform",
+            rows_per_file=1 << 20,
+            key=KEY,
+            ledger=False,
+            pages=False,
+            progress=lambda one: told.append((one.what, time.perf_counter())),
+            **options,
+        )
+
+    def sources(which: str) -> dict[str, tuple[Any, dict[str, Any]]]:
+        path = folder / which
+        return {
+            "of a path, on Spark": (path, {"spark": spark}),
+            "of a frame": (spark.read.parquet(str(path)), {}),
+            "of a path in a secret order, on Spark": (path, {"spark": spark, "shuffle": True}),
+            "on one machine": (path, {}),
+            "on one machine in a secret order": (path, {"shuffle": True}),
+        }
+
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, (source, options) in enumerate(sources("small").values()):
+            release(source, -1 - number, [], **options)
+        for number, (what, (source, options)) in enumerate(sources("in").items()):
+            told: list[tuple[str, float]] = [("before", time.perf_counter())]
+            found[what] = seconds(lambda: release(source, number, told, **options))  # noqa: B023
+            for (_, start), (part, end) in pairwise(told):
+                name = f"    {part}, {number + 1}"
+                found[name] = found.get(name, 0.0) + end - start
+    return found
 
 
 if __name__ == "__main__":
