@@ -16,7 +16,7 @@ from pramble.data.file_records import FileRecords
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.spark_records import SparkRecords
 from pramble.releasing.write import spark_part
-from pramble.releasing.write.spark_piece import PieceTask
+from pramble.releasing.write.spark_piece import LINE, PieceTask, merge_lines
 
 KEY = bytes(range(32))
 ROWS = BATCH_ROWS + 30_000
@@ -166,6 +166,23 @@ def test_the_folder_is_that_of_one_machine(sessions, sources, on_one_machine, ca
     same_release(CASES[case](source, tmp_path / "files", spark=through), on_one_machine(case))
 
 
+def test_many_pieces_are_merged_by_tasks(sessions, source, on_one_machine, tmp_path, monkeypatch):
+    """Each piece by a task of its own, and then both together as a task does it."""
+    given = spark_part.done_on_spark
+
+    def merged_again(frame, clock):
+        lines = given(frame, clock)
+        together = merge_lines([pa.RecordBatch.from_pylist(lines, schema=LINE)])
+        found = [one for batch in together for one in batch.to_pylist()]
+        assert [bool(one["state"]) for one in found] == [True, False]
+        return found
+
+    monkeypatch.setattr(spark_part, "MERGED_TOGETHER", 1)
+    monkeypatch.setattr(spark_part, "done_on_spark", merged_again)
+    ours = CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
+    same_release(ours, on_one_machine("plain"))
+
+
 @pytest.mark.usefixtures("rows_stay")
 def test_connect_writes_the_same_of_a_frame(sessions, source, on_one_machine, tmp_path):
     ours = CASES["plain"](read(sessions["connect"], source), tmp_path / "out", pages=True)
@@ -211,6 +228,21 @@ def test_a_task_that_always_fails_leaves_nothing(sessions, source, tmp_path, mon
         CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
     assert "(RuntimeError). Nothing was released." in str(error.value)
     assert "confidential" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def other_each_time(batches):
+    for batch in batches:
+        drawn = np.frombuffer(os.urandom(batch.num_rows), np.uint8) % 2
+        yield pa.RecordBatch.from_arrays([pa.array(np.array(["f", "m"])[drawn])], names=["sex"])
+
+
+def test_rows_that_do_not_stand_still_are_refused(sessions, tmp_path):
+    other_each_time.__module__ = "__main__"
+    frame = sessions["classic"].range(3000).mapInArrow(other_each_time, "sex string")
+    plan = pramble.Plan({"sex": PLAN["sex"]})
+    with pytest.raises(pramble.InvalidData, match="'sex' held other values when they were counted"):
+        release_by(plan, frame, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 

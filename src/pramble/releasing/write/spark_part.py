@@ -1,6 +1,5 @@
 """A data file of a release written on Spark: each piece by one task, and the whole judged here."""
 
-import pickle
 import re
 import shutil
 import time
@@ -13,23 +12,34 @@ from typing import Any
 from pramble.data.spark_files import SparkPath
 from pramble.data.spark_progress import collect
 from pramble.data.spark_records import CHUNKS, SparkRecords, gathered_runs
+from pramble.data.spark_workers import map_partitions
 from pramble.engine.canonical import Canonical
 from pramble.engine.cuts import cuts_of
-from pramble.errors import InvalidInput, InvalidPlan, PrambleError, with_values
+from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.prepare.links import Links, refuse_links
+from pramble.releasing.prepare.links import refuse_links
 from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.repair import RepairedRecords
 from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.releasing.write.check import Tally, drawn_checks, value_checks
 from pramble.releasing.write.released import bound_record, file_entry
-from pramble.releasing.write.spark_piece import ATTEMPTS, WRITTEN_PIECES, DealingTask, PieceTask
+from pramble.releasing.write.spark_piece import (
+    ATTEMPTS,
+    WRITTEN_PIECES,
+    DealingTask,
+    PieceTask,
+    merge_lines,
+    merged_pieces,
+)
 from pramble.report.outcome import Check
 from pramble.values import Clock
 
 ROWS_PER_FILE = 1 << 22
 """Rows of a piece on Spark, unless the plan says otherwise."""
+
+MERGED_TOGETHER = 16
+"""Pieces whose counts and samples are merged by a task, where there are more."""
 
 PATIENCE = 5
 """How often leftovers of attempts are removed, in case one of them is still at work."""
@@ -98,10 +108,13 @@ def write_on_spark(
         deal = DealingTask(cuts_of(job.rows, size, key=key), key, records.spans, coded)
         chunks = records.sent(deal, part.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(part.files(job.rows)))
-    lines = done_on_spark(frame, clock)
-    remove_attempts(folder / ATTEMPTS)
+    try:
+        lines = done_on_spark(merged_on_spark(frame, pieces=len(part.files(job.rows))), clock)
+    finally:
+        remove_attempts(folder / ATTEMPTS)
     tally, links = merged_pieces(lines)
     refuse_missing_pieces(part, lines, folder, rows=job.rows)
+    refuse_other_rows(job, tally)
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
     pieces = [
@@ -139,20 +152,31 @@ def failed_on_spark(said: str) -> InvalidInput:
     return with_values(error, said)
 
 
-def merged_pieces(lines: Sequence[dict[str, Any]]) -> tuple[Tally, Links]:
-    """Return what was counted and sampled in all pieces; raise the first error of a task."""
-    whole: tuple[Tally, Links] | None = None
-    for one in lines:
-        state = pickle.loads(one["state"])  # noqa: S301 (our own, from our workers)
-        if isinstance(state, PrambleError):
-            raise state
-        if whole is None:
-            whole = state
-        else:
-            whole[0].merge(state[0])
-            whole[1].merge(state[1])
-    assert whole is not None, "there is a piece"
-    return whole
+def merged_on_spark(frame: Any, *, pieces: int) -> Any:
+    """Return the lines of many pieces with what was counted merged in groups of them."""
+    if pieces <= MERGED_TOGETHER:
+        return frame
+    group = f"cast(piece div {MERGED_TOGETHER} as int) as group"
+    groups = -(-pieces // MERGED_TOGETHER)
+    near = frame.selectExpr("*", group).repartitionById(groups, "group")
+    return map_partitions(
+        near.sortWithinPartitions("piece").drop("group"), merge_lines, WRITTEN_PIECES
+    )
+
+
+def refuse_other_rows(job: Prepared, tally: Tally) -> None:
+    """Refuse rows whose values are not, column by column, as often there as when counted."""
+    for column in job.columns:
+        if column.name not in tally.before:
+            continue
+        labels = tally.labels[column.name].labels.values
+        found = dict(zip(labels, tally.before[column.name].tolist(), strict=True))
+        if found != dict(zip(column.labels, column.counts, strict=True)):
+            raise InvalidData(
+                f"Rows must stand still: column {column.name!r} held other values when they were "
+                "counted than when they were drawn. Write the frame to files first, and release "
+                "those. Nothing was released."
+            )
 
 
 def refuse_missing_pieces(

@@ -13,7 +13,6 @@ from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.spark_chunks import counted
 from pramble.data.spark_records import chunk_line
-from pramble.data.spark_workers import line
 from pramble.engine.canonical import Canonical
 from pramble.engine.cuts import Cuts
 from pramble.engine.dealt import FIRST, GATHERED_CELLS, LAST, taken, with_codes, words_of
@@ -31,6 +30,16 @@ ATTEMPTS = ".attempts"
 """The folder, in the one that is built, in which tasks write before a piece gets its name."""
 
 WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
+LINE = pa.schema(
+    {
+        "piece": pa.int32(),
+        "rows": pa.int64(),
+        "bytes": pa.int64(),
+        "sha256": pa.string(),
+        "state": pa.binary(),
+    }
+)
+"""What is said of a written piece; the state is what was counted and sampled, or an error."""
 
 
 @value(eq=False)
@@ -68,13 +77,7 @@ class PieceTask:
             rows, state = tally.rows, pickle.dumps((tally, links))
         except PrambleError as error:
             state = pickle.dumps(error)
-        yield line(
-            piece=(piece, pa.int32()),
-            rows=(rows, pa.int64()),
-            bytes=(size, pa.int64()),
-            sha256=(sha256, pa.string()),
-            state=(state, pa.binary()),
-        )
+        yield written_line(piece, rows, size, sha256, state)
 
     def written(self, batches: Iterable[Any], piece: int) -> tuple[Tally, Links, int, str]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
@@ -104,6 +107,44 @@ class PieceTask:
         if links.kept:
             links.thin(sample_step(self.rows))
         return tally, links, *found
+
+
+def written_line(*values: Any) -> Any:
+    """Return what is said of a written piece, as one line of a frame."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([one], kind) for one, kind in zip(values, LINE.types, strict=True)], schema=LINE
+    )
+
+
+def merged_pieces(lines: Sequence[Mapping[str, Any]]) -> tuple[Tally, Links]:
+    """Return what was counted and sampled in all pieces; raise the first error of a task."""
+    whole: tuple[Tally, Links] | None = None
+    for one in lines:
+        if not one["state"]:
+            continue  # merged into that of a piece before
+        state = pickle.loads(one["state"])  # noqa: S301 (our own, from our workers)
+        if isinstance(state, PrambleError):
+            raise state
+        if whole is None:
+            whole = state
+        else:
+            whole[0].merge(state[0])
+            whole[1].merge(state[1])
+    assert whole is not None, "there is a piece"
+    return whole
+
+
+def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the lines of some pieces with all that was counted beside the first, or an error."""
+    lines = [one for batch in batches for one in batch.to_pylist()]
+    if not lines:
+        return
+    try:
+        state = pickle.dumps(merged_pieces(lines))
+    except PrambleError as error:
+        state = pickle.dumps(error)
+    for place, one in enumerate(lines):
+        yield written_line(*list(one.values())[:-1], b"" if place else state)
 
 
 def sample_step(rows: int) -> int:
