@@ -154,6 +154,22 @@ def test_a_record_is_designed_and_its_plan_certified(run, tmp_path, monkeypatch)
     assert run("design", "--alpha", 2, "--columns", "sex,ill").returncode == 2
 
 
+def test_a_record_is_designed_by_distance(run, tmp_path):
+    miles = tmp_path / "miles.csv"
+    miles.write_text("0,1,4\n1,0,3\n4,3,0\n")
+    words = f"design --alpha 0.5 --columns age=3,town=3 --distance age=path,town={miles}"
+    done = run(*words.split(), "--time-limit", 2, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    plan = pramble.Plan.from_json(answer["plan"])
+    distance = {"age": "path", "town": [[0, 1, 4], [1, 0, 3], [4, 3, 0]]}
+    assert pramble.certify(plan, distance=distance).satisfies(0.5)
+    assert answer["bound"] <= answer["value"]
+    wrong = run("design", "--alpha", 1, "--columns", "age=3,town=3", "--distance", "aeg=path")
+    assert wrong.returncode == 2
+    assert "'aeg=path' is no distance of a column" in wrong.stderr
+
+
 def test_a_loss_comes_from_a_file_with_labels_in_any_order(run, tmp_path):
     table, plain = tmp_path / "miles.csv", tmp_path / "plain.csv"
     table.write_text(",c,a,b\nb,1,1,0\na,2,0,1\nc,0,2,1\n")

@@ -90,6 +90,8 @@ def test_a_record_by_distance_has_one_matrix_for_its_columns(ages, tmp_path, mon
     assert list(r.plan) == [("age", "health")]
     assert pramble.certify(r.plan).satisfies(design["alpha"])
     assert any("age: Values 1 step apart" in note for note in r.manifest["notes"])
+    for page in (tmp_path / "out-report.html", tmp_path / "out" / "summary.html"):
+        assert "age: Values 1 step apart" in page.read_text(encoding="utf-8")
     found = pramble.open_release(tmp_path / "out")
     e = pramble.estimate(found.data, found.plan, by=["age", "health"])
     truth = pramble.estimate(
@@ -124,6 +126,20 @@ def test_a_manifest_that_states_other_distances_of_a_record_is_refused(
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(pramble.InvalidData, match=words):
         pramble.open_release(tmp_path / "out")
+
+
+@pytest.mark.parametrize("design", ["paper", "records"])
+def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design):
+    bands = np.array(["<30", "30-60", ">60"])[np.minimum(ages["age"].to_numpy() // 30, 2)]
+    table = pa.table({"age": bands, "year": ages["age"].to_numpy() // 30})
+    for name, words in (("age", "state them in order"), ("year", None)):
+        plan = {"alpha": 2.0, "design": design, "columns": {name: {"distance": "path",
+                "categories": "seen"}}, "drop": sorted({"age", "year"} - {name})}  # fmt: skip
+        if words is None:
+            pramble.release(table, tmp_path / "out", plan=plan, ledger=False, dry_run=True)
+            continue
+        with pytest.raises(pramble.InvalidPlan, match=words):
+            pramble.release(table, tmp_path / "out", plan=plan, ledger=False)
 
 
 def test_a_replaced_design_keeps_its_distance():

@@ -83,7 +83,8 @@ def design(
         str | None,
         typer.Option(
             help="With --family general: α is per unit of distance between categories; path for "
-            "ordered ones (α per step), or a CSV file of distances."
+            "ordered ones (α per step), or a CSV file of distances. With --columns: of some of "
+            "them, as age=path,region=miles.csv."
         ),
     ] = None,
     compare: Annotated[
@@ -124,12 +125,12 @@ def design(
       pramble design --alpha 0.5 --uniform 10 --family general --distance path
 
       pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
+
+      pramble design --alpha 0.5 --columns age=6,health=3 --distance age=path,health=path
     """
     if columns is not None:
-        if loss is not None or distance is not None:
-            raise typer.BadParameter(
-                "--loss and --distance are of one column", param_hint="--columns"
-            )
+        if loss is not None:
+            raise typer.BadParameter("--loss is of one column", param_hint="--columns")
         show_record(
             columns,
             alpha,
@@ -137,6 +138,7 @@ def design(
             tables=tables,
             objective="estimation" if objective is None else objective,
             whole=whole,
+            distance=distance,
             impossible=impossible or [],
             time_limit=time_limit,
             out=out,

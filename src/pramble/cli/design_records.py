@@ -1,7 +1,7 @@
 """``pramble design --columns``: the best plan for a record of several columns."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.matrix_file import read_distance
 from pramble.cli.options import names, rules
 from pramble.cli.progress import shown_progress
 from pramble.data.crosstab import crosstab
@@ -28,6 +29,7 @@ def show_record(
     tables: str,
     objective: ObjectiveName,
     whole: bool,
+    distance: str | None,
     impossible: Sequence[str],
     time_limit: float | None,
     out: Path | None,
@@ -43,6 +45,7 @@ def show_record(
             tables=wanted_tables(tables),
             objective=objective,
             whole=whole,
+            distance=given_distances(distance, labels),
             possible=[{"never": rule} for rule in rules(impossible)] or None,
             time_limit=time_limit,
             progress=progress,
@@ -69,6 +72,22 @@ def given_columns(text: str) -> tuple[dict[str, int], None]:
             raise InvalidInput(f"Column {name!r} must have at least two categories; found {size}.")
         found[name] = int(size)
     return found, None
+
+
+def given_distances(text: str | None, labels: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the distances of some columns, as ``age=path,region=miles.csv``."""
+    if text is None:
+        return None
+    found = {}
+    for part in names([text]):
+        name, _, given = part.partition("=")
+        if name not in labels or not given:
+            raise typer.BadParameter(
+                f"{part!r} is no distance of a column, as age=path", param_hint="--distance"
+            )
+        own = labels[name]
+        found[name] = read_distance(given, range(own) if isinstance(own, int) else own)[0]
+    return found
 
 
 def counted_columns(
@@ -106,7 +125,7 @@ def wanted_tables(text: str) -> Any:
 
 
 def show(answer: RecordDesign) -> None:
-    """Print which columns travel together, and what each table costs."""
+    """Print what each table costs, and which columns travel together."""
     console = answers()
     console.print(repr(answer), soft_wrap=True)
     table = table_of("Branches", "share", "columns", left={"columns"})
@@ -114,15 +133,6 @@ def show(answer: RecordDesign) -> None:
         blocks = "; ".join(" with ".join(block) for block in branch.blocks)
         table.add_row(f"{float(branch.share):.2%}", blocks)
     console.print(table)
-    if answer.costs:
-        costs = table_of(
-            "n × summed variance of each wanted table", "table", "cost", left={"table"}
-        )
-        for names_, cost in sorted(answer.costs.items(), key=lambda one: -one[1]):
-            costs.add_row(" × ".join(names_), f"{cost:.4g}")
-        console.print(costs)
-    for note in answer.notes:
-        messages().print(note, soft_wrap=True)
 
 
 def document(answer: RecordDesign) -> dict[str, Any]:

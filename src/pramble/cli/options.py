@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -10,7 +10,7 @@ from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.risk.cells import Missing as MissingName
 from pramble.risk.models.registry import list_models
-from pramble.solvers.problem import FamilyName, ObjectiveName
+from pramble.solvers.problem import FamilyName
 
 File = Annotated[
     Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
@@ -40,7 +40,9 @@ Verify = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Family = Annotated[FamilyName, typer.Option(help="uniform or general matrices.")]
-Objective = Annotated[ObjectiveName | None, typer.Option(help="information or estimation.")]
+Objective = Annotated[
+    Literal["information", "estimation"] | None, typer.Option(help="information or estimation.")
+]
 
 Separator = Annotated[
     str | None, typer.Option(help='What parts the fields of a text file: ",", ";", tab or "|".')

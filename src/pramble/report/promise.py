@@ -50,6 +50,7 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
             f"{outcome.guarantee.unit} is at most {numbers.ratio_text(outcome.alpha)} times "
             "likelier under them than under any other values."
         ),
+        *(() if outcome.record is None else outcome.record.by_distance),
     ]
 
 

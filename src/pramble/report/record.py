@@ -84,6 +84,8 @@ class RecordOutcome:
     loss : float or None
         By how much the tables would cost less with a plan that knew the file's own frequencies, as
         a share of what they cost (a raw figure).
+    by_distance : tuple of str
+        What is promised by distance between categories, in sentences.
     """
 
     plan: Plan | Views
@@ -96,6 +98,7 @@ class RecordOutcome:
     columns: tuple[FrequencyOutcome, ...]
     pairs: tuple[PairOutcome, ...] = ()
     loss: float | None = None
+    by_distance: tuple[str, ...] = ()
 
     @property
     def views(self) -> int:

@@ -22,6 +22,7 @@ from pramble.releasing.folder.files import MANIFEST, refuse_link
 from pramble.releasing.folder.numbers import points_entry, written_note
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.folder.signing import check_signature
+from pramble.releasing.prepare.apart import sentences_of
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.part import VIEWS
@@ -156,12 +157,6 @@ def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]
     }
 
 
-SUMMED = (
-    "Records that differ in several columns are hidden from each other as well as at the sum of "
-    "these over the columns."
-)
-
-
 def design_entry(job: Prepared) -> dict[str, Any]:
     """Return how the plan was designed and what it and its priors spent on a record, exactly."""
     if job.record is not None:
@@ -245,12 +240,7 @@ def notes_on(job: Prepared) -> list[str]:
         for design in job.designs
         if design.distance is not None
     ]
-    if job.record is not None and job.record.apart:
-        notes.append(SUMMED)
-        notes += [
-            f"{name}: {distance_sentence(one.distance, one.alpha)}"
-            for name, one in job.record.apart.items()
-        ]
+    notes += sentences_of({} if job.record is None else job.record.apart)
     notes += [written_note(name, points) for name, points in job.points.items()]
     if job.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")

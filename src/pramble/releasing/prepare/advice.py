@@ -1,12 +1,14 @@
 """What would help where the tables of a release will be noise: other promises, tables, columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pramble.data.labels import Label
 from pramble.errors import InvalidInput
 from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
 from pramble.releasing.decisions.decisions import columns_of
+from pramble.releasing.prepare.apart import asked_of_record, columns_apart
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import restricted
@@ -50,6 +52,9 @@ def ways_out(job: Prepared) -> Iterator[str]:
     names = list(ground.labels)
     if job.record is None:
         yield from told('design = "records", at the same α', *noise_of(job, ground, ground.wanted))
+    if any(column.distance is not None for column in decisions.columns):
+        found = noise_of(job, ground, ground.wanted, by_distance=False)
+        yield from told("no distance: the same α for any two values", *found)
     symbol = "α" if decisions.central is None else "ε"
     for times in LARGER:
         found = noise_of(job, ground, ground.wanted, times=times)
@@ -77,14 +82,23 @@ def told(way: str, noise: int, tables: int) -> Iterator[str]:
 
 
 def promised(
-    job: Prepared, times: float, central: tuple[float, float] | None, *, whole: bool
+    job: Prepared,
+    labels: Mapping[str, Sequence[Label]],
+    *,
+    times: float,
+    central: tuple[float, float] | None,
+    by_distance: bool,
 ) -> dict[str, Any]:
     """Return what a release promises, times a number, in the words of `design_record`."""
     decisions = job.decisions
+    whole = keeps_whole(decisions, labels)
     if decisions.central is not None:
         central = times * decisions.central, decisions.delta
     if central is None:
-        return {"alpha": times * decisions.limit.shown / job.spent.rows, "whole": whole}
+        alpha = times * decisions.limit.shown / job.spent.rows
+        columns = [column for column in decisions.columns if column.name in labels]
+        apart = columns_apart(columns, labels, alpha) if by_distance else {}
+        return {**asked_of_record(apart, alpha), "whole": whole}
     return {
         "central": central,
         "rows": max(job.rows, 1),
@@ -101,6 +115,7 @@ def noise_of(
     *,
     times: float = 1.0,
     central: tuple[float, float] | None = None,
+    by_distance: bool = True,
 ) -> tuple[int, int]:
     """Return how many tables would be noise under a quick plan, and how many there are."""
     names = {name for table in wanted for name in table}
@@ -117,7 +132,7 @@ def noise_of(
             possible=possible,
             tables=wanted,
             time_limit=QUICK,
-            **promised(job, times, central, whole=keeps_whole(job.decisions, labels)),
+            **promised(job, labels, times=times, central=central, by_distance=by_distance),
         )
     except InvalidInput:
         return len(wanted), len(wanted)

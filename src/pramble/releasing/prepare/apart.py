@@ -10,10 +10,15 @@ from pramble.data.labels import Label, Labels, label_key
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.geography.areas import Areas
 from pramble.mechanisms.distance import Distance
+from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.guarantee import float_below
 from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.values import value
 
+SUMMED = (
+    "Records that differ in several columns are hidden from each other as well as at the sum of "
+    "these over the columns."
+)
 ROUNDING = Fraction(1, 2**40)
 """By how much float sums of lengths may be off, as a share; they have fewer than 2^10 terms."""
 
@@ -58,9 +63,34 @@ def columns_apart(
         own = labels[column.name]
         distance = Distance.equal(len(own))
         if column.distance is not None:
-            distance = distance_of(column.distance, own, column=column.name, missing=column.missing)
+            distance = distance_of_column(column, own)
         found[column.name] = Apart(distance.named(own), alpha_per_unit(part, distance))
     return found
+
+
+def sentences_of(apart: Mapping[str, Apart]) -> list[str]:
+    """Say what is promised by distance of each column of a record, and of several."""
+    each = [f"{name}: {distance_sentence(one.distance, one.alpha)}" for name, one in apart.items()]
+    return [*each, SUMMED] if len(each) > 1 else each
+
+
+def asked_of_record(apart: Mapping[str, Apart], alpha: float) -> dict[str, Any]:
+    """Return α and the distances of a record, in the words of `pramble.design_record`."""
+    if not apart:
+        return {"alpha": alpha}
+    return {"alpha": 1.0, "distance": {name: one.in_alpha for name, one in apart.items()}}
+
+
+def distance_of_column(column: ColumnDecision, labels: Sequence[Label]) -> Distance:
+    """Return the distance or the loss that a column states; refuse a scale that was guessed."""
+    stated = column.distance if column.loss is None else column.loss
+    guessed = column.declared is None and not all(isinstance(one, int) for one in labels)
+    if stated == "path" and guessed:
+        raise InvalidPlan(
+            f"Column {column.name!r} has a distance along its categories, whose order is not "
+            'known; state them in order: categories = ["...", "..."].'
+        )
+    return distance_of(stated, labels, column=column.name, missing=column.missing)
 
 
 def distance_of(

@@ -7,7 +7,7 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response
-from pramble.releasing.prepare.apart import alpha_per_unit, distance_of
+from pramble.releasing.prepare.apart import alpha_per_unit, distance_of_column
 from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.rivals import variance_of
@@ -95,7 +95,7 @@ def solved(
     decision, apart = column.decision, None
     stated = decision.distance if decision.loss is None else decision.loss
     if stated is not None:
-        apart = distance_of(stated, column.labels, column=column.name, missing=decision.missing)
+        apart = distance_of_column(decision, column.labels)
     by_distance = apart if decision.loss is None else None
     for_loss = apart if objective == "loss" else None
     try:

@@ -13,7 +13,7 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.prepare.apart import Apart, columns_apart
+from pramble.releasing.prepare.apart import Apart, asked_of_record, columns_apart
 from pramble.releasing.prepare.count import Counted, Counts
 from pramble.releasing.prepare.record_prior import (
     EVEN,
@@ -152,8 +152,7 @@ def design_of_record(
     empty, apart = with_empty_cells(labels), columns_apart(decisions.columns, labels, alpha)
     best = design_record(
         labels,
-        1.0 if apart else alpha,
-        distance={name: one.in_alpha for name, one in apart.items()} or None,
+        **asked_of_record(apart, alpha),
         prior=law.tables if isinstance(law, TableLaw) else None,
         possible=possible,
         tables=tables,

@@ -11,6 +11,7 @@ from pramble.estimation.estimate import estimate
 from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
 from pramble.privacy.guarantee import float_above
+from pramble.releasing.prepare.apart import asked_of_record, sentences_of
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import evened
@@ -41,6 +42,7 @@ def expected_record(job: Prepared) -> RecordOutcome | None:
             FrequencyOutcome(column.name, column.labels, before=column.counts)
             for column in record.columns
         ),
+        by_distance=tuple(sentences_of(record.apart)),
     )
 
 
@@ -114,7 +116,7 @@ def loss_from_noise(job: Prepared) -> float | None:
     law = as_law(own, {name: len(found) for name, found in labels.items()})
     best = design_record(
         labels,
-        record.design.alpha,
+        **asked_of_record(record.apart, record.design.alpha),
         prior=own,
         possible=possible,
         tables=wanted,
