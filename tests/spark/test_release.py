@@ -15,6 +15,7 @@ import pramble
 from pramble.data.file_records import FileRecords
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.spark_records import SparkRecords
+from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.write import spark_part
 from pramble.releasing.write.spark_piece import LINE, PieceTask, merge_lines
 
@@ -229,6 +230,22 @@ def test_a_task_that_always_fails_leaves_nothing(sessions, source, tmp_path, mon
     assert "(RuntimeError). Nothing was released." in str(error.value)
     assert "confidential" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_people_and_the_ledger_are_those_of_one_machine(sessions, tmp_path, monkeypatch):
+    monkeypatch.setattr(RowsOfPeople, "merge", lambda *_: pytest.fail("people came to the driver"))
+    table = pa.table({"sex": ["f", "m"] * 300, "who": [f"person {i // 3}" for i in range(600)]})
+    frame = sessions["classic"].createDataFrame(table)
+    plan, told = pramble.Plan({"sex": PLAN["sex"]}), []
+    settings = {"person": "who", "drop": ["who"], "ledger": tmp_path / "ledger", "alpha": 40.0}
+    for data in (frame, frame):
+        with pytest.warns(pramble.PrambleWarning) as said:
+            r = release_by(plan, data, tmp_path / f"out {len(told)}", **settings)
+        assert r.guarantee.rows == 3
+        told.append(any("have spent" in str(one.message) for one in said))
+    assert told == [False, True]
+    with pytest.raises(pramble.InvalidData, match="A person of column 'who' has 3 rows"):
+        release_by(plan, frame, tmp_path / "out", **settings, rows_per_person=2)
 
 
 def other_each_time(batches):

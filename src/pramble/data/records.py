@@ -128,6 +128,11 @@ class Records(ABC):
         del columns, rows
         return self
 
+    def most_of_a_value(self, column: str) -> int | None:
+        """Return how many rows share a value of a column, where others than this machine count."""
+        del column
+        return None
+
     def scanned(self, jobs: "Sequence[Job]", watch: Watch | None) -> int:
         """Show every batch to every job, reading once; return the number of rows."""
         wanted, rows = columns_for(jobs, self.names), 0

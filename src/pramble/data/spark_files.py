@@ -143,6 +143,10 @@ class SparkFileRecords(SparkRecords):
         found: Records = self.files
         return found
 
+    def rows_in_spark(self) -> Any:
+        """Return a frame of the rows before recoding."""
+        return self.session.read.parquet(*map(str, self.files.paths))
+
     def digest(self) -> str:
         """Return the SHA-256 of the files."""
         return str(self.files.digest())

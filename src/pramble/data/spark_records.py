@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.frame_records import TableRecords
 from pramble.data.reading import Reading
@@ -133,6 +134,24 @@ class SparkRecords(Records):
         batches = [batch for one in lines for batch in stream_of(one["chunk"])]
         schema = pa.schema([self.raw_schema.field(name) for name in frame.columns])
         return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+    def most_of_a_value(self, column: str) -> int | None:
+        """Return how many rows share a value of a column of texts or integers, none missing."""
+        self.refuse_missing([column])
+        field = self.raw_schema.field(column)
+        if self.reading.recode.get(column):
+            return None
+        if not (is_text(field) or pa.types.is_integer(field.type)):
+            return None
+        F = functions_for(self.session)
+        values = self.rows_in_spark().groupBy(F.col(quoted(column)).alias("value")).count()
+        gone = F.max(F.col("value").isNull()).alias("gone")
+        found = values.agg(F.max("count").alias("most"), gone).toArrow().to_pylist()[0]
+        return None if found["gone"] or found["most"] is None else int(found["most"])
+
+    def rows_in_spark(self) -> Any:
+        """Return a frame of the rows before recoding."""
+        return self.frame
 
     def digest(self) -> str:
         """Return a SHA-256 of sums of hashes over the rows, in any order, as Spark makes them."""

@@ -22,7 +22,7 @@ from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
 from pramble.releasing.prepare.fingerprint import Fingerprint
 from pramble.releasing.prepare.order import Neighbours
-from pramble.releasing.prepare.people import RowsOfPeople
+from pramble.releasing.prepare.people import RowsOfPeople, most_rows
 from pramble.releasing.prepare.repair import BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
 from pramble.values import Clock, Integers, value
@@ -154,7 +154,9 @@ def count_columns(
     joint = TableCounts(jobs, tables, seen=seen)
     rules = BrokenRules(decisions.possible, typed=records.typed)
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
-    people = None if decisions.person is None else RowsOfPeople(decisions.person)
+    whose = decisions.person
+    counted = None if whose is None else records.most_of_a_value(whose)
+    people = None if whose is None or counted is not None else RowsOfPeople(whose)
     mark = None if secret is None else Fingerprint(jobs, secret)
     rows = scan(
         records,
@@ -165,6 +167,8 @@ def count_columns(
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
     declared = decisions.rows_per_person
     most = declared or 1 if people is None else people.most(declared)
+    if whose is not None and counted is not None:
+        most = most_rows(whose, counted, declared)
     settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
     rules.refuse()
     return Counts(

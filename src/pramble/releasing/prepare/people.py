@@ -62,9 +62,14 @@ class RowsOfPeople:
     def most(self, declared: int | None) -> int:
         """Return the most rows of a person: as declared, if nobody has more, or as counted."""
         found = int(pc.max(self.merged()["rows"]).as_py())
-        if declared is not None and found > declared:
-            raise InvalidData(
-                f"A person of column {self.columns[0]!r} has {found} rows, and the plan says at "
-                f"most {declared}. State rows_per_person = {found}, or leave rows out."
-            )
-        return declared or found
+        return most_rows(self.columns[0], found, declared)
+
+
+def most_rows(column: str, found: int, declared: int | None) -> int:
+    """Return the most rows of a person: as declared, if nobody has more, or as counted."""
+    if declared is not None and found > declared:
+        raise InvalidData(
+            f"A person of column {column!r} has {found} rows, and the plan says at most "
+            f"{declared}. State rows_per_person = {found}, or leave rows out."
+        )
+    return declared or found

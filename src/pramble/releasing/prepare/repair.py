@@ -140,6 +140,12 @@ class RepairedRecords(Records):
         needed = sorted(set(columns).union(*map(columns_of, rules)))
         return RepairedRecords(self.inner.here(needed, rows=rows), self.rules)
 
+    def most_of_a_value(self, column: str) -> int | None:
+        """Return how many rows share a value of a column that is not repaired."""
+        if any(column in rule["repair"] for rule in self.rules):
+            return None
+        return self.inner.most_of_a_value(column)
+
     def seen_by(self, task: PartTask, columns: Sequence[str]) -> tuple[PartTask, list[str]]:
         """Return a task that sees these columns repaired, and the columns that repairs need."""
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
