@@ -209,6 +209,24 @@ def always_failing(self, batches, piece):
     yield from PieceTask.__call__(self, batches, piece)
 
 
+def counting_something_else(self, batches, piece):
+    """Write a piece, and remember other values than were written."""
+    from pramble.releasing.write import spark_piece
+
+    given = spark_piece.write_piece
+
+    def other(*args, **kwargs):
+        tally, links = given(*args, **kwargs)
+        tally.digests["income"][0] = b"other"
+        return tally, links
+
+    spark_piece.write_piece = other
+    try:
+        yield from PieceTask.__call__(self, batches, piece)
+    finally:
+        spark_piece.write_piece = given
+
+
 def task_like(call):
     """A task whose class goes to the workers with it."""
     made = type("Task", (PieceTask,), {"__call__": call})
@@ -229,6 +247,13 @@ def test_a_task_that_always_fails_leaves_nothing(sessions, source, tmp_path, mon
         CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
     assert "(RuntimeError). Nothing was released." in str(error.value)
     assert "confidential" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_piece_that_is_not_what_was_meant_is_refused(sessions, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark_part, "PieceTask", task_like(counting_something_else))
+    with pytest.raises(pramble.PrivacyError, match=r"They differ: income\. Nothing was released"):
+        CASES["plain"](source, tmp_path / "out", spark=sessions["connect"])
     assert list(tmp_path.iterdir()) == []
 
 
