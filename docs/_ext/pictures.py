@@ -3,11 +3,13 @@
 import warnings
 from pathlib import Path
 
+import matplotlib as mpl
+from cycler import cycler
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
 from pramble.errors import PrambleWarning
-from pramble.plots.images import to_png
+from pramble.plots.style import RC, SERIES
 
 drawn = set()
 
@@ -19,7 +21,8 @@ def scraper(_block, block_vars, gallery_conf):
         if isinstance(figure, Figure) and id(figure) not in drawn:
             drawn.add(id(figure))
             path = Path(next(block_vars["image_path_iterator"]))
-            path.write_bytes(to_png(figure))
+            with mpl.rc_context({"text.parse_math": True}):  # for powers of ten along axes
+                figure.savefig(path, dpi=160)
             paths.append(str(path))
             titles += [axes.get_title() or axes.get_ylabel() for axes in figure.axes]
     alt = "; ".join(title for title in titles if title)
@@ -27,6 +30,12 @@ def scraper(_block, block_vars, gallery_conf):
 
 
 def reset(_gallery_conf, _page):
-    """Forget the figures of the page before; remarks of a result are in its text."""
+    """Begin a page: no figures yet, the house style; remarks of a result are in its text."""
     drawn.clear()
+    mpl.use("agg")
+    mpl.rcParams.update({**RC, "text.parse_math": True})
+    looks = [series.look for series in SERIES]
+    mpl.rcParams["axes.prop_cycle"] = cycler(
+        **{part: [look[part] for look in looks] for part in ("color", "linestyle")}
+    )
     warnings.simplefilter("ignore", PrambleWarning)
