@@ -33,6 +33,7 @@ html_static_path = ["_static"]
 html_css_files = ["pramble.css"]
 html_sidebars = {"**": ["contents.html"]}
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_toc_level": 2,
     "navbar_center": [],

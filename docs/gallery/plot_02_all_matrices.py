@@ -4,7 +4,7 @@ All matrices against the paper's family
 
 The paper's matrices move a value to any other category alike. Nothing in the promise asks for that.
 ``family="general"`` looks for the best of *all* matrices that satisfy α, and proves how close it
-comes. Here it keeps more than twice the information.
+comes. The smaller α, the more it gains.
 """
 
 import pramble
