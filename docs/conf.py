@@ -18,7 +18,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery"]
+exclude_patterns = ["_build", "gallery", "**sg_execution_times.rst"]
 templates_path = ["_templates"]
 nitpicky = True
 nitpick_ignore = [  # short names in first sentences, which tables repeat on other pages

@@ -10,7 +10,7 @@ FOUND = r"""
   const say = (kind, what) => found.push([kind, what]);
   const name = (e) => e.tagName.toLowerCase() + (e.className ? '.' + e.className : '')
     + ' "' + e.textContent.replace(/\s+/g, ' ').trim().slice(0, 60) + '"';
-  const article = document.querySelector('article') || document.body;
+  const article = document.querySelector('article, main') || document.body;
   const root = document.documentElement;
   if (root.scrollWidth > width) say('overflow', `${root.scrollWidth} px wide in ${width}`);
 
@@ -34,7 +34,8 @@ FOUND = r"""
       say('formula', 'outside its box: ' + name(e));
   }
   const fonts = [...document.fonts].filter((f) => f.status === 'loaded').map((f) => f.family);
-  if (formulas.length && !fonts.some((family) => family.includes('Pages Math'))) say('formula', 'the mathematical font was not loaded');
+  const math = fonts.some((family) => family.includes('Pages Math'));
+  if (formulas.length && !math) say('formula', 'the mathematical font was not loaded');
   const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const node = texts.currentNode;
