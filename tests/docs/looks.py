@@ -10,7 +10,8 @@ FOUND = r"""
   const say = (kind, what) => found.push([kind, what]);
   const name = (e) => e.tagName.toLowerCase() + (e.className ? '.' + e.className : '')
     + ' "' + e.textContent.replace(/\s+/g, ' ').trim().slice(0, 60) + '"';
-  const article = document.querySelector('article, main') || document.body;
+  const article = document.querySelector('article')
+    || document.querySelector('main') || document.body;
   const root = document.documentElement;
   if (root.scrollWidth > width) say('overflow', `${root.scrollWidth} px wide in ${width}`);
 
