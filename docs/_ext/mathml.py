@@ -55,7 +55,7 @@ def readable(formula):
 def spaced(drawn):
     """The formula with TeX's spaces, sizes and accents where the converter's differ.
 
-    A slash stands close; a function's name stands apart from what follows without a bracket; a norm
+    A slash stands close; the name of a function stands apart from what follows; a norm
     or a set is not as tall as a sum inside; an accent stays on its letter beside a subscript.
     """
     tree = ET.fromstring(drawn.replace("&ApplyFunction;", APPLY))  # noqa: S314
@@ -75,6 +75,8 @@ def spaced(drawn):
                 here.attrib |= {"lspace": "0", "rspace": "0"}
             elif here.text == "‖" or (here.text in {"{", "}"} and parent.tag != f"{XML}mrow"):
                 here.set("stretchy", "false")
+            elif here.text in {"min", "max"} and after is not None and after.text in {"(", "["}:
+                here.attrib |= {"lspace": "0.17em", "rspace": "0"}
             elif here.text == APPLY and after is not None and after.text not in {"(", "["}:
                 here.set("rspace", "0.17em")
     return ET.tostring(tree, encoding="unicode")

@@ -24,7 +24,7 @@ def scraper(_block, block_vars, gallery_conf):
             with mpl.rc_context({"text.parse_math": True}):  # for powers of ten along axes
                 figure.savefig(path, dpi=160)
             paths.append(str(path))
-            titles += [axes.get_title() or axes.get_ylabel() for axes in figure.axes]
+            titles += [axes.get_title(loc="left") or axes.get_ylabel() for axes in figure.axes]
     alt = "; ".join(title for title in titles if title)
     return figure_rst(paths, gallery_conf["src_dir"], alt) if paths else ""
 
