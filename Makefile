@@ -6,7 +6,7 @@ STAMP := .venv/.ready
 # Every core has a worker; threads of linear algebra beside them would only wait for one another.
 PYTEST ?= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help setup demo study test test-fast test-slow test-r check format bench docs clean constraints
+.PHONY: help setup demo study test test-fast test-slow test-r check format bench docs test-docs clean constraints
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -54,7 +54,12 @@ bench: setup    ## measure, side by side with peers
 	$(BIN)/python -m bench $(or $(NAME),all)
 
 docs: setup     ## build the pages into docs/_build/html
+	rm -rf docs/_build
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@touch docs/_build/fresh
+
+test-docs: setup  ## every page in a real browser: fits, links, pictures, formulas
+	$(PYTEST) tests/docs -m "slow or not slow"
 
 constraints: setup  ## write constraints.txt anew from what is newest, with hashes
 	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
@@ -63,4 +68,4 @@ constraints: setup  ## write constraints.txt anew from what is newest, with hash
 	  --python-version 3.11 --group build -c constraints.txt pyproject.toml -o product.txt
 
 clean:          ## remove what the other targets made
-	rm -rf .venv docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release
+	rm -rf .venv docs/_build docs/examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release

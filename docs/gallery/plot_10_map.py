@@ -1,0 +1,34 @@
+"""
+A map
+=====
+
+A column may say where people live. :class:`pramble.Areas` knows which areas are neighbours, so α
+can hold for a step from neighbour to neighbour: near areas are hidden from each other better than
+far ones. The island and its people are made up.
+"""
+
+import numpy as np
+
+import pramble
+
+areas = pramble.datasets.synthetic_island()
+shares = pramble.datasets.synthetic_island_shares()
+people = areas.plot(shares, label="share of the people")
+
+# %%
+# Where is a person of Quillby released?
+
+distance = pramble.Distance.from_matrix(areas.hops(), unit="step")
+design = pramble.design(
+    list(shares.values()), 0.7, family="general", distance=distance, categories=list(shares)
+)
+moves = areas.plot_moves(design.mechanism, "Quillby")
+
+# %%
+# What 20,000 released people tell of the map. Striped areas are those of which little is known:
+# half of the 95 % interval is as large as the estimate.
+
+law = np.array(list(shares.values())) @ design.mechanism.matrix
+released = np.random.default_rng(1).multinomial(20_000, law)
+estimate = pramble.estimate(released, design.mechanism, counts=True)
+figure = areas.plot_estimate(estimate, truth=shares)

@@ -1,0 +1,50 @@
+"""The built pages, and a browser to look at them with."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "docs" / "_build" / "html"
+STAMP = ROOT / "docs" / "_build" / "fresh"
+MADE = {"_build", "examples", "generated", "__pycache__"}
+
+
+def sources():
+    """Every file that the pages are made from."""
+    for folder in (ROOT / "docs", ROOT / "src" / "pramble"):
+        for path in folder.rglob("*"):
+            if path.is_file() and MADE.isdisjoint(path.relative_to(folder).parts):
+                yield path
+
+
+@pytest.fixture(scope="session")
+def pages():
+    """The paths of all pages, which are built anew if anything that they are made from changed."""
+    newest = max(path.stat().st_mtime for path in sources())
+    if not STAMP.exists() or STAMP.stat().st_mtime < newest:
+        shutil.rmtree(HTML, ignore_errors=True)
+        command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", str(HTML)]
+        built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert built.returncode == 0, built.stderr
+        STAMP.touch()
+    return [path for path in sorted(HTML.rglob("*.html")) if "_static" not in path.parts]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's chromium, driven by playwright."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs the program 'chromium'; `make setup` installs it")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened
+        opened.close()
