@@ -17,6 +17,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.spark_records import SparkRecords
 from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.write import spark_part
+from pramble.releasing.write.spark_part import failed_on_spark
 from pramble.releasing.write.spark_piece import LINE, PieceTask, merge_lines
 
 KEY = bytes(range(32))
@@ -301,6 +302,15 @@ def test_what_is_refused_reads_as_on_one_machine(sessions, tmp_path):
             said.append(str(error.value))
         assert said[0] == said[1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_spark_says_of_a_failed_task_becomes_one_sentence():
+    said = "Job aborted\n  File x\npramble.errors.InvalidData: Rows must stand still.\n\tat java"
+    assert str(failed_on_spark(said)) == "Rows must stand still. Nothing was released."
+    other = failed_on_spark("Job aborted\nValueError: 'Jane Doe'\n\tat java")
+    assert "(ValueError)" in str(other)
+    assert "Jane" not in str(other)
+    assert "Jane" in other.values
 
 
 def test_what_is_not_done_on_spark_is_said(sessions, source, tmp_path):

@@ -44,6 +44,7 @@ MERGED_TOGETHER = 16
 PATIENCE = 5
 """How often leftovers of attempts are removed, in case one of them is still at work."""
 
+OURS = re.compile(r"^pramble\.errors\.\w+: (.+)$", re.MULTILINE)
 RAISED = re.compile(
     r"^(?:\w+\.)*(\w+(?:Error|Exception)|KeyboardInterrupt|SystemExit)\b", re.MULTILINE
 )
@@ -142,7 +143,14 @@ def done_on_spark(frame: Any, clock: Clock) -> list[dict[str, Any]]:
 
 
 def failed_on_spark(said: str) -> InvalidInput:
-    """Return the error for a job that Spark gave up; what it says may hold values of the data."""
+    """Return the error for a job that Spark gave up.
+
+    What pramble refused in a task is said as it is; the words of others may hold values of the
+    data.
+    """
+    own = OURS.search(said)
+    if own is not None:
+        return InvalidData(f"{own[1]} Nothing was released.")
     kinds = RAISED.findall(said)
     kind = f" ({kinds[-1]})" if kinds else ""
     error = InvalidInput(
