@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +180,12 @@ def release(
         decisions = decisions_on_spark(decisions)
     if not dry_run:
         check_target(target)
-    digest, secret = records.digest(), secrets.token_bytes(32) if key is None else checked_key(key)
+    digest, secret = cache(records.digest), secrets.token_bytes(32) if key is None else key
     book, warning = open_book(ledger=ledger, budget=budget, central_budget=central_budget)
     job = prepare(
         records,
         decisions,
-        secret=secret,
+        secret=checked_key(secret),
         confidential_allowed=confidential_prior_allowed,
         clock=clock.part(0.0, COUNTING),
     )
@@ -192,7 +193,7 @@ def release(
     account = open_account(
         book,
         file_facts(records, rows=job.rows),
-        digest=digest,
+        digest="" if book is None else digest(),
         people=people or decisions.people,
         budget=budget,
         central_budget=central_budget,
@@ -215,7 +216,7 @@ def release(
     )
     with entry as building_in, building(target) as folder:
         building_in(folder)
-        apart = digest if decisions.is_shuffled and job.untouched else ""
+        apart = digest() if decisions.is_shuffled and job.untouched else ""
         bound = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, decisions=decisions)
         document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
         if signer is not None:
