@@ -31,7 +31,7 @@ def test_the_answer_does_not_depend_on_the_door(name, verb, answers, folder):
 def table_of_doors() -> str:
     """The table of the documentation: doors by verbs, ticked by the test above."""
     heads = [f"``{verb}``" for verb in VERBS]
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - data"]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: compact", "", "   * - data"]
     lines += [f"     - {head}" for head in heads]
     for name in [*FILES, *FRAMES]:
         lines += [f"   * - {name}", *("     - ✓" for _ in VERBS)]
