@@ -17,7 +17,7 @@ from pramble.data.order import typed_texts
 from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.data.spark_files import SparkFileRecords, read_frame
-from pramble.errors import InvalidData
+from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.views import Views
 from pramble.privacy.central_privacy import CentralPrivacy
@@ -174,7 +174,11 @@ def _(release: Release, *, distance: Any = None) -> Certificate:
 
 
 def open_release(
-    folder: str | Path, *, verify: str | Path | None = None, spark: Any = None
+    folder: str | Path,
+    *,
+    verify: str | Path | None = None,
+    spark: Any = None,
+    engine: str | None = None,
 ) -> Release:
     """Open a release folder for analysis, and check it.
 
@@ -193,6 +197,8 @@ def open_release(
     spark : SparkSession, optional
         Check and read the data, which lies in pieces of Parquet, in tasks of this session: ``data``
         is then a frame of it. The folder is one that driver and workers share.
+    engine : "spark", optional
+        The same, in the session that is active.
 
     Returns
     -------
@@ -207,7 +213,7 @@ def open_release(
     ...
     pramble.errors.InvalidData: 'no such folder' is no release: it has no manifest.json.
     """
-    folder = Path(folder)
+    folder, spark = Path(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
     data = [*files_of(manifest).values()]
     if spark is not None:
@@ -217,6 +223,20 @@ def open_release(
     check_promise(manifest, release.plan)
     assert release.data is not None, "reading checks it"
     return release
+
+
+def session_of(engine: str | None) -> Any:
+    """Return the active session of Spark, if that engine is asked for."""
+    if engine is None:
+        return None
+    if engine != "spark":
+        raise InvalidInput(f'The engine is "spark", or none; found {engine!r}.')
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is None:
+        raise InvalidInput("No session of Spark is active; start one, or give spark=.")
+    return found
 
 
 def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str) -> Any:
