@@ -161,6 +161,7 @@ def design_of_record(
         time_limit=SECONDS if seconds is None else seconds,
     )
     best = replace(best, alpha=alpha, distance=None)
+    assert best.certificate.satisfies(alpha), "the farthest records are α apart"
     costs = plan_costs(best.one_file, labels, law, tables=tables, possible=possible)
     notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)

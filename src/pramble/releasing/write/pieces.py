@@ -17,6 +17,16 @@ from pramble.releasing.prepare.links import Links
 from pramble.releasing.write.check import Tally
 
 
+def merged(pieces: Iterable[tuple[Tally, Links]]) -> tuple[Tally, Links]:
+    """Return what was counted and sampled in pieces that follow each other, as of one."""
+    found = iter(pieces)
+    tally, links = next(found)
+    for later, sampled in found:
+        tally.merge(later)
+        links.merge(sampled)
+    return tally, links
+
+
 def write_piece(
     work: Canonical,
     batches: Iterable[Any],

@@ -20,7 +20,7 @@ from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.releasing.write.check import Tally
-from pramble.releasing.write.pieces import write_piece
+from pramble.releasing.write.pieces import merged, write_piece
 from pramble.values import Clock
 
 ENTRY = ("file", "format", "bytes", "sha256")
@@ -57,25 +57,19 @@ def write_part(
         done += rows
         clock.tell("randomising", done / max(job.rows, 1), rows=rows)
 
-    whole: tuple[Tally, Links] | None = None
+    written: list[tuple[Tally, Links]] = []
     pieces = []
     for path, own in zip(paths_of(part, folder), in_pieces(batches, part), strict=False):
         path.parent.mkdir(parents=True, exist_ok=True)
-        start = 0 if whole is None else whole[0].rows
-        found = write_piece(work, own, path, first_row=start, watched=watched, told=told)
+        found = write_piece(work, own, path, first_row=done, watched=watched, told=told)
         pieces.append({
             "file": path.relative_to(folder).as_posix(),
             "rows": found[0].rows,
             "bytes": path.stat().st_size,
             "sha256": file_sha256(path),
         })  # fmt: skip
-        if whole is None:
-            whole = found
-        else:
-            whole[0].merge(found[0])
-            whole[1].merge(found[1])
-    assert whole is not None, "there is a piece, if an empty one"
-    tally, links = whole
+        written = [merged([*written, found])]
+    tally, links = written[0]
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
     return tally, file_entry(part, pieces, form=job.decisions.output)

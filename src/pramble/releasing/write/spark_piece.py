@@ -23,7 +23,7 @@ from pramble.releasing.prepare.links import Links
 from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.releasing.write.check import Tally, compare_values, passed
-from pramble.releasing.write.pieces import write_piece
+from pramble.releasing.write.pieces import merged, write_piece
 from pramble.values import value
 
 ATTEMPTS = ".attempts"
@@ -118,20 +118,20 @@ def written_line(*values: Any) -> Any:
 
 def merged_pieces(lines: Sequence[Mapping[str, Any]]) -> tuple[Tally, Links]:
     """Return what was counted and sampled in all pieces; raise the first error of a task."""
-    whole: tuple[Tally, Links] | None = None
+    return merged(states_of(lines))
+
+
+def states_of(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Tally, Links]]:
+    """Yield what was counted and sampled; where there is nothing, it is in that of a piece before.
+
+    An error is raised.
+    """
     for one in lines:
-        if not one["state"]:
-            continue  # merged into that of a piece before
-        state = pickle.loads(one["state"])  # noqa: S301 (our own, from our workers)
+        state = pickle.loads(one["state"]) if one["state"] else None  # noqa: S301 (our workers')
         if isinstance(state, PrambleError):
             raise state
-        if whole is None:
-            whole = state
-        else:
-            whole[0].merge(state[0])
-            whole[1].merge(state[1])
-    assert whole is not None, "there is a piece"
-    return whole
+        if state is not None:
+            yield state
 
 
 def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
