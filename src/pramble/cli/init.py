@@ -22,16 +22,13 @@ from pramble.cli.outputs import new_file
 from pramble.cli.progress import shown_progress
 from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
-from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.releasing.decisions.choose import checked_choice, chosen_columns
-from pramble.releasing.decisions.draft import draft_decisions
-from pramble.releasing.decisions.looks import Look, look_at
+from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.settings import Mistake, total
-from pramble.releasing.decisions.told import FirstRows, told_columns
+from pramble.releasing.decisions.survey import ALPHA, survey_file
 from pramble.words import several, visible, visible_names
 
-ALPHA, CENTRAL = 2.0, 1.0
+CENTRAL = 1.0
 AGAINST = (
     "Must the promise hold also against whoever handles the file before it is released? (no: only "
     "against those who read the release)"
@@ -98,35 +95,17 @@ def init(
     for name, promise in {"alpha": alpha, "central": central}.items():
         check_promise(name, promise)
     reading = reading_of(separator, encoding, decimal, missing, sheet)
-    records = open_records(source, reading)
     wanted = None if columns is None else names([columns])
-    records.refuse_missing(wanted or ())
     with shown_progress() as progress:
-        first = FirstRows(records.names)
-        looks = look_at(records, beside=[first], progress=progress)
-    chosen = chosen_columns(looks) if wanted is None else checked_choice(looks, wanted)
-    dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
-    follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
-    if wanted is None:  # a copy would spend the budget twice on one thing
-        chosen = tuple(name for name in chosen if name not in follows)
-        tells, follows = {**tells, **follows}, {}
+        survey = survey_file(source, reading, columns=wanted, progress=progress)
+    looks, chosen = survey.looks, survey.chosen
     summarise(looks, chosen)
     accepted = [look.name for look in looks if accept]
     if not accept and not decline:
         accepted = answered([look for look in looks if look.name in chosen and not look.is_public])
     if alpha is None and central is None and not accept and not decline:
         central = asked_against()
-    text = draft_decisions(
-        looks,
-        accepted=accepted,
-        columns=chosen,
-        alpha=ALPHA if alpha is None else alpha,
-        central=central,
-        reading=records.reading,
-        rows=first.rows,
-        follows=follows,
-        tells=tells,
-    )
+    text = survey.draft(accepted=accepted, alpha=ALPHA if alpha is None else alpha, central=central)
     with whole_file(out) as partial:
         partial.write_text(text, encoding="utf-8")
     messages().print(

@@ -2,73 +2,26 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
-from pramble.data.reading import Reading, as_reading
+from pramble.data.reading import Reading
 from pramble.errors import InvalidInput, PrambleError, PrivacyError
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.overrides import decisions_of
-from pramble.releasing.prepare.figures import risk_figures
-from pramble.releasing.prepare.prepare import Prepared, prepare
-from pramble.releasing.prepare.quantile_bands import settle_bands
-from pramble.releasing.prepare.repair import source_records
-from pramble.releasing.prepare.worth import table_outcomes
+from pramble.releasing.trials import DELTA, Candidate, Trials
 from pramble.report import numbers
-from pramble.report.tables import Verdict, verdict_of
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ALPHAS, CENTRALS, DELTA = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0), 1e-6
-SECONDS = 3.0
-"""For the plan of each candidate."""
+ALPHAS, CENTRALS = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0)
 PEEK = (
     "A promise that is chosen by looking at the file says something of it that no promise covers: "
     "choose by what people are owed, or try on a public file that is like it."
 )
-
-
-@value
-class Candidate:
-    """One promise, what an intruder could learn under it, and what readers would get.
-
-    Attributes
-    ----------
-    kind : {"local", "central"}
-        To whoever handles the file and the release; or to those who only read the release, whose
-        rows are shuffled.
-    promise : float
-        α, or ε.
-    belief : float
-        How sure, at most, an intruder can become of a person's values who was half sure.
-    half_width : float
-        Half of the 95 % interval of a typical cell of the typical wanted table.
-    noise, wanted : int
-        How many of the wanted tables would be noise.
-    right_before, right_after : float
-        Right matches that are expected, if the plan names risk keys; not a number otherwise.
-    verdict : Verdict
-    """
-
-    kind: str
-    promise: float
-    belief: float
-    half_width: float
-    noise: int
-    wanted: int
-    right_before: float
-    right_after: float
-    verdict: Verdict
-
-    @property
-    def name(self) -> str:
-        """The promise in a few letters."""
-        return f"{'α' if self.kind == 'local' else 'ε'} = {self.promise:g}"
 
 
 @value(eq=False, repr=False)
@@ -187,21 +140,16 @@ def try_release(
         raise InvalidInput("A try needs a plan, or a list of columns.")
     asked = [("local", alpha) for alpha in (ALPHAS if alphas is None else alphas)]
     asked += [("central", one) for one in (CENTRALS if centrals is None else centrals)]
-    plans = [  # all are checked before the first is tried, which may take long
-        decisions_of(plan, columns, alpha=promise, settings=settings)
-        if kind == "local"
-        else decisions_of(
-            plan, columns, alpha=None, settings={**settings, "central": promise, "delta": delta}
-        )
-        for kind, promise in asked
-    ]
-    if reading is not None:
-        plans = [replace(one, reading=as_reading(reading)) for one in plans]
+    trials = Trials(
+        source, plan=plan, columns=columns, delta=delta, reading=reading, settings=settings
+    )
+    for kind, promise in asked:  # all are checked before the first is tried, which may take long
+        trials.decisions(kind, promise)
     found, notes = [], [PEEK]
-    for number, ((kind, promise), decisions) in enumerate(zip(asked, plans, strict=True)):
+    for number, (kind, promise) in enumerate(asked):
         clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
         try:
-            found.append(candidate(source, decisions, kind=kind, promise=promise))
+            found.append(trials.candidate(kind, promise))
         except PrambleError as error:
             if centrals is not None or kind == "local" or not isinstance(error, PrivacyError):
                 raise
@@ -209,27 +157,3 @@ def try_release(
             break
     clock.tell("done", 1.0)
     return Candidates(tuple(found), tuple(notes))
-
-
-def candidate(source: Any, decisions: Decisions, *, kind: str, promise: float) -> Candidate:
-    """Return what a file gives under one promise."""
-    decisions = settle_bands(source, decisions)
-    records = source_records(source, decisions)
-    job = prepare(records, decisions, confidential_allowed=True, clock=Clock(None), seconds=SECONDS)
-    tables = table_outcomes(job)
-    wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
-    before, after = right_matches(job)
-    spent = job.spent if kind == "local" else job.central
-    return Candidate(
-        kind, promise, spent.belief(), verdict.typical.half_width,
-        sum(table.useless for table in wanted), len(wanted), before, after, verdict,
-    )  # fmt: skip
-
-
-def right_matches(job: Prepared) -> tuple[float, float]:
-    """Return the right matches that are expected before and after; not numbers without keys."""
-    asked = job.decisions.risk
-    if asked is None or job.keys is None:
-        return math.nan, math.nan
-    risk = risk_figures(job.keys, asked, plan=job.plan)
-    return risk.tau2_before, risk.tau2_after

@@ -194,6 +194,29 @@ def prepare(
 
     Plans for records are searched for so many seconds, or as long as it takes.
     """
+    scanned = scan_for(records, decisions, secret=secret, clock=clock)
+    return designed(
+        scanned,
+        decisions,
+        confidential_allowed=confidential_allowed,
+        clock=clock,
+        seconds=seconds,
+    )
+
+
+@value(eq=False)
+class Scanned:
+    """A confidential file and what one scan of it found; no promise has a part in it."""
+
+    records: Records
+    counts: Counts
+    links: tuple[Link, ...]
+
+
+def scan_for(
+    records: Records, decisions: Decisions, *, secret: bytes | None = None, clock: Clock
+) -> Scanned:
+    """Count the whole file once, and refuse what does not fit."""
     check_output(records, decisions)
     points_of(decisions.columns)  # refuses what has no numbers
     check_public(records, decisions)
@@ -205,6 +228,19 @@ def prepare(
     watched = decisions.watched(records.names)
     links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
     refuse_links(links)
+    return Scanned(records, found, links)
+
+
+def designed(
+    scanned: Scanned,
+    decisions: Decisions,
+    *,
+    confidential_allowed: bool,
+    clock: Clock,
+    seconds: float | None = None,
+) -> Prepared:
+    """Design every column of a file that was scanned for the same columns."""
+    records, found = scanned.records, scanned.counts
     designs: tuple[Designed, ...] = ()
     record = None
     if decisions.central is not None:
@@ -224,7 +260,7 @@ def prepare(
         )
     job = Prepared(
         records, decisions, found.rows, found.columns, designs, spent, found.fingerprint,
-        keys=found.keys, links=links, record=record,
+        keys=found.keys, links=scanned.links, record=record,
         guarantee=central_of(records, decisions, found, designs=designs, record=record),
     )  # fmt: skip
     check_spent(job.spent if decisions.central is None else job.central, decisions.limit)

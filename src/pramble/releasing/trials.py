@@ -1,0 +1,148 @@
+"""Promises that are tried on a file, one by one: it is counted once for all of a kind."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+from pramble.data.reading import Reading, as_reading
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.decisions.overrides import decisions_of
+from pramble.releasing.prepare.figures import risk_figures
+from pramble.releasing.prepare.prepare import Prepared, Scanned, designed, scan_for
+from pramble.releasing.prepare.quantile_bands import settle_bands
+from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.prepare.worth import table_outcomes
+from pramble.report.tables import TableOutcome, Verdict, verdict_of
+from pramble.values import Clock, value
+
+DELTA = 1e-6
+SECONDS = 3.0
+"""For the plan of each promise."""
+
+
+@value
+class Candidate:
+    """One promise, what an intruder could learn under it, and what readers would get.
+
+    Attributes
+    ----------
+    kind : {"local", "central"}
+        To whoever handles the file and the release; or to those who only read the release, whose
+        rows are shuffled.
+    promise : float
+        α, or ε.
+    belief : float
+        How sure, at most, an intruder can become of a person's values who was half sure.
+    half_width : float
+        Half of the 95 % interval of a typical cell of the typical wanted table.
+    noise, wanted : int
+        How many of the wanted tables would be noise.
+    right_before, right_after : float
+        Right matches that are expected, if the plan names risk keys; not a number otherwise.
+    verdict : Verdict
+    tables : tuple of TableOutcome
+        What readers would get of each wanted table, and of single columns.
+    plan : Plan or Views
+        What would be done to a record.
+    warnings : tuple of str
+    """
+
+    kind: str
+    promise: float
+    belief: float
+    half_width: float
+    noise: int
+    wanted: int
+    right_before: float
+    right_after: float
+    verdict: Verdict
+    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
+    plan: Plan | Views | None = field(default=None, repr=False, compare=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """The promise in a few letters."""
+        return f"{'α' if self.kind == 'local' else 'ε'} = {self.promise:g}"
+
+
+class Trials:
+    """A file and a plan, under one promise after another; nothing is written.
+
+    Examples
+    --------
+    >>> people = {"sex": ["f", "m"] * 500}
+    >>> trials = Trials(people, columns="sex")
+    >>> [trials.candidate("local", promise).name for promise in (1.0, 2.0)]
+    ['α = 1', 'α = 2']
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        plan: str | Path | Decisions | Mapping[str, Any] | None = None,
+        columns: Sequence[str] | str | None = None,
+        delta: float = DELTA,
+        reading: Reading | Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.source, self.plan, self.columns, self.delta = source, plan, columns, delta
+        self.reading, self.settings = reading, dict(settings or {})
+        self.scans: dict[str, Scanned] = {}
+
+    def decisions(self, kind: str, promise: float) -> Decisions:
+        """Return the plan under one promise, checked."""
+        central = {"central": promise, "delta": self.delta}
+        found = decisions_of(
+            self.plan,
+            self.columns,
+            alpha=promise if kind == "local" else None,
+            settings={**self.settings, **(central if kind == "central" else {})},
+        )
+        return found if self.reading is None else replace(found, reading=as_reading(self.reading))
+
+    def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
+        """Return what the file gives under one promise."""
+        watched = clock or Clock(None)
+        settled = settle_bands(self.source, self.decisions(kind, promise))
+        job = designed(
+            self.scanned(kind, settled, clock=watched),
+            settled,
+            confidential_allowed=True,
+            clock=watched,
+            seconds=SECONDS,
+        )
+        tables = table_outcomes(job)
+        wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
+        before, after = right_matches(job)
+        spent = job.spent if kind == "local" else job.central
+        return Candidate(
+            kind, promise, spent.belief(), verdict.typical.half_width,
+            sum(table.useless for table in wanted), len(wanted), before, after, verdict,
+            tables, job.plan, job.warnings,
+        )  # fmt: skip
+
+    def scanned(self, kind: str, decisions: Decisions, *, clock: Clock) -> Scanned:
+        """Return what a scan finds, which is the same for all promises of a kind.
+
+        Bands by quantiles are found with noise that goes by α: then each promise has its own.
+        """
+        noisy = any(column.noisy is not None for column in decisions.columns)
+        if noisy or kind not in self.scans:
+            records = source_records(self.source, decisions)
+            self.scans[kind] = scan_for(records, decisions, clock=clock)
+        return self.scans[kind]
+
+
+def right_matches(job: Prepared) -> tuple[float, float]:
+    """Return the right matches that are expected before and after; not numbers without keys."""
+    asked = job.decisions.risk
+    if asked is None or job.keys is None:
+        return math.nan, math.nan
+    risk = risk_figures(job.keys, asked, plan=job.plan)
+    return risk.tau2_before, risk.tau2_after
