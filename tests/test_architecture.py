@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pramble"
 
 LAYERS = [
-    {"cli", "app"},
+    {"cli"},
+    {"app"},
     {"studies"},
     {"releasing", "datasets"},
     {"calibration", "paper", "report"},

@@ -1,5 +1,6 @@
 """Words for every area: with numbers, hints at words that were meant, texts that steer nothing."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -47,3 +48,27 @@ def visible_names(names: Iterable[str]) -> str:
     "sex, ' Région ', ''"
     """
     return ", ".join(name if name and name == name.strip() else repr(name) for name in names)
+
+
+def time_left(seconds: float) -> str:
+    """Return a time as people say it.
+
+    >>> time_left(7.2), time_left(95), time_left(7300), time_left(float("inf"))
+    ('8 s left', '2 min left', '2.0 h left', '')
+    """
+    if seconds == float("inf"):
+        return ""
+    if seconds < 90:
+        return f"{math.ceil(seconds)} s left"
+    return (
+        f"{math.ceil(seconds / 60)} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
+    )
+
+
+def names_in(text: str) -> list[str]:
+    """Split a list of names at its commas.
+
+    >>> names_in("age, sex,")
+    ['age', 'sex']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -14,6 +14,7 @@ from pramble.cli.calibrate import calibrate
 from pramble.cli.certify import certify
 from pramble.cli.demo import demo
 from pramble.cli.design import design
+from pramble.cli.desk import app_
 from pramble.cli.estimate import estimate
 from pramble.cli.impute import impute
 from pramble.cli.init import init
@@ -49,6 +50,7 @@ VERBS: list[Callable[..., None]] = [
     ledger,
     study,
     demo,
+    app_,
 ]
 """Every command, in the order that --help shows."""
 

@@ -16,12 +16,12 @@ from pramble.cli.options import (
     Separator,
     Sheet,
     names,
-    reading_of,
 )
 from pramble.cli.outputs import new_file
 from pramble.cli.progress import shown_progress
 from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
+from pramble.data.reading import reading_of
 from pramble.errors import InvalidInput
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.settings import Mistake, total

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.risk.cells import Missing as MissingName
 from pramble.risk.models.registry import list_models
 from pramble.solvers.problem import FamilyName
+from pramble.words import names_in
 
 File = Annotated[
     Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
@@ -55,30 +55,13 @@ MissingTexts = Annotated[
 Sheet = Annotated[str | None, typer.Option(help="The sheet of an Excel file, by its name.")]
 
 
-def reading_of(
-    separator: str | None,
-    encoding: str | None,
-    decimal: str | None,
-    missing: str | None,
-    sheet: str | None,
-) -> Reading:
-    """Return how to read a file, as far as it was said.
-
-    >>> reading_of("tab", None, None, "NA,-9", None).missing
-    ('NA', '-9')
-    """
-    mark = "\t" if separator in ("tab", "\\t") else separator
-    texts = None if missing is None else tuple(names([missing]))
-    return Reading(separator=mark, encoding=encoding, decimal=decimal, missing=texts, sheet=sheet)
-
-
 def names(given: Sequence[str]) -> list[str]:
     """Split comma-separated names.
 
     >>> names(["age,sex", "region"])
     ['age', 'sex', 'region']
     """
-    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+    return [name for part in given for name in names_in(part)]
 
 
 def tables_in(text: str) -> int | str | list[tuple[str, ...]]:

@@ -1,6 +1,5 @@
 """The one progress bar of the command line."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +8,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from pramble import values
 from pramble.cli.console import messages
-from pramble.words import visible
+from pramble.words import time_left, visible
 
 
 @contextmanager
@@ -37,18 +36,3 @@ def shown_progress() -> Iterator[values.Watcher]:
             )
 
         yield show
-
-
-def time_left(seconds: float) -> str:
-    """Return a time as people say it.
-
-    >>> time_left(7.2), time_left(95), time_left(7300), time_left(float("inf"))
-    ('8 s left', '2 min left', '2.0 h left', '')
-    """
-    if seconds == float("inf"):
-        return ""
-    if seconds < 90:
-        return f"{math.ceil(seconds)} s left"
-    return (
-        f"{math.ceil(seconds / 60)} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
-    )

@@ -7,6 +7,7 @@ from typing import Any
 from pramble.data.recode import Recoding, as_recodings
 from pramble.errors import InvalidInput
 from pramble.values import value
+from pramble.words import names_in
 
 
 @value
@@ -108,3 +109,20 @@ def as_reading(given: Reading | Mapping[str, Any] | None) -> Reading:
     if unknown:
         raise InvalidInput(f"reading has no {unknown[0]!r}; it has {', '.join(known)}.")
     return Reading(**given)
+
+
+def reading_of(
+    separator: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    missing: str | None,
+    sheet: str | None,
+) -> Reading:
+    """Return how to read a file, as far as it was said.
+
+    >>> reading_of("tab", None, None, "NA,-9", None).missing
+    ('NA', '-9')
+    """
+    mark = "\t" if separator in ("tab", "\\t") else separator
+    texts = None if missing is None else tuple(names_in(missing))
+    return Reading(separator=mark, encoding=encoding, decimal=decimal, missing=texts, sheet=sheet)

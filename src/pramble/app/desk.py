@@ -1,0 +1,241 @@
+"""A desk: everything that one curator has chosen so far, and what was found for it.
+
+The plan is one document, in the form of a plan file: what is done on the page changes it, and every
+verb is given it as it stands. A desk outlives the page that shows it: a reload loses nothing.
+"""
+
+import json
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pramble.app.worker import Work, Worker
+from pramble.releasing.decisions.decisions import columns_of
+from pramble.releasing.decisions.draft import column_lines
+from pramble.releasing.decisions.looks import Look
+from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.decisions.survey import Survey
+from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.values import value
+
+STEPS = ("open", "columns", "promise", "release", "read")
+PROMISE = ("alpha", "central", "delta")
+"""Settings of a plan that say what is promised."""
+
+
+@value
+class Source:
+    """A confidential file: where it is, its name, and whether the desk made the file itself."""
+
+    path: Path
+    name: str
+    is_ours: bool = False
+
+
+class Desk:
+    """What one curator has chosen, and what was found for it.
+
+    Attributes
+    ----------
+    step : str
+        The step that is shown.
+    source : Source or None
+    reading : dict
+        How the file is to be read, as far as the curator said so.
+    survey : Survey or None
+        What the file looks like.
+    document : dict
+        The plan, as `pramble.release` takes it.
+    declared : set of str
+        Columns of which the curator said that the categories of the plan are all there can be.
+    works : dict from name to Work
+        What goes on in the background, or has ended.
+    found : dict from name to object
+        What ended work has found.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pramble-desk-"))  # its owner's alone
+        self.step = STEPS[0]
+        self.worker, self.trier = Worker(), Worker()
+        self.source: Source | None = None
+        self.reading: dict[str, Any] = {}
+        self.survey: Survey | None = None
+        self.document: dict[str, Any] = {}
+        self.declared: set[str] = set()
+        self.works: dict[str, Work] = {}
+        self.then: dict[str, Callable[[Any], None]] = {}
+        self.found: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """End what goes on, and delete what the desk keeps on disk."""
+        self.worker.stop()
+        self.trier.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def begin(
+        self,
+        name: str,
+        task: Callable[..., Any],
+        *given: Any,
+        then: Callable[[Any], None] | None = None,
+        worker: Worker | None = None,
+        **more: Any,
+    ) -> None:
+        """Begin work in the background; what it finds is kept under its name, or given on."""
+        self.works[name] = (worker or self.worker).do(task, *given, name=name, **more)
+        self.then[name] = then or (lambda result: self.found.__setitem__(name, result))
+
+    def take(self) -> list[str]:
+        """Take the results of what has ended since, and return the names of that work."""
+        ended = [name for name in self.then if not self.works[name].is_running]
+        for name in ended:
+            then = self.then.pop(name)
+            if self.works[name].state == "done":
+                then(self.works[name].result)
+        return ended
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything goes on, or has ended and was not taken."""
+        return bool(self.then)
+
+    def take_survey(self, survey: Survey) -> None:
+        """Begin with a file that was looked at: its proposed plan, nothing declared."""
+        self.survey = survey
+        everything = [look.name for look in survey.looks]
+        self.document = tomllib.loads(survey.draft(accepted=everything))
+        self.declared = {look.name for look in survey.looks if look.is_public}
+        self.found = {}
+
+    # Columns ----------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """The columns that are randomised, with their settings."""
+        own: dict[str, dict[str, Any]] = self.document.setdefault("columns", {})
+        return own
+
+    @property
+    def dropped(self) -> list[str]:
+        """The columns that are left out."""
+        own: list[str] = self.document.setdefault("drop", [])
+        return own
+
+    def look(self, name: str) -> Look:
+        """Return what a column looks like."""
+        assert self.survey is not None
+        return next(look for look in self.survey.looks if look.name == name)
+
+    def proposed(self, name: str) -> dict[str, Any]:
+        """Return the settings that are proposed for a column to randomise."""
+        lines = column_lines(self.look(name), accepted=True)
+        own: dict[str, Any] = tomllib.loads("\n".join(lines))["columns"][name]
+        return own
+
+    def action(self, name: str) -> str:
+        """Return what happens to a column: "randomise", "drop" or "keep"."""
+        return "randomise" if name in self.columns else "drop" if name in self.dropped else "keep"
+
+    def act(self, name: str, action: str) -> None:
+        """Let something else happen to a column; what names it elsewhere goes with it."""
+        kept = self.columns.pop(name, None)
+        self.document["drop"] = [one for one in self.dropped if one != name]
+        if action == "randomise":
+            self.columns[name] = self.proposed(name) if kept is None else kept
+            self.in_order()
+        else:
+            self.forget(name)
+        if action == "drop":
+            self.document["drop"].append(name)
+
+    def in_order(self) -> None:
+        """Put the randomised columns in the order of the file."""
+        assert self.survey is not None
+        names = [look.name for look in self.survey.looks]
+        self.document["columns"] = dict(
+            sorted(self.columns.items(), key=lambda one: names.index(one[0]))
+        )
+
+    def forget(self, name: str) -> None:
+        """Take a column that is no longer randomised out of tables, rules and keys."""
+        tables = self.document.get("tables")
+        if isinstance(tables, list):
+            self.document["tables"] = [table for table in tables if name not in table] or 1
+        rules = self.document.get("possible", [])
+        if any(name in columns_of(rule) for rule in rules):
+            self.document["possible"] = [rule for rule in rules if name not in columns_of(rule)]
+        risk = self.document.get("risk")
+        if risk and name in risk["keys"]:
+            risk["keys"] = [key for key in risk["keys"] if key != name]
+            if not risk["keys"]:
+                del self.document["risk"]
+
+    def settle(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Give a column its settings; refuse those that no plan can have, naming each."""
+        decisions_from({"alpha": 1.0, "columns": {name: settings}})
+        self.columns[name] = dict(settings)
+
+    @property
+    def undeclared(self) -> list[str]:
+        """Randomised columns whose categories are values seen in the file, not yet declared."""
+        return [name for name in self.columns if name not in self.declared]
+
+    # The plan ---------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """Whether the promise is "local" or "central"."""
+        return "central" if "central" in self.document else "local"
+
+    @property
+    def promise(self) -> float:
+        """α, or ε."""
+        return float(self.document["central" if self.kind == "central" else "alpha"])
+
+    def promise_to(self, kind: str, promise: float) -> None:
+        """Promise something else."""
+        delta = self.document.get("delta", 1e-6)
+        rest = {name: own for name, own in self.document.items() if name not in PROMISE}
+        own = {"alpha": promise} if kind == "local" else {"central": promise, "delta": delta}
+        self.document = {**own, **rest}
+
+    @property
+    def ground(self) -> str:
+        """All but the promise, as a text: what figures of promises were found for."""
+        rest = {name: own for name, own in self.document.items() if name not in PROMISE}
+        rest["delta"] = self.document.get("delta")
+        path = self.source and str(self.source.path)
+        return json.dumps([path, rest], sort_keys=True, default=str)
+
+    def toml(self) -> str:
+        """Return the plan as a file; refuse one that cannot be, naming each mistake."""
+        return decisions_to_toml(decisions_from(self.document))
+
+
+class Desks:
+    """All desks of a server: each belongs to one browser, under the name in its address.
+
+    >>> desks = Desks()
+    >>> desks.of("me", "a") is desks.of("me", "a"), desks.of("me", "a") is desks.of("you", "a")
+    (True, False)
+    >>> desks.close()
+    """
+
+    def __init__(self) -> None:
+        self.all: dict[tuple[str, str], Desk] = {}
+
+    def of(self, browser: str, name: str) -> Desk:
+        """Return a browser's desk, a new one where there is none of this name."""
+        if (browser, name) not in self.all:
+            self.all[browser, name] = Desk()
+        return self.all[browser, name]
+
+    def close(self) -> None:
+        """Close every desk."""
+        for desk in self.all.values():
+            desk.close()
+        self.all.clear()

@@ -1,0 +1,150 @@
+"""Who may use the desk: whoever has its token, in a browser on this machine, from its own page.
+
+Every user of a machine can reach its loopback address, and every page of the web can make a browser
+send requests there. So the address that is opened holds a token; it is exchanged for a cookie that
+no other site's request carries, and requests are refused that come from other pages (``Origin``) or
+under another name (``Host``, against rebound names).
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+REFUSED = (
+    "This desk opens by the whole address that `pramble app` printed in the terminal, "
+    "with its token, and from its own page."
+)
+SAFE = {
+    "content-security-policy": (
+        "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
+        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+"""What every answer tells the browser: nothing from or to elsewhere, and nothing kept."""
+
+
+class Guard:
+    """Lets requests through to an application, or refuses them.
+
+    Attributes
+    ----------
+    token : str
+        Whoever knows it gets in.
+    browsers : set of str
+        The cookies that were given out; each is one browser.
+    """
+
+    def __init__(self, application: Application, *, port: int, token: str | None = None) -> None:
+        self.application, self.port = application, port
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self.browsers: set[str] = set()
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name: cookies are shared by all ports of a host."""
+        return f"pramble-{self.port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self.application(scope, receive, send)
+            return
+        headers = {key.decode("latin-1"): text.decode("latin-1") for key, text in scope["headers"]}
+        if not self.is_here(headers, needs_origin=scope["type"] == "websocket"):
+            await refuse(scope, send)
+            return
+        asked = parse_qs(scope["query_string"].decode("latin-1"))
+        given = asked.get("token", [""])[0]
+        known = browser_of(headers.get("cookie", ""), self.cookie)
+        at_door = scope["type"] == "http" and scope["path"] == "/"
+        if at_door and secrets.compare_digest(given.encode(), self.token.encode()):
+            if known not in self.browsers:
+                known = secrets.token_urlsafe(24)
+                self.browsers.add(known)
+            kept = f"{self.cookie}={known}; Path=/; HttpOnly; SameSite=Strict"
+            await redirect(send, new_desk(), cookie=kept)
+        elif known not in self.browsers:
+            await refuse(scope, send)
+        elif at_door and not asked.get("desk"):
+            await redirect(send, new_desk())
+        else:
+            scope["browser"] = known
+            await self.application(scope, receive, guarded(send))
+
+    def is_here(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
+        """Whether a request names this desk, and comes from its own page or from none."""
+        hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if host not in hosts:
+            return False
+        return not needs_origin if origin is None else origin == f"http://{host}"
+
+
+def browser_of(header: str, name: str) -> str:
+    """Return the value of a cookie, empty where there is none."""
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def new_desk() -> str:
+    """Return the address of a desk that nobody has used."""
+    return f"/?desk={secrets.token_urlsafe(9)}"
+
+
+def guarded(send: Send) -> Send:
+    """Return what sends answers with the headers that keep them safe."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = [(key, text) for key, text in message["headers"] if key.decode() not in SAFE]
+            safe = [(key.encode(), text.encode()) for key, text in SAFE.items()]
+            message = {**message, "headers": [*own, *safe]}
+        await send(message)
+
+    return sent
+
+
+async def redirect(send: Send, target: str, *, cookie: str | None = None) -> None:
+    """Send a browser to another address, without the token in it."""
+    headers = [(b"location", target.encode())]
+    if cookie is not None:
+        headers.append((b"set-cookie", cookie.encode()))
+    await answer(send, 303, headers, b"")
+
+
+async def refuse(scope: Scope, send: Send) -> None:
+    """Refuse a request; a WebSocket is closed before it opens."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 4403})
+        return
+    await answer(send, 403, [(b"content-type", b"text/plain; charset=utf-8")], REFUSED.encode())
+
+
+async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send a whole answer."""
+    length = [(b"content-length", str(len(body)).encode())]
+    through = guarded(send)
+    await through({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
+    await through({"type": "http.response.body", "body": body})

@@ -1,0 +1,26 @@
+// What plain HTML controls say to the server: [data-tells="input id"] tells its value, with its
+// data-about beside it, as soon as it is changed. A range tells while it moves.
+(() => {
+  const tell = (control) => {
+    const about = control.dataset.about;
+    const own = control.type === "checkbox" ? control.checked : control.value;
+    const told = about === undefined ? own : { about, value: own };
+    window.Shiny.setInputValue(control.dataset.tells, told, { priority: "event" });
+  };
+  const heard = (event, kinds) => {
+    const control = event.target.closest?.("[data-tells]");
+    if (control && kinds.includes(control.tagName) && window.Shiny?.setInputValue) tell(control);
+  };
+  document.addEventListener("change", (event) => heard(event, ["SELECT", "INPUT", "TEXTAREA"]));
+  document.addEventListener("click", (event) => heard(event, ["BUTTON"]));
+  document.addEventListener("input", (event) => {
+    const control = event.target;
+    if (control.type !== "range" || !control.dataset.words) return;
+    const words = JSON.parse(control.dataset.words)[control.value];
+    control.setAttribute("aria-valuetext", words);
+    const shown = document.getElementById(control.id + "-words");
+    if (shown) shown.textContent = words;
+    clearTimeout(control.waiting);
+    control.waiting = setTimeout(() => tell(control), 120);
+  });
+})();

@@ -1,0 +1,44 @@
+"""``pramble app``: the desk in the browser."""
+
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from pramble.cli.console import answers, messages
+from pramble.errors import InvalidInput
+
+
+def app_(
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on; a free one by default.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Open a curator's desk in the browser: from a file to a release by looking and sliding.
+
+    It listens on this machine alone (127.0.0.1), and only for who has the token in the address that
+    is printed. Nothing is sent anywhere. Stop it with Ctrl+C: uploads are deleted then.
+
+    Examples
+    --------
+      pramble app
+
+      pramble app --port 8765 --no-browser
+    """
+    try:
+        from pramble.app.serve import serve
+    except ImportError as error:
+        raise InvalidInput(
+            f"The desk needs Shiny ({error.name} is missing): pip install 'pramble[app]'."
+        ) from None
+
+    def ready(address: str) -> None:
+        answers().print(address, soft_wrap=True)
+        messages().print("Open this address in a browser; Ctrl+C ends the desk.")
+        if browser:
+            webbrowser.open(address)
+
+    serve(port, ready=ready)
