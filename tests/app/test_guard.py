@@ -111,6 +111,7 @@ def test_a_served_desk_listens_on_loopback_alone_and_refuses_strangers(served):
     answer = connection.getresponse()
     assert answer.status == 403
     assert "token" in answer.read().decode()
+    connection.close()
     listening = Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()
     rows = [line.split() for line in listening[1:]]
     port = f"{place.port:04X}"
