@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,10 @@ class Desk:
         The plan, as `pramble.release` takes it.
     declared : set of str
         Columns of which the curator said that the categories of the plan are all there can be.
+    picked : str or None
+        The column whose details are shown.
+    counted_for : dict
+        The columns, with their settings, whose categories were counted last.
     works : dict from name to Work
         What goes on in the background, or has ended.
     found : dict from name to object
@@ -66,6 +71,8 @@ class Desk:
         self.survey: Survey | None = None
         self.document: dict[str, Any] = {}
         self.declared: set[str] = set()
+        self.picked: str | None = None
+        self.counted_for: dict[str, Any] = {}
         self.works: dict[str, Work] = {}
         self.then: dict[str, Callable[[Any], None]] = {}
         self.found: dict[str, Any] = {}
@@ -109,7 +116,8 @@ class Desk:
         everything = [look.name for look in survey.looks]
         self.document = tomllib.loads(survey.draft(accepted=everything))
         self.declared = {look.name for look in survey.looks if look.is_public}
-        self.found = {}
+        self.picked = next(iter(self.columns), None)
+        self.counted_for, self.found = {}, {}
 
     # Columns ----------------------------------------------------------------------------------
 
@@ -124,6 +132,12 @@ class Desk:
         """The columns that are left out."""
         own: list[str] = self.document.setdefault("drop", [])
         return own
+
+    @property
+    def columns_alone(self) -> dict[str, Any]:
+        """A plan of the randomised columns and how the file is read, and nothing else."""
+        file = {"file": self.document["file"]} if "file" in self.document else {}
+        return deepcopy({"alpha": 1.0, "columns": self.columns, **file})
 
     def look(self, name: str) -> Look:
         """Return what a column looks like."""

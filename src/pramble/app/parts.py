@@ -17,7 +17,7 @@ WORDS = {"note": "Note", "warning": "Warning", "error": "Error", "good": "Done"}
 def notice(kind: str, *said: TagChild) -> Tag:
     """Return a sentence that stands out: a "note", "warning", "error" or what went "good"."""
     role = {"error": "alert"}.get(kind, "status")
-    mark = tags.span(MARKS[kind], class_="mark", aria_hidden="true")
+    mark = tags.span(MARKS[kind], class_="sign", aria_hidden="true")
     word = tags.span(f"{WORDS[kind]}: ", class_="visually-hidden")
     return tags.div(mark, tags.div(word, *said), class_=f"notice {kind}", role=role)
 

@@ -184,6 +184,25 @@ def count_columns(
     )
 
 
+def count_each(
+    records: Records, columns: Sequence[ColumnDecision], *, clock: Clock
+) -> dict[str, Counted | InvalidData]:
+    """Count columns in one scan, each for itself: one that does not fit has its error instead."""
+    jobs = {column.name: ValueCounts(column.name) for column in columns}
+    scan(
+        records,
+        list(jobs.values()),
+        watch=lambda count, share: clock.tell("counting", share, rows=count),
+    )
+    found: dict[str, Counted | InvalidData] = {}
+    for column in columns:
+        try:
+            found[column.name] = settle(column, jobs[column.name], typed=records.typed)
+        except InvalidData as error:
+            found[column.name] = error
+    return found
+
+
 def with_missing(table: Crosstab, columns: Sequence[ColumnDecision]) -> Crosstab:
     """Return the table of keys with missing values counted as what they are released as."""
     for column in columns:
