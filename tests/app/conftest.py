@@ -12,7 +12,7 @@ import pytest
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 COMMAND = "from pramble.cli import main; main()"
-WAIT = 60_000
+WAIT = 20_000
 """Milliseconds that a test waits for the desk at most."""
 
 
@@ -88,7 +88,10 @@ def new_page(chromium):
         context.set_default_timeout(WAIT)
         opened.append(context)
         page = context.new_page()
-        page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+        page.on(
+            "console",
+            lambda m: wrong.append(f"{m.text} {m.location['url']}") if m.type == "error" else None,
+        )
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda r: None if is_own(r.url) else wrong.append(r.url))
         return page

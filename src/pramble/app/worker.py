@@ -1,4 +1,4 @@
-"""Work in the background: one process for each desk, which shows how far it is and can be stopped.
+"""Work in the background: a process that does one thing after another, and can be stopped.
 
 A process can be ended at any moment, also in the midst of a solver; verbs leave nothing behind when
 they are killed. It keeps what it needs again, such as the counts of a file.
@@ -14,7 +14,7 @@ from typing import Any
 from pramble.errors import PrambleError
 from pramble.values import Progress
 
-STARTED = Progress("starting", 0.0)
+WAITING = Progress("waiting", 0.0)
 
 
 class Work:
@@ -23,6 +23,7 @@ class Work:
     Attributes
     ----------
     state : {"running", "done", "failed", "stopped"}
+        It also runs while it waits for its turn.
     progress : Progress
     result : object
         When it is done.
@@ -30,8 +31,9 @@ class Work:
         Why it failed, as a sentence; and the values of the data that this is about.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name, self.state, self.progress = name, "running", STARTED
+    def __init__(self, name: str, task: Callable[..., Any], given: Any, more: Any) -> None:
+        self.name, self.asked = name, (task, given, more)
+        self.state, self.progress = "running", WAITING
         self.result: Any = None
         self.error = self.values = ""
 
@@ -61,60 +63,93 @@ class Worker:
     def __init__(self) -> None:
         self.process: Any = None
         self.ours: Connection | None = None
-        self.work: Work | None = None
-        self.reader: threading.Thread | None = None
+        self.queue: list[Work] = []
+        self.turn = threading.Condition(threading.RLock())
 
     def do(self, task: Callable[..., Any], *given: Any, name: str = "", **more: Any) -> Work:
-        """Begin a piece of work: a function of a module, with what it is given."""
-        if self.work is not None and self.work.is_running:
-            self.stop()
+        """Begin a piece of work, in its turn: a function of a module, with what it is given.
+
+        Work of the same name that has not ended is stopped.
+        """
+        work = Work(name or task.__name__, task, given, more)
+        with self.turn:
+            self.stop(work.name)
+            self.queue.append(work)
+            if self.queue[0] is work:
+                self.begin(work)
+        return work
+
+    def begin(self, work: Work) -> None:
+        """Give the first of the queue to the process, which is started if there is none."""
         if self.process is None or not self.process.is_alive():
-            self.start()
+            context = multiprocessing.get_context("spawn")
+            self.ours, theirs = context.Pipe()
+            self.process = context.Process(target=serve_work, args=(theirs,), daemon=True)
+            self.process.start()
+            theirs.close()
         assert self.ours is not None
-        self.work = Work(name or task.__name__)
-        self.ours.send((task, given, more))
-        self.reader = threading.Thread(target=listen, args=(self.ours, self.work), daemon=True)
-        self.reader.start()
-        return self.work
+        self.ours.send(work.asked)
+        threading.Thread(target=self.listen, args=(self.ours, work), daemon=True).start()
 
-    def start(self) -> None:
-        """Start the process."""
-        context = multiprocessing.get_context("spawn")
-        self.ours, theirs = context.Pipe()
-        self.process = context.Process(target=serve_work, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()
+    def listen(self, ours: Connection, work: Work) -> None:
+        """Take what the process tells of a piece of work, until it has ended; then the next."""
+        while work.is_running:
+            try:
+                kind, told = ours.recv()
+            except (EOFError, OSError):
+                kind, told = "failed", ("The work was ended, perhaps for want of memory.", "")
+                self.forget(ours)
+            with self.turn:
+                if work.is_running:  # it may have been stopped meanwhile
+                    take(work, kind, told)
+        with self.turn:
+            if self.queue and self.queue[0] is work:
+                self.go_on()
+            self.turn.notify_all()
 
-    def stop(self) -> None:
-        """End the work that is going on, and the process with it."""
-        if self.work is not None and self.work.is_running:
-            self.work.state = "stopped"
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.process = None
+    def forget(self, ours: Connection) -> None:
+        """Leave a process that has ended by itself."""
+        with self.turn:
+            if self.ours is ours and self.process is not None:
+                self.process.join()
+                self.process = None
+
+    def go_on(self) -> None:
+        """Leave the first of the queue, and begin the next."""
+        self.queue.pop(0)
+        if self.queue:
+            self.begin(self.queue[0])
+
+    def stop(self, name: str | None = None) -> None:
+        """Stop the work of a name, or all; what goes on is ended together with the process."""
+        with self.turn:
+            ended = [work for work in self.queue if name in (None, work.name)]
+            for work in ended:
+                work.state = "stopped"
+            first = self.queue[0] if self.queue else None
+            self.queue = [work for work in self.queue if work not in ended or work is first]
+            if (first in ended or name is None) and self.process is not None:
+                self.process.kill()
+                self.process.join()
+                self.process = None
+            if first is not None and first in ended:
+                self.go_on()
+            self.turn.notify_all()
 
     def wait(self, work: Work) -> None:
         """Wait until a piece of work has ended."""
-        if self.reader is not None and self.work is work:
-            self.reader.join()
+        with self.turn:
+            self.turn.wait_for(lambda: not work.is_running)
 
 
-def listen(ours: Connection, work: Work) -> None:
-    """Take what the process tells of a piece of work, until it has ended."""
-    while work.is_running:
-        try:
-            kind, told = ours.recv()
-        except (EOFError, OSError):
-            if work.is_running:
-                work.fail("The work was ended from outside, perhaps for want of memory.")
-            return
-        if kind == "progress":
-            work.progress = told
-        elif kind == "done":
-            work.result, work.state = told, "done"
-        else:
-            work.fail(*told)
+def take(work: Work, kind: str, told: Any) -> None:
+    """Note what was told of a piece of work."""
+    if kind == "progress":
+        work.progress = told
+    elif kind == "done":
+        work.result, work.state = told, "done"
+    else:
+        work.fail(*told)
 
 
 def serve_work(theirs: Connection) -> None:
@@ -123,9 +158,9 @@ def serve_work(theirs: Connection) -> None:
     while True:
         try:
             task, given, more = theirs.recv()
+            theirs.send(outcome(task, given, more, theirs))
         except (EOFError, OSError):
             return
-        theirs.send(outcome(task, given, more, theirs))
 
 
 def outcome(

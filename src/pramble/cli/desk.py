@@ -1,11 +1,13 @@
 """``pramble app``: the desk in the browser."""
 
+import sys
 import webbrowser
+from contextlib import nullcontext, redirect_stderr
 from typing import Annotated
 
 import typer
 
-from pramble.cli.console import answers, messages
+from pramble.cli.console import VERBOSITY, answers, messages
 from pramble.errors import InvalidInput
 
 
@@ -29,16 +31,22 @@ def app_(
       pramble app --port 8765 --no-browser
     """
     try:
+        from pramble.app.hushed import Hushed
         from pramble.app.serve import serve
     except ImportError as error:
         raise InvalidInput(
             f"The desk needs Shiny ({error.name} is missing): pip install 'pramble[app]'."
         ) from None
 
+    own = sys.stderr
+
     def ready(address: str) -> None:
         answers().print(address, soft_wrap=True)
-        messages().print("Open this address in a browser; Ctrl+C ends the desk.")
+        with redirect_stderr(own):
+            messages().print("Open this address in a browser; Ctrl+C ends the desk.")
         if browser:
             webbrowser.open(address)
 
-    serve(port, ready=ready)
+    said = nullcontext() if VERBOSITY.values else redirect_stderr(Hushed(own))
+    with said:
+        serve(port, ready=ready)

@@ -93,8 +93,10 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
     def _() -> None:
         files = input.upload()
         if files:
-            name = Path(files[0]["name"]).name
-            kept = desk.folder / f"upload{Path(name).suffix}"
+            name = Path(files[0]["name"]).name.strip(".") or "upload"
+            kept = desk.folder / "upload" / name
+            shutil.rmtree(kept.parent, ignore_errors=True)
+            kept.parent.mkdir(mode=0o700)
             shutil.move(files[0]["datapath"], kept)
             kept.chmod(0o600)
             look_at(Source(kept, name, is_ours=True), {})
@@ -142,8 +144,8 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
     @reactive.effect
     @reactive.event(input.stop)
     def _() -> None:
-        desk.worker.stop()
-        view.changed("work")
+        desk.worker.stop("open")
+        view.changed("open")
 
     @render.ui
     def opened() -> TagChild:

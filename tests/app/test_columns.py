@@ -1,0 +1,142 @@
+"""Step 2: what happens to columns, categories and bands, tables, rules, keys, persons."""
+
+import random
+
+import pytest
+from tests.app.looking import faults, fits, open_file
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("desk")]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """People with semicolons, missing values and ages in years."""
+    path, draw = tmp_path / "people.csv", random.Random(1)
+    lines = ["id;sex;age;status"]
+    for number in range(2000):
+        age = "NA" if number % 50 == 0 else str(draw.randint(0, 90))
+        status = draw.choice(["single", "married", "widowed"])
+        lines.append(f"p{number};{draw.choice('mw')};{age};{status}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def columns(page, file):
+    open_file(page, file)
+    page.get_by_role("button", name="Go on: columns").click()
+    page.get_by_role("heading", name="sex", exact=True).wait_for()
+    return page
+
+
+def counted(page):
+    """The categories that are shown, with their rows."""
+    region = page.get_by_role("region", name="Categories, in order")
+    cells = region.get_by_role("cell").all_text_contents()
+    return dict(zip(cells[::2], cells[1::2], strict=True))
+
+
+def test_columns_are_told_apart_and_their_categories_counted(columns, file):
+    assert columns.get_by_label("What happens to id").input_value() == "drop"
+    assert columns.get_by_label("What happens to sex").input_value() == "randomise"
+    columns.get_by_role("region", name="Categories, in order").wait_for()
+    women = sum(line.split(";")[1] == "w" for line in file.read_text().splitlines()[1:])
+    assert counted(columns)["w"] == f"{women:,}"
+    columns.get_by_role("button", name="age", exact=True).click()
+    columns.get_by_label("Edges of the bands").wait_for()
+    columns.get_by_role("img", name="Histogram of age").wait_for()
+    columns.get_by_role("cell", name="75+").wait_for()
+    assert fits(columns)
+    assert not faults(columns)
+
+
+def test_bands_are_changed_and_counted_anew(columns):
+    columns.get_by_role("button", name="age", exact=True).click()
+    columns.get_by_label("Edges of the bands").fill("0, 18, 65")
+    columns.get_by_role("button", name="Apply").first.click()
+    columns.get_by_role("cell", name="18-64").wait_for()
+    assert list(counted(columns)) == ["0-17", "18-64", "65+", "missing"]
+    assert counted(columns)["missing"] == "40"
+    columns.get_by_label("Edges of the bands").fill("65, 0")
+    columns.get_by_role("button", name="Apply").first.click()
+    columns.get_by_text("must increase").wait_for()
+    assert list(counted(columns)) == ["0-17", "18-64", "65+", "missing"]
+
+
+def test_categories_are_merged_ordered_and_declared(columns):
+    warning = columns.get_by_text("A release tells its categories")
+    assert warning.is_visible()
+    columns.get_by_role("button", name="status").click()
+    columns.get_by_label("Categories, one a line").fill("single\ntwo = married | widowed")
+    columns.get_by_label("These are all there can be").check()
+    columns.get_by_role("button", name="Apply").first.click()
+    columns.get_by_role("cell", name="two").wait_for()
+    assert list(counted(columns)) == ["single", "two"]
+    columns.get_by_label("Categories, one a line").fill("single\nmarried")
+    columns.get_by_role("button", name="Apply").first.click()
+    columns.get_by_text("must hold declared categories only").wait_for()
+    columns.get_by_label("Categories, one a line").fill("single\nmarried\nwidowed\ndivorced")
+    columns.get_by_role("button", name="Apply").first.click()
+    columns.get_by_role("cell", name="divorced").wait_for()
+    assert counted(columns)["divorced"] == "0"
+    columns.get_by_role("button", name="I have looked").click()
+    warning.wait_for(state="hidden")
+
+
+def test_a_column_that_is_kept_is_said_to_be_unprotected_and_a_reload_keeps_it(columns):
+    columns.get_by_label("What happens to sex").select_option("keep")
+    columns.get_by_text("no protection at all").last.wait_for()
+    columns.reload()
+    columns.get_by_label("What happens to sex").wait_for()
+    assert columns.get_by_label("What happens to sex").input_value() == "keep"
+
+
+def test_tables_rules_keys_and_persons_are_taken_or_refused_in_place(columns):
+    columns.get_by_label("the tables that I name").check()
+    columns.get_by_label("Tables by name").fill("sex + height")
+    columns.get_by_label("Tables by name").blur()
+    columns.get_by_text("'height' is not among the randomised columns").wait_for()
+    columns.get_by_label("Tables by name").fill("sex + age\nstatus")
+    columns.get_by_label("Tables by name").blur()
+    columns.get_by_text("'height' is not").wait_for(state="hidden")
+    columns.get_by_text("Which records cannot occur?").click()
+    columns.get_by_label("If", exact=True).select_option("age")
+    columns.get_by_label("is one of", exact=True).locator("option", has_text="0-14").wait_for(
+        state="attached"
+    )
+    columns.get_by_label("is one of", exact=True).select_option("0-14")
+    columns.get_by_label("then", exact=True).select_option("status")
+    columns.get_by_label("must be one of").locator("option", has_text="single").wait_for(
+        state="attached"
+    )
+    columns.get_by_label("must be one of").select_option("single")
+    columns.get_by_label("Records that break it").check()
+    columns.get_by_role("button", name="Add the rule").click()
+    columns.get_by_text("if age is 0-14, then status is single").wait_for()
+    columns.get_by_text("What may an intruder know?").click()
+    columns.get_by_label("How many people the file was sampled from").fill("many")
+    columns.get_by_role("button", name="Apply").last.click()
+    columns.get_by_text("The population is a whole number").wait_for()
+    columns.get_by_label("How many people the file was sampled from").fill("100,000")
+    columns.get_by_role("button", name="Apply").last.click()
+    columns.get_by_text("The population is a whole number").wait_for(state="hidden")
+    columns.get_by_text("Has a person several rows?").click()
+    columns.get_by_label("The column that tells whose row it is").select_option("id")
+    columns.reload()
+    columns.get_by_text("Which records cannot occur?").click()
+    columns.get_by_text("if age is 0-14, then status is single").wait_for()
+    assert columns.get_by_label("Tables by name").input_value() == "sex + age\nstatus"
+    columns.get_by_role("button", name="Remove the rule").click()
+    columns.get_by_text("if age is 0-14, then status is single").wait_for(state="hidden")
+    assert not faults(columns)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_telephone_in_the_light_and_in_the_dark(new_page, served, file, scheme):
+    page = new_page(390, color_scheme=scheme)
+    page.goto(served.address)
+    open_file(page, file)
+    page.get_by_role("button", name="Go on: columns").click()
+    page.get_by_role("heading", name="sex", exact=True).wait_for()
+    assert fits(page)
+    assert not faults(page)
