@@ -12,7 +12,7 @@ import pytest
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 COMMAND = "from pramble.cli import main; main()"
-WAIT = 20_000
+WAIT = 60_000
 """Milliseconds that a test waits for the desk at most."""
 
 
