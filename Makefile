@@ -68,4 +68,4 @@ constraints: setup  ## write constraints.txt anew from what is newest, with hash
 	  --python-version 3.11 --group build -c constraints.txt pyproject.toml -o product.txt
 
 clean:          ## remove what the other targets made
-	rm -rf .venv docs/_build docs/examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release
+	rm -rf .venv docs/_build docs/examples docs/generated docs/tutorials/*.ipynb docs/tutorials/images .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release
