@@ -29,6 +29,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_gallery.notebook import rst2md
 
 from pramble.errors import PrambleWarning
+from pramble.plots.style import RC
 
 HEADINGS = {(None, "="): 1, (None, "-"): 2}
 FOLDER = Path(__file__).parent.parent / "tutorials"
@@ -103,7 +104,8 @@ class Session:
         if isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)
         value = None
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        style = mpl.rc_context({**RC, "text.parse_math": True})
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings(), style:
             warnings.simplefilter("ignore", PrambleWarning)
             exec(compile(tree, "tutorial", "exec"), self.names)  # noqa: S102
             if last is not None:
@@ -127,7 +129,9 @@ class Run(SphinxDirective):
         printed, figure = self.session().run(kind, code)
         if "hidden" in self.options:
             return []
-        shown = [nodes.literal_block(code, code, language=kind)]
+        language = "console" if kind == "sh" else kind
+        typed = prompted(code) if kind == "sh" else code
+        shown = [nodes.literal_block(typed, typed, language=language)]
         if printed.strip():
             plain = printed.rstrip()
             shown.append(nodes.literal_block(plain, plain, language="text", classes=["printed"]))
@@ -171,6 +175,19 @@ def notebook(name, text):
         cells.append(cell)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def prompted(code):
+    """Shell commands as a terminal shows them.
+
+    >>> print(prompted("ls\\npramble try \\\\\\n  people.csv"))
+    $ ls
+    $ pramble try \\
+    >   people.csv
+    """
+    lines = code.splitlines()
+    marks = [">" if line.endswith("\\") else "$" for line in ["", *lines[:-1]]]
+    return "\n".join(f"{mark} {line}" for mark, line in zip(marks, lines, strict=True))
 
 
 def commands(code):

@@ -72,6 +72,12 @@ def test_a_command_that_fails_fails_the_page(session):
         session.run("sh", "no-such-command")
 
 
+def test_commands_of_a_page_have_a_prompt_and_lines_that_go_on_another():
+    assert tutorials.prompted("ls\npramble try \\\n  people.csv\nls") == (
+        "$ ls\n$ pramble try \\\n>   people.csv\n$ ls"
+    )
+
+
 def test_commands_of_a_notebook_stand_on_one_line_each():
     assert tutorials.commands("ls\npramble try people.csv \\\n  --alpha 1") == (
         "!ls\n!pramble try people.csv --alpha 1"
