@@ -4,7 +4,8 @@
 set -eu
 PYTHONS=${PYTHONS:-"3.11 3.12 3.13"}
 ROOT=$(pwd)
-UV=$ROOT/.venv/bin/uv
+BIN=${BIN:-$ROOT/.venv/bin}
+UV=$BIN/uv
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT INT TERM
 unset PYTHONPATH VIRTUAL_ENV
@@ -23,10 +24,10 @@ find_python() {  # find_python 3.12 : a program that runs and is that Python, or
 }
 
 begun=$(now)
-"$ROOT/.venv/bin/python" -W error::UserWarning -m build --outdir "$WORK/dist" "$ROOT" >"$WORK/build.log" 2>&1 ||
+"$BIN/python" -W error::UserWarning -m build --outdir "$WORK/dist" "$ROOT" >"$WORK/build.log" 2>&1 ||
     { cat "$WORK/build.log" >&2; exit 1; }
 ! grep -i warning "$WORK/build.log" >&2 || { say "The build warned."; exit 1; }
-"$ROOT/.venv/bin/python" "$ROOT/scripts/look_into_dist.py" "$WORK/dist"
+"$BIN/python" "$ROOT/scripts/look_into_dist.py" "$WORK/dist"
 say "Built in $(($(now) - begun)) s."
 
 tried= missing=

@@ -26,7 +26,7 @@ def test_there_is_a_page_for_curators_and_one_for_analysts():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, DOCS / "index.rst"], ids=lambda page: page.stem)
 def test_every_block_runs_and_what_the_text_says_of_it_is_so(page, session):
     for kind, code, _ in tutorials.parts(page.read_text(encoding="utf-8")):
         if kind != "text":
