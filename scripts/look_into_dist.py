@@ -33,4 +33,6 @@ if __name__ == "__main__":
         unwanted = [name for name in inside if any(part in name for part in UNWANTED)]
         print(f"{path.name}: {len(inside)} files, {size / 1000:,.0f} kB", file=sys.stderr)
         if missing or unwanted or size > MOST:
-            sys.exit(f"{path.name}: missing {missing}, unwanted {unwanted[:5]}, at most {MOST} bytes")
+            sys.exit(
+                f"{path.name}: missing {missing}, unwanted {unwanted[:5]}, at most {MOST} bytes"
+            )
