@@ -2,8 +2,8 @@
 
 A page of ``docs/tutorials`` holds ``.. run:: sh`` and ``.. run:: python`` blocks. They run in
 order, in an empty folder of the page, as the cells of a notebook would: what is printed stands
-below a block, and so does the value of its last line, a figure as a picture. ``:hidden:`` blocks
-run and are not shown; they hold what must be so for the text to be right.
+below a block, and so do the value of its last line and the figure that it shows. ``:hidden:``
+blocks run and are not shown; they hold what must be so for the text to be right.
 """
 
 import ast
@@ -24,7 +24,7 @@ import matplotlib as mpl
 import nbformat
 from docutils import nodes
 from docutils.parsers.rst import directives
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 from sphinx.util.docutils import SphinxDirective
 from sphinx_gallery.notebook import rst2md
 
@@ -64,7 +64,7 @@ class Session:
         shutil.rmtree(self.folder)
 
     def run(self, kind, code):
-        """What a block printed, and the figure that its last line is, or None."""
+        """What a block printed, and the figure that it drew, or None."""
         with self.inside():
             return (self.shell(code), None) if kind == "sh" else self.python(code)
 
@@ -107,14 +107,15 @@ class Session:
         style = mpl.rc_context({**RC, "text.parse_math": True})
         with contextlib.redirect_stdout(printed), warnings.catch_warnings(), style:
             warnings.simplefilter("ignore", PrambleWarning)
+            warnings.filterwarnings("ignore", ".*non-interactive, and thus cannot be shown")
             exec(compile(tree, "tutorial", "exec"), self.names)  # noqa: S102
             if last is not None:
                 value = eval(compile(last, "tutorial", "eval"), self.names)  # noqa: S307
-        if isinstance(value, Figure):
-            return printed.getvalue(), value
         if value is not None:
             printed.write(f"{value!r}\n")
-        return printed.getvalue(), None
+        drawn = [plt.figure(number) for number in plt.get_fignums()]
+        plt.close("all")
+        return printed.getvalue(), drawn[-1] if drawn else None
 
 
 class Run(SphinxDirective):

@@ -67,6 +67,14 @@ def test_a_block_shows_what_it_prints_and_the_value_of_its_last_line(session):
     )
 
 
+def test_a_block_shows_the_figure_that_it_draws_once(session):
+    drawing = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+    printed, figure = session.run("python", drawing)
+    assert printed == ""
+    assert figure.axes
+    assert session.run("python", "x = 1") == ("", None)
+
+
 def test_a_command_that_fails_fails_the_page(session):
     with pytest.raises(RuntimeError, match="no-such-command"):
         session.run("sh", "no-such-command")
