@@ -6,7 +6,7 @@ STAMP := .venv/.ready
 # Every core has a worker; threads of linear algebra beside them would only wait for one another.
 PYTEST ?= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help setup demo study test test-fast test-slow test-r check format bench docs test-docs clean constraints
+.PHONY: help setup demo study test test-fast test-slow test-r check format bench docs test-docs test-wheel clean constraints
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -61,6 +61,9 @@ docs: setup     ## build the pages into docs/_build/html
 test-docs: setup  ## every page in a real browser: fits, links, pictures, formulas
 	$(PYTEST) tests/docs -m "slow or not slow"
 
+test-wheel: setup  ## wheel and sdist, built, installed afresh for each Python, and used far from here
+	@sh scripts/test_wheel.sh
+
 constraints: setup  ## write constraints.txt anew from what is newest, with hashes
 	$(BIN)/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
 	  --python-version 3.11 --all-extras --group dev --group docs pyproject.toml -o constraints.txt
@@ -68,4 +71,4 @@ constraints: setup  ## write constraints.txt anew from what is newest, with hash
 	  --python-version 3.11 --group build -c constraints.txt pyproject.toml -o product.txt
 
 clean:          ## remove what the other targets made
-	rm -rf .venv docs/_build docs/examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release
+	rm -rf .venv docs/_build docs/examples docs/generated docs/tutorials/*.ipynb docs/tutorials/images .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-release

@@ -15,6 +15,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "mathml",
     "vocabularies",
+    "tutorials",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]

@@ -28,7 +28,15 @@ def test_the_two_commands_are_make_targets():
 
 
 @pytest.mark.parametrize(
-    "file", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md", "constraints.txt"]
+    "file",
+    [
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "SECURITY.md",
+        "constraints.txt",
+    ],
 )
 def test_files_a_reader_expects(file):
     assert (ROOT / file).exists()
@@ -63,3 +71,19 @@ def test_the_product_is_a_part_of_everything():
     )
     assert product < everything
     assert not {line.split("==")[0] for line in product} & {"pyspark", "playwright", "pytest"}
+
+
+def test_every_file_that_the_readme_names_is_there_and_its_picture_is_small():
+    named = re.findall(r"\]\(([^)]+)\)", README)
+    assert "docs/_static/first.png" in named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert (ROOT / "docs/_static/first.png").stat().st_size < 150_000
+
+
+def test_the_version_is_said_in_one_place_and_repeated_rightly():
+    import pramble
+
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {pramble.__version__}\n" in cited
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert changes.count("\n## [Unreleased]\n") == 1

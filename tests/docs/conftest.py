@@ -10,14 +10,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "docs" / "_build" / "html"
 STAMP = ROOT / "docs" / "_build" / "fresh"
-MADE = {"_build", "examples", "generated", "__pycache__"}
+MADE = {"_build", "examples", "generated", "images", "__pycache__"}
 
 
 def sources():
     """Every file that the pages are made from."""
     for folder in (ROOT / "docs", ROOT / "src" / "pramble"):
         for path in folder.rglob("*"):
-            if path.is_file() and MADE.isdisjoint(path.relative_to(folder).parts):
+            if (
+                path.is_file()
+                and path.suffix != ".ipynb"
+                and MADE.isdisjoint(path.relative_to(folder).parts)
+            ):
                 yield path
 
 
