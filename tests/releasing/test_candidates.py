@@ -103,3 +103,21 @@ def test_the_command_prints_json_and_draws(tmp_path, monkeypatch):
     assert (tmp_path / "x.svg").read_text().startswith("<svg")
     wrong = CliRunner().invoke(app, ["try", "people.parquet", "--columns", "x", "--alpha", "much"])
     assert isinstance(wrong.exception, InvalidInput)
+
+
+def test_a_plan_with_central_settings_is_tried_under_local_promises_too():
+    plan = {"central": 1.0, "views": False, "columns": COLUMNS, "drop": ["id"]}
+    found = pramble.try_release(people(), plan=plan, alphas=[2.0], centrals=[1.0])
+    assert [one.kind for one in found] == ["local", "central"]
+
+
+def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
+    from pramble.releasing import trials
+
+    scans = []
+    scan_for = trials.scan_for
+    monkeypatch.setattr(trials, "scan_for", lambda *a, **k: scans.append(1) or scan_for(*a, **k))
+    found = pramble.try_release(people(), plan=PLAN, alphas=[1.0, 2.0, 4.0], centrals=[])
+    assert len(scans) == 1
+    assert found.found[0].half_width > found.found[2].half_width
+    assert [len(one.tables) for one in found] == [5, 5, 5]
