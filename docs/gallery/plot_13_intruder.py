@@ -4,7 +4,8 @@ What an intruder learns
 
 An intruder knows everything about a person but one value, and sees what was released for it. What
 was likely before is then more or less likely: odds between any two values change by a factor of
-at most e^α, whatever the intruder believed. That is the whole promise, and it holds for each record.
+at most e^α, whatever the intruder believed. That is the whole promise, and it holds for each
+record.
 """
 
 import matplotlib.pyplot as plt
@@ -27,18 +28,18 @@ for alpha, style in ((1.0, "-"), (3.0, ":")):
     for sign in (1, -1):
         factor = np.exp(sign * alpha)
         bound = before * factor / (1 - before + before * factor)
-        name = f"the most and the least at α = {alpha:g}" if sign == 1 else None
+        name = f"most and least, α = {alpha:g}" if sign == 1 else None
         axes.plot(before, bound, style, color="grey", label=name)
 for x, label in enumerate(labels):
     axes.plot(np.full(len(labels), prior[x]), after[x], "o", label=label, alpha=0.8)
 axes.set_xlabel("belief before the release")
 axes.set_ylabel("belief after it")
 axes.set_title("What one released value does to a belief, α = 1")
-axes.legend(loc="lower right")
+axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# An intruder who was half sure can be 73 % sure at α = 1, 95 % at 3 and 99.8 % at 6. The largest
-# factor between two true values, over all that can be released, is what is certified:
+# How sure an intruder can be at most who was half sure before; and the largest factor between two
+# true values, over all that can be released, which is what is certified.
 
 for alpha in (1.0, 3.0, 6.0):
     print(f"α = {alpha:g}: from 50 % to at most {1 / (1 + np.exp(-alpha)):.1%}")

@@ -38,8 +38,8 @@ for number in range(4):
         spent.append(1.0)
 
 # %%
-# Why it must be so: the likelihood ratio of one person's value after k releases of it at α = 1. Each
-# line is a person; further releases pull the odds towards the truth on average.
+# Why it must be so: the likelihood ratio of one person's value after k releases of it at α = 1.
+# Each line is a person; further releases pull the odds towards the truth on average.
 
 rng = np.random.default_rng(2)
 matrix = pramble.randomized_response(2, 1.0).matrix

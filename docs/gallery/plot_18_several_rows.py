@@ -41,7 +41,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 # %%
 # So a person with many rows makes everybody's rows noisier. Keep fewer: of at most k visits each,
-# chosen at random before the release, a row gets α/k. Few rows with little noise beat many with much.
+# chosen at random before the release, a row gets α/k. Few rows with little noise beat many with
+# much.
 
 most = np.arange(1, 6)
 rows = [np.minimum(visits, k).sum() for k in most]

@@ -3,8 +3,8 @@ A regression from released records
 ==================================
 
 A covariate that was randomised looks weaker than it is: its coefficient shrinks.
-:func:`pramble.estimate_regression` corrects the score equations by the inverse of the matrix, so that
-what it finds is what the original file would have given, up to an error that it states.
+:func:`pramble.estimate_regression` corrects the score equations by the inverse of the matrix, so
+that what it finds is what the original file would have given, up to an error that it states.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ for number, (title, fit) in enumerate(fits.items()):
     found = fit.coefficients[1:] * scale
     reach = [found - fit.lower[1:] * scale, fit.upper[1:] * scale - found]
     axes.errorbar(found, np.arange(3) + 0.22 * (1 - number), xerr=reach, fmt="o", label=title)
-axes.plot([0.3, 0.5, 1.0], np.arange(3), "k|", markersize=40, label="truth")
+axes.vlines([0.3, 0.5, 1.0], np.arange(3) - 0.35, np.arange(3) + 0.35, "black", label="truth")
 axes.set_yticks(np.arange(3), names)
 axes.set_xlabel("coefficient, log odds")
 axes.set_title("What makes ill, α = 2 for each of three columns")

@@ -20,17 +20,17 @@ released = pramble.perturb(people, plan, key=bytes(range(32)))
 synthetic = pramble.synthesize(released, plan, seed=1)
 
 # %%
-# Every cell of the three tables of two columns: its share in the original against its share in the
-# synthetic records. All pairs were fitted, so the synthetic records know them. The table of all three
-# columns they do not know beyond its pairs, and counting them gives no intervals: those come from
-# :func:`pramble.estimate`.
+# Every cell of the three tables of two columns: its share in the original against its share in
+# the synthetic records. All pairs were fitted, so the synthetic records know them. The table of
+# all three columns they do not know beyond its pairs, and counting them gives no intervals: those
+# come from :func:`pramble.estimate`.
 
 
 def shares(table, wanted):
     """Share of each combination of labels."""
     rows = list(zip(*(table[name].to_pylist() for name in wanted), strict=True))
     cells = np.stack(np.meshgrid(*(columns[name] for name in wanted), indexing="ij"), -1)
-    counts = {cell: 0 for cell in map(tuple, cells.reshape(-1, len(wanted)))}
+    counts = dict.fromkeys(map(tuple, cells.reshape(-1, len(wanted))), 0)
     for row in rows:
         counts[row] += 1
     return np.array(list(counts.values())) / len(rows)

@@ -2,9 +2,10 @@
 Intervals that cover
 ====================
 
-A 95 % interval that holds the truth in 80 % of all releases is worse than none. For a share within a
-group both the share and the size of the group are estimated, and the interval must know it. Here the
-same small file is released sixty times, and each time the share of the ill among women is estimated.
+A 95 % interval that holds the truth in 80 % of all releases is worse than none. For a share
+within a group both the share and the size of the group are estimated, and the interval must know
+it. Here the same small file is released sixty times, and each time the share of the ill among
+women is estimated.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +31,9 @@ for number in range(60):
 lower, middle, upper = np.array(found)[np.argsort([one[1] for one in found])].T
 
 # %%
-# Sorted by the estimate. The intervals are not alike in length, and end at 0 and 1. Sixty releases say
-# the coverage to within about five points: more are in the :doc:`tables of all analyses </coverage>`.
+# Sorted by the estimate. The intervals are not alike in length, and end at 0 and 1. Sixty
+# releases say the coverage to within about five points: more are in the :doc:`tables of all
+# analyses </coverage>`.
 
 holds = (lower <= truth) & (truth <= upper)
 print(f"{holds.sum()} of {len(holds)} intervals hold the truth")
