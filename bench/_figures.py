@@ -45,7 +45,7 @@ class Claim:
 
     def __init__(self, name: str, title: str, command: str, packages: tuple[str, ...] = ()) -> None:
         self.name, self.start = name, time.perf_counter()
-        self.load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        self.load = round(os.getloadavg()[0], 2)
         self.told: dict = {"claim": name, "title": title, "command": command}
         self.told |= {"tables": [], "curves": [], "parts": []}
         self.packages = packages

@@ -266,7 +266,9 @@ def binary_columns(claim):
         d = ours(claim, {f"b{i}": 2 for i in range(6)}, alpha, tables=3)
         matrix = factorised(64, alpha, workload)
         told(claim, "WFM, as in its paper", cost(matrix, np.full(64, 1 / 64), workload), d.value)
-        print(f"   WFM, its authors' code, published {PUBLISHED[alpha] + len(tables) * 7 / 8:>13,.4g}")
+        print(
+            f"   WFM, its authors' code, published {PUBLISHED[alpha] + len(tables) * 7 / 8:>13,.4g}"
+        )
         told(claim, "SPL", split_cost(np.full(shape, 1 / 64), alpha, tables), d.value)
 
 

@@ -275,7 +275,7 @@ class DelimitedWriter:
 
 
 def side_by_side(one: Any, at: Any, two: Any, to: Any, *, between: str) -> tuple[Any, Any]:
-    """Return every text of one set joined with every text of another, and where rows find theirs."""
+    """Return all texts of one set joined with all of another, and where rows find theirs."""
     first = np.repeat(np.arange(len(one)), len(two))
     second = np.tile(np.arange(len(two)), len(one))
     texts = join_texts(one.take(pa.array(first)), two.take(pa.array(second)), between=between)
