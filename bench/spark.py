@@ -82,6 +82,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     rows = int(os.environ.get("PRAMBLE_BENCH_ROWS", "30000000"))
+    claim = Claim("spark", "Spark", "python -m bench spark", ("pyspark",))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_files(folder / "in", rows)
@@ -116,7 +117,6 @@ def main() -> None:
         for what, took in (whole := releases(spark, folder)).items():
             print(f"  {what:<44} {took:>6.1f} s")
         spark.stop()
-    claim = Claim("spark", "Spark", "python -m bench spark", ("pyspark",))
     note = (
         f"{rows:,} rows of three columns, two of them randomised, on all cores of one machine. "
         "A release also counts, checks what it wrote and hashes it; the copy does not."

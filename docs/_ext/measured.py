@@ -97,7 +97,7 @@ def drawn(curve, path):
         axes = figure.subplots()
         for series, (who, points) in zip(SERIES, curve["lines"].items(), strict=False):
             places, heights = zip(*points, strict=True)
-            axes.plot(places, heights, marker="o", label=who, **series.look)
+            axes.plot(places, heights, label=who, **series.look)
             if max(places) > 30 * min(places):
                 axes.set_xscale("log")
         heights = [height for points in curve["lines"].values() for _, height in points]
