@@ -157,8 +157,8 @@ class Benchmarks(SphinxDirective):
         machine = claim["machine"]
         versions = ", ".join(f"{name} {number}" for name, number in claim["versions"].items())
         return (
-            f"Measured on {claim['date']} by ``{claim['command']}`` in {claim['seconds']:.0f} s, on "
-            f"{machine['cores']} cores ({machine['processor']}, {machine['system']}; load at the "
+            f"Measured on {claim['date']} by ``{claim['command']}`` in {claim['seconds']:.0f} s, "
+            f"on {machine['cores']} cores ({machine['processor']}, {machine['system']}; load at the "
             f"start {machine['load']:.1f}); {versions}."
         )
 
