@@ -129,16 +129,19 @@ class Benchmarks(SphinxDirective):
         found = list(losses(results))
         if not found:
             return ["Nowhere in these tables."]
+        kept = {}
+        for claim, table, case, who, ratio in found:
+            kept.setdefault((claim["title"], table["title"], who), []).append((case, ratio))
         return [
-            f"* {claim['title']}, {case}: {who} is {shown(ratio)} times better "
-            f"({table['title'][0].lower()}{table['title'][1:]})."
-            for claim, table, case, who, ratio in found
+            f"* {title}, {what[0].lower()}{what[1:]}, beside {who}: "
+            + "; ".join(f"{case}, {shown(ratio)} times" for case, ratio in lost)
+            for (title, what, who), lost in kept.items()
         ]
 
     def claims(self, results):
         lines = []
         for claim in results:
-            lines += [claim["title"], "-" * len(claim["title"]), ""]
+            lines += [claim["title"], "~" * len(claim["title"]), ""]
             for table in claim["tables"]:
                 lines += table_lines(table)
             for parts in claim["parts"]:
@@ -158,8 +161,8 @@ class Benchmarks(SphinxDirective):
         versions = ", ".join(f"{name} {number}" for name, number in claim["versions"].items())
         return (
             f"Measured on {claim['date']} by ``{claim['command']}`` in {claim['seconds']:.0f} s, "
-            f"on {machine['cores']} cores ({machine['processor']}, {machine['system']}; load at the "
-            f"start {machine['load']:.1f}); {versions}."
+            f"on {machine['cores']} cores ({machine['processor']}, {machine['system']}; load "
+            f"{machine['load']:.1f} at the start); {versions}."
         )
 
 
