@@ -4,7 +4,7 @@ Reading a release in R
 
 Every release holds a program for readers, ``analysis.R``. It has the plan as R code and the
 estimator in base R, so nothing has to be installed where the data is a text file:
-``Rscript analysis.R SEX`` prints the table of a column.
+``Rscript analysis.R MARST`` prints the table of a column.
 """
 
 import tempfile
