@@ -6,7 +6,7 @@ STAMP := .venv/.ready
 # Every core has a worker; threads of linear algebra beside them would only wait for one another.
 PYTEST ?= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help setup demo study test test-fast test-slow test-r check format bench docs test-docs test-wheel clean constraints
+.PHONY: help setup demo study test test-fast test-slow test-r check format bench bench-page docs test-docs test-wheel clean constraints
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## */\t/' | expand -t 16
@@ -52,6 +52,9 @@ format: setup   ## format and fix what can be fixed
 
 bench: setup    ## measure, side by side with peers
 	$(BIN)/python -m bench $(or $(NAME),all)
+
+bench-page: setup  ## measure all that docs/benchmarks.rst shows, into bench/results
+	$(BIN)/python -m bench page
 
 docs: setup     ## build the pages into docs/_build/html
 	rm -rf docs/_build

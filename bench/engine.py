@@ -12,8 +12,9 @@ import warnings
 import numpy as np
 
 import pramble
+from bench._figures import Claim
 
-ROWS = 10_000_000
+ROWS = int(os.environ.get("PRAMBLE_BENCH_CODES", "10000000"))
 KEY = bytes(range(32))
 
 
@@ -94,40 +95,56 @@ def opendp_rate(S, alpha):
     return len(values) / seconds
 
 
-def line(name, rate, ours):
+def pure_ldp_rate(S, alpha):
+    direct = import_peer("pure_ldp.frequency_oracles.direct_encoding")
+    if direct is None:
+        return None
+    client = direct.DEClient(epsilon=alpha, d=S)
+    values = (np.random.default_rng(0).integers(0, S, 50_000) + 1).tolist()
+    seconds = cpu_seconds(lambda: [client.privatise(value) for value in values], 1)
+    return len(values) / seconds
+
+
+def line(claim, case, name, rate, ours):
     if rate is None:
         print(f"  {name:<44} not installed")
     else:
+        claim.add(case, name, rate / 1e6)
         print(f"  {name:<44} {rate / 1e6:>10.3f} M/CPU-s   pramble is {ours / rate:8.1f} times it")
 
 
-def response_table(S, alpha, dtype):
+def response_table(claim, S, alpha, dtype):
+    case = f"randomised response, S = {S:,}"
     print(f"\nRandomised response, S = {S}, {ROWS:,} codes of {np.dtype(dtype).name}")
     codes = np.random.default_rng(0).integers(0, S, ROWS).astype(dtype)
     m = pramble.randomized_response(S, alpha)
     q, rng = m.matrix[0, 0] if S < 5000 else m.keep[0] / 2**53, np.random.default_rng(1)
     ours = ROWS / cpu_seconds(lambda: pramble.perturb(codes, m, key=KEY, column="x", threads=1))
-    line("pramble, one thread", ours, ours)
-    line("NumPy, chunked", ROWS / cpu_seconds(lambda: numpy_response(codes, S, q, rng), 2), ours)
+    line(claim, case, "pramble", ours, ours)
+    theirs = ROWS / cpu_seconds(lambda: numpy_response(codes, S, q, rng), 2)
+    line(claim, case, "NumPy, chunked", theirs, ours)
     if S == 10:
-        line("multi-freq-ldpy", multi_freq_rate(S, alpha), ours)
-        line("OpenDP", opendp_rate(S, alpha), ours)
+        line(claim, case, "multi-freq-ldpy", multi_freq_rate(S, alpha), ours)
+        line(claim, case, "pure-ldp", pure_ldp_rate(S, alpha), ours)
+        line(claim, case, "OpenDP", opendp_rate(S, alpha), ours)
     return codes, m
 
 
-def general_table(S):
+def general_table(claim, S):
+    case = f"general matrix, S = {S:,}"
     print(f"\nGeneral matrix, S = {S}, {ROWS:,} codes of int32")
     rng = np.random.default_rng(2)
     m = pramble.Mechanism.from_matrix(rng.dirichlet(np.ones(S), size=S))
     codes = rng.integers(0, S, ROWS).astype(np.int32)
     ours = ROWS / cpu_seconds(lambda: pramble.perturb(codes, m, key=KEY, column="x", threads=1))
-    line("pramble, one thread, table built each time", ours, ours)
-    line("NumPy, chunked", ROWS / cpu_seconds(lambda: numpy_general(codes, m.matrix, rng), 1), ours)
+    line(claim, case, "pramble", ours, ours)
+    theirs = ROWS / cpu_seconds(lambda: numpy_general(codes, m.matrix, rng), 1)
+    line(claim, case, "NumPy, chunked", theirs, ours)
 
 
-def threads_table(codes, m):
+def threads_table(claim, codes, m):
     print("\nThreads, wall clock, S = 10")
-    single = None
+    single, points = None, []
     for threads in (1, 2, 4):
         if threads > (os.cpu_count() or 1):
             break
@@ -135,7 +152,37 @@ def threads_table(codes, m):
             lambda n=threads: pramble.perturb(codes, m, key=KEY, column="x", threads=n), 5
         )
         single = single or rate
+        points.append((threads, rate / 1e6))
         print(f"  {threads} threads {rate / 1e6:>10.0f} M/s   {rate / single:.2f} times one thread")
+    claim.curve("Threads", "threads", "million values a second", {"pramble": points})
+
+
+def growth(claim):
+    """Processor seconds against the number of values, and against the number of categories."""
+    m, rng = pramble.randomized_response(10, 1.0), np.random.default_rng(1)
+    q, ours, theirs = m.matrix[0, 0], [], []
+    for n in (10**3, 10**4, 10**5, 10**6, ROWS):
+        codes = rng.integers(0, 10, n).astype(np.uint8)
+        repeats = max(1, 10**6 // n)
+        ours.append((n, repeated(lambda c=codes: drawn(c, m), repeats)))
+        theirs.append((n, repeated(lambda c=codes: numpy_response(c, 10, q, rng), repeats)))
+    lines = {"pramble": ours, "NumPy, chunked": theirs}
+    claim.curve("Randomised response, ten categories", "values", "CPU seconds", lines)
+    rates = []
+    for size in (2, 10, 100, 1000, 10**4, 10**5, 10**6):
+        wide = rng.integers(0, size, 10**6).astype(np.int32)
+        own = pramble.randomized_response(size, 8.0)
+        rates.append((size, cpu_seconds(lambda c=wide, m=own: drawn(c, m), 1)))
+    lines = {"pramble": rates}
+    claim.curve("Randomised response, a million values", "categories", "CPU seconds", lines)
+
+
+def drawn(codes, m):
+    return pramble.perturb(codes, m, key=KEY, column="x", threads=1)
+
+
+def repeated(work, repeats):
+    return cpu_seconds(lambda: [work() for _ in range(repeats)], 2) / repeats
 
 
 def billion_table(codes, m):
@@ -165,11 +212,17 @@ def first_call_table():
 
 
 def main():
-    codes, m = response_table(10, 1.0, np.uint8)
-    threads_table(codes, m)
+    peers = ("opendp", "multi-freq-ldpy", "pure-ldp")
+    claim = Claim("randomising", "Randomising", "python -m bench engine", peers)
+    note = f"{ROWS:,} codes in memory on one thread; peers that take one value at a time fewer."
+    claim.table("Values a processor second", "million values", "more", note)
+    codes, m = response_table(claim, 10, 1.0, np.uint8)
+    general_table(claim, 1000)
+    response_table(claim, 100_000, 8.0, np.int32)
+    threads_table(claim, codes, m)
+    growth(claim)
+    claim.write()
     billion_table(codes, m)
-    general_table(1000)
-    response_table(100_000, 8.0, np.int32)
     first_call_table()
 
 

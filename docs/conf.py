@@ -14,6 +14,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "mathml",
+    "measured",
     "vocabularies",
     "tutorials",
     "numpydoc",

@@ -28,6 +28,8 @@ from pramble.data.reading import Reading
 from pramble.errors import InvalidData
 
 BLOCK = 1 << 22
+TOGETHER = 1 << 12
+"""Neighbouring columns of few labels are written as one, of at most so many combinations."""
 
 
 def settle(path: Path, reading: Reading, *, separator: str | None) -> Reading:
@@ -226,18 +228,35 @@ class DelimitedWriter:
         sink.write(line.getvalue().encode())
 
     def write(self, batch: Any) -> None:
-        """Write one batch."""
-        named = zip(batch.columns, batch.schema.names, strict=True)
-        columns = [self.cells(column, name).cast(pa.large_string()) for column, name in named]
-        if self.single:  # to most programs an empty line is no row
-            columns = [columns[0].fill_null('""')]
-        ends = join_texts(columns.pop(), "\n", between="")
-        self.sink.write(content(join_texts(*columns, ends, between=self.separator)))
+        """Write one batch; columns of few labels go together, each combination made once."""
+        parts: list[tuple[Any, Any]] = []
+        for column, name in zip(batch.columns, batch.schema.names, strict=True):
+            texts, places = self.looked_up(column, name)
+            few = parts and places is not None and parts[-1][1] is not None
+            if few and len(parts[-1][0]) * len(texts) <= min(TOGETHER, batch.num_rows):
+                texts, places = side_by_side(*parts.pop(), texts, places, between=self.separator)
+            parts.append((texts, places))
+        parts[-1] = (join_texts(parts[-1][0], "\n", between=""), parts[-1][1])
+        rows = [texts if places is None else texts.take(places) for texts, places in parts]
+        joined = rows[0] if len(rows) == 1 else join_texts(*rows, between=self.separator)
+        self.sink.write(content(joined))
+
+    def looked_up(self, column: Any, name: str) -> tuple[Any, Any]:
+        """Return the large texts of a column and where each row finds its own; None: in order."""
+        empty = '""' if self.single else ""  # to most programs an empty line is no row
+        coded = pa.types.is_dictionary(column.type)
+        texts = self.cells(column.dictionary if coded else column, name).cast(pa.large_string())
+        texts = texts.fill_null(empty)
+        if not coded:
+            return texts, None
+        places = column.indices
+        if places.null_count:
+            places = places.cast(pa.int64()).fill_null(len(texts))
+            texts = pa.concat_arrays([texts, pa.array([empty], pa.large_string())])
+        return texts, places
 
     def cells(self, column: Any, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
-        if pa.types.is_dictionary(column.type):
-            return self.cells(column.dictionary, name).take(column.indices)
         texts = as_text(column, column=name)
         needs = self.needs_quotes(texts) if is_text(column) else None
         if needs is None:
@@ -253,6 +272,15 @@ class DelimitedWriter:
         masks = [pc.equal(texts, "")] if empty else []
         masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
         return reduce(pc.or_, masks) if masks else None
+
+
+def side_by_side(one: Any, at: Any, two: Any, to: Any, *, between: str) -> tuple[Any, Any]:
+    """Return all texts of one set joined with all of another, and where rows find theirs."""
+    first = np.repeat(np.arange(len(one)), len(two))
+    second = np.tile(np.arange(len(two)), len(one))
+    texts = join_texts(one.take(pa.array(first)), two.take(pa.array(second)), between=between)
+    places = at.to_numpy().astype(np.int32) * len(two) + to.to_numpy()
+    return texts, pa.array(places.astype(np.int32, copy=False))
 
 
 def join_texts(*parts: Any, between: str) -> Any:
