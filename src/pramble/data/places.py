@@ -69,9 +69,9 @@ class Place:
         return PurePosixPath(self.inner).name
 
     @property
-    def suffixes(self) -> list[str]:
-        """The endings of the name."""
-        return PurePosixPath(self.inner).suffixes
+    def suffix(self) -> str:
+        """The ending of the name."""
+        return PurePosixPath(self.inner).suffix
 
     @property
     def parent(self) -> Self:
