@@ -40,6 +40,7 @@ def released(source, target, **options):
         target,
         columns={"sex": {"categories": ["f", "m"]}},
         alpha=1.0,
+        design="paper",
         prior="uniform",
         rows_per_file=BATCH_ROWS,
         key=KEY,

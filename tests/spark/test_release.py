@@ -323,7 +323,7 @@ def test_what_is_not_done_on_spark_is_said(sessions, source, tmp_path):
         with pytest.raises(pramble.InvalidPlan, match=said):
             verb(source, target, spark=spark, **options)
     for data, there in ((source, "nowhere://host/out"), ("nowhere://host/people", target)):
-        with pytest.raises(pramble.InvalidInput, match="'nowhere://host/.*' cannot be opened"):
+        with pytest.raises(pramble.InvalidInput, match=r"'nowhere://host/.*' cannot be opened"):
             verb(data, there, spark=spark)
     with pytest.raises(pramble.InvalidInput, match="has its session already"):
         verb(read(spark, source), target, spark=spark)
