@@ -1,7 +1,7 @@
 """Randomising on Spark, beside Spark's own copy of the same Parquet files, on this machine's cores.
 
 Three columns, two of them randomised. Copy and perturb take turns in one session, after a small run
-of each; then parts of the way are timed alone, each ending in Spark's sink that writes nothing.
+of each; then the way is timed up to some points, each ending in Spark's sink that writes nothing.
 Last come whole releases, each once after a small one: of a path that workers read, of a frame, in a
 secret order, and on one machine; and how long the parts of each took.
 PRAMBLE_BENCH_ROWS sets the rows: 30 million unless given (300 million is the large case);
@@ -26,6 +26,16 @@ import pyarrow.parquet as pq
 
 import pramble
 from bench._figures import Claim
+from pramble.engine.record import as_record
+from pramble.engine.spark import (
+    in_parts,
+    numbers_of,
+    outcome_schema,
+    partition_rows,
+    with_draws,
+    with_texts,
+)
+from pramble.engine.spark_spans import partition_spans
 
 KEY = bytes(range(32))
 REGIONS = [f"region {i}" for i in range(10)]
@@ -111,7 +121,7 @@ def main() -> None:
         print(f"{'rows':>12} {'copy s':>8} {'perturb s':>10} {'ratio':>6}")
         print(f"{rows:>12,} {copy:>8.1f} {draw:>10.1f} {ratio:>6.2f}")
         print("where the time goes")
-        for what, took in (going := parts(spark, read, perturbed)).items():
+        for what, took in (going := parts(read)).items():
             print(f"  {what:<44} {took:>6.1f} s")
         print("whole releases")
         for what, took in (whole := releases(spark, folder)).items():
@@ -131,9 +141,9 @@ def main() -> None:
     claim.write()
 
 
-def parts(spark: Any, read: Callable[[], Any], perturbed: Callable[[], Any]) -> dict[str, float]:
-    """Return the seconds of parts of the way, each once."""
-    del spark
+def parts(read: Callable[[], Any]) -> dict[str, float]:
+    """Return the seconds of the way up to some point, each once, and what comes before it."""
+    record = as_record(KEY, PLAN, threads=1)
 
     def thrown(frame: Any) -> None:
         frame.write.format("noop").mode("overwrite").save()
@@ -142,13 +152,25 @@ def parts(spark: Any, read: Callable[[], Any], perturbed: Callable[[], Any]) -> 
         yield from batches
 
     frame = read()
+    outcome = outcome_schema(frame.schema, record)
+    spans = partition_spans(frame, record.columns, first_row=0)
+    rows, size = sum(span.rows for span in spans.values()), partition_rows(len(frame.columns))
+    numbered = frame.selectExpr("*", f"{numbers_of(spans)} as number")
+    drawn = with_draws(numbered, record, outcome, "number", spans)
+    moved = in_parts(drawn, "number", first_row=0, size=size, parts=-(-rows // size))
+    texts = with_texts(moved.drop("number"), record, frame.schema, outcome)
     return {
-        "reading": seconds(lambda: thrown(read())),
-        "reading, through Python and back": seconds(
+        "counting rows and undeclared values": seconds(
+            lambda: partition_spans(frame, record.columns, first_row=0)
+        ),
+        "reading": seconds(lambda: thrown(frame)),
+        "reading and numbering": seconds(lambda: thrown(numbered)),
+        "reading, numbering and drawing": seconds(lambda: thrown(drawn)),
+        "… and moving to their partitions": seconds(lambda: thrown(moved)),
+        "… and codes to texts: all but writing": seconds(lambda: thrown(texts)),
+        "(all columns through Python and back)": seconds(
             lambda: thrown(frame.mapInArrow(same, frame.schema))
         ),
-        "what perturb does when it is called": seconds(perturbed),
-        "all but writing": seconds(lambda: thrown(perturbed())),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from pramble.data.places import is_address
 from pramble.errors import WriteFailed
 
 PARTIAL = ".partial"
@@ -37,6 +38,8 @@ def whole_file(target: Path) -> Iterator[Path]:
 
 def sync(path: Path) -> None:
     """Wait until a file's content, or a folder's list of names where the system can, is on disk."""
+    if is_address(path):  # a store keeps what it has taken
+        return
     folder = path.is_dir()
     with suppress(OSError) if folder else nullcontext():
         descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -15,6 +15,7 @@ from pramble.data.file_records import READ_ERRORS, FileRecords
 from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
 from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, mixed
+from pramble.data.places import Place, is_address, path_or_place, shown_address
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
 from pramble.data.rows import number_of_rows
@@ -44,6 +45,13 @@ def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) 
     settled = as_reading(reading)
     if isinstance(data, Records):
         return data
+    if isinstance(data, Place):
+        return open_files(cast("Path", data), settled)
+    if is_address(data):
+        raise InvalidData(
+            f"An address is read with spark=; found {shown_address(data)!r}. Give spark=, "
+            "or a path."
+        )
     if isinstance(data, str | os.PathLike):
         return open_files(Path(data), settled)
     if isinstance(data, SparkPath):
@@ -70,15 +78,11 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
 
 def open_on_spark(data: SparkPath, reading: Reading) -> SparkFileRecords:
     """Return the records of Parquet files, which tasks on Spark read."""
-    if "://" in str(data.path):
-        raise InvalidData(
-            f"With spark= the path is one that driver and workers share; found {str(data.path)!r}. "
-            "Read it with Spark (spark.read.parquet) and release the frame."
-        )
-    files = open_files(Path(data.path).absolute(), reading)
+    where = path_or_place(data.path).absolute()
+    files = open_files(where, reading)
     if files.format.name != "parquet":
         raise InvalidData(
-            f"With spark= the files must be Parquet; {str(data.path)!r} is {files.format.name}. "
+            f"With spark= the files must be Parquet; {str(where)!r} is {files.format.name}. "
             "Read it with Spark and release the frame, or leave spark= out."
         )
     return SparkFileRecords.of(files, data.session)

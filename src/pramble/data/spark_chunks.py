@@ -35,13 +35,6 @@ def packed(batch: Any) -> bytes:
     return data
 
 
-def unpacked(batches: Batches) -> Iterator[Any]:
-    """Yield the batches that pieces hold, in their order."""
-    for batch in batches:
-        for piece in batch["piece"]:
-            yield from stream_of(piece.as_buffer())
-
-
 def stream_of(piece: Any) -> Iterator[Any]:
     """Yield the batches that the bytes of a piece hold."""
     yield from pa.ipc.open_stream(piece)

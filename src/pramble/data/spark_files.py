@@ -5,6 +5,7 @@ rows lie in, as one machine would.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from pramble.data.arrays import as_schema
 from pramble.data.file_records import FileRecords, file_batches
 from pramble.data.formats.base import Wanted
 from pramble.data.labels import Label
+from pramble.data.places import arrow_input, is_address
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, recoded
 from pramble.data.spark_chunks import counted
@@ -30,7 +32,7 @@ PART_ROWS = 1 << 20
 class SparkPath(NamedTuple):
     """Files whose rows tasks on Spark are to read."""
 
-    path: str | Path
+    path: Any
     session: Any
 
 
@@ -145,7 +147,17 @@ class SparkFileRecords(SparkRecords):
 
     def rows_in_spark(self) -> Any:
         """Return a frame of the rows before recoding."""
+        if is_address(self.path):
+            return self.frame_by_tasks(as_they_are=True)
         return self.session.read.parquet(*map(str, self.files.paths))
+
+    def frame_by_tasks(self, *, as_they_are: bool = False) -> Any:
+        """Return a frame of the rows, which tasks read: Spark may not know the store."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        found = replace(self, files=replace(self.files, reading=Reading())) if as_they_are else self
+        names = list(self.files.names)
+        return found.sent(batches_as_they_come, names, from_arrow_schema(found.files.schema))
 
     def digest(self) -> str:
         """Return the SHA-256 of the files."""
@@ -154,7 +166,8 @@ class SparkFileRecords(SparkRecords):
 
 def group_rows_of(path: Path) -> tuple[int, ...]:
     """Return the rows of each row group of a Parquet file."""
-    about = pq.read_metadata(path)
+    with arrow_input(path) as raw:
+        about = pq.read_metadata(raw)
     return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
 
 
@@ -166,6 +179,12 @@ def on_ranges(
         for number in batch["id"].to_pylist():
             rows = ranges[number]
             yield from task(counted(read(rows), len(rows), number), number)
+
+
+def batches_as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
+    """Yield the batches of a part of the rows."""
+    del part
+    yield from batches
 
 
 def rows_between(
@@ -204,6 +223,8 @@ def read_frame(session: Any, path: Path, files: Records) -> Any:
     """Return the frame of a folder of Parquet files, recoded as they are."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
+    if is_address(path):
+        return SparkFileRecords.of(files, session).frame_by_tasks()
     frame = session.read.parquet(str(path)).select(*map(quoted, files.names))
     if not files.reading.recode:
         return frame

@@ -8,27 +8,28 @@ each task checks that it met as many rows as were counted.
 
 How Spark splits a source may follow from its bytes, and so from true values: a longer label moves
 the end of a block. Released rows therefore go into partitions that follow from their numbers alone,
-in the order of the numbers. Rows that are numbered as they stand go there in pieces of many rows,
-each one value of a shuffle (:mod:`pramble.engine.spark_pieces`).
+in the order of the numbers. Only randomised columns pass through Python
+(:mod:`pramble.engine.spark_draws`), before rows go there, so that no true value is in a shuffle.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import Any
 
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.spark_chunks import unpacked
-from pramble.data.spark_workers import map_partitions, quoted
-from pramble.engine.frames import check_names, perturb_batches, perturbed_schema
+from pramble.data.spark_workers import functions_for, map_columns, quoted
+from pramble.engine.frames import check_names, perturbed_schema
 from pramble.engine.record import Record
-from pramble.engine.spark_pieces import PIECES, draw_pieces
-from pramble.engine.spark_spans import partition_spans
+from pramble.engine.spark_draws import Draws, codes_in_spark, is_coded, never_null, texts_in_spark
+from pramble.engine.spark_spans import Span, partition_spans
 
 MOST_ROWS = 1 << 20
 MOST_CELLS = 1 << 22
 """A released partition has at most so many rows, and about so many cells."""
+
+IN_PARTITION = (1 << 33) - 1
+"""The bits of Spark's increasing numbers that count within a partition."""
 
 
 def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
@@ -40,14 +41,61 @@ def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_r
     size = partition_rows(len(frame.columns))
     parts = max(-(-sum(span.rows for span in spans.values()) // size), 1)
     if row_number is not None:
-        task = partial(perturb_batches, record=record, row_number=row_number)
-        drawn = map_partitions(frame, task, outcome)
-        return in_parts(drawn, quoted(row_number), first_row=0, size=size, parts=parts)
-    block = min(size, BATCH_ROWS)
-    task = partial(draw_pieces, record=record, spans=spans, first_row=first_row, block=block)
-    pieces = map_partitions(frame, task, PIECES)
-    sorted_pieces = in_parts(pieces, "number", first_row=first_row, size=size, parts=parts)
-    return map_partitions(sorted_pieces, unpacked, outcome)
+        drawn = with_draws(frame, record, outcome, row_number, None)
+        there = in_parts(drawn, row_number, first_row=0, size=size, parts=parts)
+        return with_texts(there, record, frame.schema, outcome)
+    number = next(unused_names(frame.columns))
+    numbered = frame.selectExpr("*", f"{numbers_of(spans)} as {quoted(number)}")
+    drawn = with_draws(numbered, record, outcome, number, spans)
+    there = in_parts(drawn, number, first_row=first_row, size=size, parts=parts)
+    return with_texts(there.drop(number), record, frame.schema, outcome)
+
+
+def numbers_of(spans: Mapping[int, Span]) -> str:
+    """Return Spark's expression for the numbers of rows as they stand.
+
+    Spark knows that it is not to be repeated, so that whatever is done to the outcome later, rows
+    are numbered first. A partition that had no rows when they were counted has none to number.
+    """
+    firsts = ", ".join(
+        f"{spans[part].first}L" if part in spans else "0L"
+        for part in range(max(spans, default=0) + 1)
+    )
+    return (
+        f"coalesce(get(array({firsts}), spark_partition_id()), 0L)"
+        f" + (monotonically_increasing_id() & {IN_PARTITION}L)"
+    )
+
+
+def with_draws(
+    frame: Any, record: Record, outcome: Any, number: str, spans: Mapping[int, Span] | None
+) -> Any:
+    """Return a frame with the columns of a plan randomised, those of few texts as codes."""
+    F = functions_for(frame.sparkSession)
+    coded = frozenset(n for n, own in record.columns.items() if is_coded(frame.schema[n], own))
+    kinds = ["short" if n in coded else outcome[n].dataType.simpleString() for n in record.columns]
+    schema = f"struct<{', '.join(f'`{i}`: {kind}' for i, kind in enumerate(kinds))}>"
+    given = [
+        codes_in_spark(F, own) if name in coded else F.col(quoted(name))
+        for name, own in record.columns.items()
+    ]
+    drawn = next(unused_names(frame.columns))
+    task = Draws(record, coded, number, spans)
+    made = frame.withColumn(drawn, map_columns(frame, task, schema)(F.col(quoted(number)), *given))
+    return made.withColumns(
+        {name: F.col(quoted(drawn)).getField(str(i)) for i, name in enumerate(record.columns)}
+    ).drop(drawn)
+
+
+def with_texts(frame: Any, record: Record, schema: Any, outcome: Any) -> Any:
+    """Return a frame with drawn codes as texts again, and nulls where the outcome has some."""
+    F = functions_for(frame.sparkSession)
+    found = {}
+    for name, own in record.columns.items():
+        coded = is_coded(schema[name], own)
+        values = texts_in_spark(F, own) if coded else F.col(quoted(name))
+        found[name] = values if outcome[name].nullable else never_null(F, values, own)
+    return frame.withColumns(found)
 
 
 def in_parts(frame: Any, number: str, *, first_row: int, size: int, parts: int) -> Any:
@@ -56,16 +104,16 @@ def in_parts(frame: Any, number: str, *, first_row: int, size: int, parts: int) 
     Numbers that are spread widely share partitions: block :math:`b` goes to :math:`b` modulo their
     number.
     """
-    name = unused_name(frame.columns)
-    block = f"(cast({number} as long) - {first_row}) div {size}"
-    there = frame.selectExpr("*", f"cast(pmod({block}, {parts}) as int) as {quoted(name)}")
-    return there.repartitionById(parts, name).sortWithinPartitions(number).drop(name)
+    F = functions_for(frame.sparkSession)
+    block = f"(cast({quoted(number)} as long) - {first_row}) div {size}"
+    place = F.expr(f"cast(pmod({block}, {parts}) as int)")
+    return frame.repartitionById(parts, place).sortWithinPartitions(quoted(number))
 
 
-def unused_name(names: Iterable[str]) -> str:
-    """Return a name for a further column that no column has."""
+def unused_names(names: Iterable[str]) -> Iterator[str]:
+    """Yield names for further columns that no column has."""
     taken = {name.lower() for name in names}
-    return next(name for i in count() if (name := f"part {i}") not in taken)
+    yield from (name for i in count() if (name := f"part {i}") not in taken)
 
 
 def partition_rows(columns: int) -> int:

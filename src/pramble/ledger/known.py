@@ -6,7 +6,6 @@ number of its rows, and a file that could hold the same people is asked about.
 """
 
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 from pramble.data.records import Records
@@ -65,7 +64,7 @@ def lowered(names: Collection[str]) -> set[str]:
 
 def file_facts(records: Records, *, rows: int | None = None) -> dict[str, Any]:
     """Return what a ledger asks of records: name, number of rows, columns."""
-    name = "" if records.path is None else Path(records.path).name
+    name = "" if records.path is None else records.path.name
     return {
         "name": name,
         "rows": records.rows if rows is None else rows,

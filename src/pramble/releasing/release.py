@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pramble.data.places import is_address, path_or_place
 from pramble.data.reading import Reading, as_reading
 from pramble.engine.keystream import checked_key
-from pramble.errors import PrambleWarning
+from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
@@ -173,11 +174,16 @@ def release(
     if reading is not None:
         decisions = replace(decisions, reading=as_reading(reading))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
-    source = spark_source(source, spark, target)
+    source = spark_source(source, spark)
     decisions = settle_bands(source, decisions)
-    records, target = source_records(source, decisions), Path(target)
+    records, target = source_records(source, decisions), path_or_place(target)
     if records.rows_stay:
         decisions = decisions_on_spark(decisions)
+    elif is_address(target):
+        raise InvalidInput(
+            f"A release is written to an address on Spark; found {str(target)!r}. Give spark=, or "
+            "release to a path."
+        )
     if not dry_run:
         check_target(target)
     digest, secret = cache(records.digest), secrets.token_bytes(32) if key is None else key
@@ -212,10 +218,15 @@ def release(
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
         return Release(None, manifest_of(job, [], tables=outcome.tables), job.plan, outcome)
     entry = account.entered(
-        job.spent, columns=list(job.plan.columns), target=target, central=job.central
+        job.spent,
+        columns=list(job.plan.columns),
+        target=target,
+        central=job.central,
+        any_target=is_address(target),
     )
     with entry as building_in, building(target) as folder:
-        building_in(folder)
+        if not is_address(target):
+            building_in(folder)
         apart = digest() if decisions.is_shuffled and job.untouched else ""
         bound = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, decisions=decisions)
         document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)

@@ -19,6 +19,7 @@ from pramble.data.formats.base import (
     bare,
     refuse_repeated,
 )
+from pramble.data.places import arrow_input
 
 GROUP_ROWS = 1 << 20
 GROUP_COLUMNS = 16
@@ -30,7 +31,7 @@ def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open a file; coded columns of text are left in the file's own dictionaries."""
     import pyarrow.parquet as pq
 
-    with pa.OSFile(str(path)) as raw:
+    with arrow_input(path) as raw:
         about = pq.read_metadata(raw)
         schema = about.schema.to_arrow_schema()
         refuse_repeated(schema.names, path)

@@ -6,9 +6,12 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from typing import cast
 
 from pramble.data.atomic import sync
-from pramble.errors import InvalidInput, PrivacyError
+from pramble.data.places import Place, is_address, place_in
+from pramble.errors import InvalidInput, PrivacyError, with_values
+from pramble.releasing.folder.files import MANIFEST
 from pramble.report.outcome import Check
 
 PARTIAL = "partial"
@@ -36,6 +39,11 @@ def building(target: Path) -> Iterator[Path]:
     it is removed; one left by a killed process is removed by the next release to that target.
     """
     check_target(target)
+    store = place_in(target)
+    if store is not None:
+        with building_at(store) as place:
+            yield cast("Path", place)
+        return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(target)
@@ -59,6 +67,51 @@ def building(target: Path) -> Iterator[Path]:
         raise InvalidInput(
             f"Cannot write the release {str(target)!r}: {reason}. Nothing was released."
         ) from error
+
+
+@contextmanager
+def building_at(target: Place) -> Iterator[Place]:
+    """Give a place beside the target in its store, and move what is there when all went well.
+
+    Where a folder can be renamed, that is one step. Else its files are moved one by one, the
+    manifest last: a folder without one is no release. After any error nothing is left; what a
+    killed process left beside the target stays, hidden, to be deleted.
+    """
+    folder = target.with_name(f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}")
+    moving = False
+    try:
+        folder.mkdir()
+        yield folder
+        check_target(cast("Path", target))
+        moving = True
+        if folder.renames:
+            target.remove_tree()
+            folder.replace(target)
+        else:
+            move_files(folder, target)
+    except BaseException as error:
+        with suppress(OSError):
+            folder.remove_tree()
+        if moving and not folder.renames:
+            with suppress(OSError):
+                target.remove_tree()
+        if not isinstance(error, OSError):
+            raise
+        raise with_values(
+            InvalidInput(
+                f"Cannot write the release {str(target)!r} ({type(error).__name__}). Nothing was "
+                "released."
+            ),
+            str(error),
+        ) from None
+
+
+def move_files(folder: Place, target: Place) -> None:
+    """Move the files of a folder one by one, the manifest last, and remove the folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.name == MANIFEST):
+        path.replace(target / str(path.relative_to(folder)))
+    folder.remove_tree()
 
 
 def check_contents(folder: Path, published: Collection[str]) -> Check:
@@ -110,8 +163,12 @@ def remove_abandoned(target: Path) -> None:
 
 
 def report_path(target: Path) -> Path:
-    """Return where the curator's report lies: beside the release folder, never in it."""
-    return target.with_name(f"{target.name}-report.html")
+    """Return where the curator's report lies: beside the release folder, never in it.
+
+    That of a release at an address lies in the current folder.
+    """
+    name = f"{target.name}-report.html"
+    return Path.cwd() / name if is_address(target) else target.with_name(name)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -14,6 +14,7 @@ from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
 from pramble.data.labels import Labels
 from pramble.data.order import typed_texts
+from pramble.data.places import arrow_input, path_or_place
 from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.data.spark_files import SparkFileRecords, read_frame
@@ -119,7 +120,7 @@ class Release(Display):
             return None
         from pyarrow import parquet
 
-        return parquet.read_table(self.folder / stated["file"])
+        return parquet.read_table(arrow_input(self.folder / stated["file"]))
 
     def shown(self) -> Facts:
         """Return where it lies, what it promises and what is in it."""
@@ -213,7 +214,7 @@ def open_release(
     ...
     pramble.errors.InvalidData: 'no such folder' is no release: it has no manifest.json.
     """
-    folder, spark = Path(folder), session_of(engine) if spark is None else spark
+    folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
     data = [*files_of(manifest).values()]
     if spark is not None:

@@ -1,7 +1,6 @@
 """A data file of a release written on Spark: each piece by one task, and the whole judged here."""
 
 import re
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from pramble.data.places import Place, remove_tree
 from pramble.data.spark_files import SparkPath
 from pramble.data.spark_progress import collect
 from pramble.data.spark_records import CHUNKS, SparkRecords, gathered_runs
@@ -50,16 +50,11 @@ RAISED = re.compile(
 )
 
 
-def spark_source(source: Any, session: Any, target: str | Path) -> Any:
-    """Return what is opened on Spark, if a session is given; refuse a target that is no path."""
-    if "://" in str(target):
-        raise InvalidInput(
-            f"A release is written to a path that driver and workers share; found {str(target)!r}. "
-            "Release to a mounted folder, and copy it there when it is complete."
-        )
+def spark_source(source: Any, session: Any) -> Any:
+    """Return what is opened on Spark, if a session is given."""
     if session is None:
         return source
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path | Place):
         raise InvalidInput(
             "With spark= the source is a path of Parquet files; a Spark frame has its session "
             f"already. Found {type(source).__name__}."
@@ -206,7 +201,7 @@ def refuse_missing_pieces(
 def remove_attempts(folder: Path) -> None:
     """Remove what attempts left; one that is still at work can then no longer name a piece."""
     for again in range(PATIENCE):
-        shutil.rmtree(folder, ignore_errors=again < PATIENCE - 1)
+        remove_tree(folder, ignore_errors=again < PATIENCE - 1)
         if not folder.exists():
             return
         time.sleep(0.1)
