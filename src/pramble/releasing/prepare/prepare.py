@@ -221,7 +221,7 @@ def scan_for(
     points_of(decisions.columns)  # refuses what has no numbers
     check_public(records, decisions)
     names = [column.name for column in decisions.columns]
-    refuse_untouched(records, decisions)
+    refuse_untouched(records.names, decisions)
     found = count_columns(
         records, decisions, tables=joint_tables(decisions, names), secret=secret, clock=clock
     )
@@ -302,12 +302,12 @@ def central_of(
     )
 
 
-def refuse_untouched(records: Records, decisions: Decisions) -> None:
+def refuse_untouched(names: Sequence[str], decisions: Decisions) -> None:
     """Refuse a central promise for a file with columns that are released as they are."""
     if decisions.central is None:
         return
     randomised = {column.name for column in decisions.columns}
-    left = [name for name in decisions.released(records.names) if name not in randomised]
+    left = [name for name in decisions.released(names) if name not in randomised]
     if left:
         names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
         raise PrivacyError(
