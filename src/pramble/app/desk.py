@@ -86,7 +86,7 @@ class Desk:
 
     def close(self) -> None:
         """End what goes on, and delete what the desk keeps on disk."""
-        self.worker.stop()
+        self.worker.interrupt()
         self.trier.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -25,9 +25,14 @@ def notice(kind: str, *said: TagChild) -> Tag:
     return tags.div(mark, tags.div(word, *said), class_=f"notice {kind}", role=role)
 
 
+def refusal_lines(message: str) -> list[Tag]:
+    """Return a message that may have several lines."""
+    return [tags.p(visible(line)) for line in message.splitlines() if line.strip()]
+
+
 def refusal(message: str, values: str = "") -> Tag:
     """Return why something was refused, line by line; values are shown if asked for."""
-    lines = [tags.p(visible(line)) for line in message.splitlines() if line.strip()]
+    lines = refusal_lines(message)
     if not values:
         return notice("error", *lines)
     shown = tags.details(

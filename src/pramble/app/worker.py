@@ -5,6 +5,8 @@ they are killed. It keeps what it needs again, such as the counts of a file.
 """
 
 import multiprocessing
+import os
+import signal
 import threading
 import warnings
 from collections.abc import Callable
@@ -15,6 +17,8 @@ from pramble.errors import PrambleError
 from pramble.values import Progress
 
 STARTED = Progress("starting", 0.0)
+PATIENCE = 10.0
+"""Seconds that interrupted work has to undo what it has begun."""
 
 
 class Work:
@@ -67,7 +71,7 @@ class Worker:
     def do(self, task: Callable[..., Any], *given: Any, name: str = "", **more: Any) -> Work:
         """Begin a piece of work: a function of a module, with what it is given."""
         if self.work is not None and self.work.is_running:
-            self.stop()
+            self.interrupt()
         if self.process is None or not self.process.is_alive():
             self.start()
         assert self.ours is not None
@@ -93,6 +97,22 @@ class Worker:
             self.process.kill()
             self.process.join()
             self.process = None
+
+    def interrupt(self, seconds: float = PATIENCE) -> bool:
+        """Let the work that is going on undo what it has begun, and return whether it did.
+
+        What takes longer than so many seconds is ended.
+        """
+        process = self.process
+        if self.work is not None and self.work.is_running:
+            self.work.state = "stopped"
+        if process is None or not process.is_alive():
+            return True
+        os.kill(process.pid, signal.SIGINT)
+        process.join(seconds)
+        undone = not process.is_alive()
+        self.stop()
+        return undone
 
     def wait(self, work: Work) -> None:
         """Wait until a piece of work has ended."""
@@ -123,9 +143,9 @@ def serve_work(theirs: Connection) -> None:
     while True:
         try:
             task, given, more = theirs.recv()
-        except (EOFError, OSError):
+            theirs.send(outcome(task, given, more, theirs))
+        except (EOFError, OSError, KeyboardInterrupt):
             return
-        theirs.send(outcome(task, given, more, theirs))
 
 
 def outcome(
