@@ -238,8 +238,12 @@ def designed(
     confidential_allowed: bool,
     clock: Clock,
     seconds: float | None = None,
+    for_readers: bool = True,
 ) -> Prepared:
-    """Design every column of a file that was scanned for the same columns."""
+    """Design every column of a file that was scanned for the same columns.
+
+    ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
+    """
     records, found = scanned.records, scanned.counts
     designs: tuple[Designed, ...] = ()
     record = None
@@ -258,10 +262,12 @@ def designed(
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
         )
+    proven = None
+    if for_readers or decisions.central is not None:
+        proven = central_of(records, decisions, found, designs=designs, record=record)
     job = Prepared(
         records, decisions, found.rows, found.columns, designs, spent, found.fingerprint,
-        keys=found.keys, links=scanned.links, record=record,
-        guarantee=central_of(records, decisions, found, designs=designs, record=record),
+        keys=found.keys, links=scanned.links, record=record, guarantee=proven,
     )  # fmt: skip
     check_spent(job.spent if decisions.central is None else job.central, decisions.limit)
     return job
