@@ -13,8 +13,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from pramble.app.worker import Work, Worker
-from pramble.releasing.decisions.decisions import columns_of
+from pramble.app.worker import PATIENCE, Work, Worker
+from pramble.releasing.decisions.decisions import DELTA, columns_of
 from pramble.releasing.decisions.draft import column_lines
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.parsing import decisions_from
@@ -25,6 +25,9 @@ from pramble.values import value
 STEPS = ("open", "columns", "promise", "release", "read")
 PROMISE = ("alpha", "central", "delta")
 """Settings of a plan that say what is promised."""
+
+BESIDE = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
+"""Settings that no figure of a promise depends on."""
 
 
 @value
@@ -60,6 +63,14 @@ class Desk:
         What goes on in the background, or has ended.
     found : dict from name to object
         What ended work has found.
+    delta : float
+        δ of a central promise, also while the promise is local.
+    target : str
+        The folder to release to, as it was written; empty for the proposed one.
+    has_ledger : bool
+        Whether the release is entered in the ledger.
+    reading_folder : str
+        The release that is read in the last step.
     """
 
     def __init__(self) -> None:
@@ -76,10 +87,13 @@ class Desk:
         self.works: dict[str, Work] = {}
         self.then: dict[str, Callable[[Any], None]] = {}
         self.found: dict[str, Any] = {}
+        self.delta = DELTA
+        self.target, self.has_ledger = "", True
+        self.reading_folder = ""
 
     def close(self) -> None:
         """End what goes on, and delete what the desk keeps on disk."""
-        self.worker.stop()
+        self.worker.stop(patience=PATIENCE)
         self.trier.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -117,7 +131,8 @@ class Desk:
         self.document = tomllib.loads(survey.draft(accepted=everything))
         self.declared = {look.name for look in survey.looks if look.is_public}
         self.picked = next(iter(self.columns), None)
-        self.counted_for, self.found = {}, {}
+        self.counted_for, self.found, self.target = {}, {}, ""
+        self.trier.stop()  # it has counted another file
 
     # Columns ----------------------------------------------------------------------------------
 
@@ -212,16 +227,14 @@ class Desk:
 
     def promise_to(self, kind: str, promise: float) -> None:
         """Promise something else."""
-        delta = self.document.get("delta", 1e-6)
         rest = {name: own for name, own in self.document.items() if name not in PROMISE}
-        own = {"alpha": promise} if kind == "local" else {"central": promise, "delta": delta}
+        own = {"alpha": promise} if kind == "local" else {"central": promise, "delta": self.delta}
         self.document = {**own, **rest}
 
     @property
     def ground(self) -> str:
-        """All but the promise, as a text: what figures of promises were found for."""
-        rest = {name: own for name, own in self.document.items() if name not in PROMISE}
-        rest["delta"] = self.document.get("delta")
+        """All that figures of promises depend on but the promise, as a text."""
+        rest = {n: own for n, own in self.document.items() if n not in (*PROMISE, *BESIDE)}
         path = self.source and str(self.source.path)
         return json.dumps([path, rest], sort_keys=True, default=str)
 

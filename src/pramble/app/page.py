@@ -81,6 +81,7 @@ def show_desk(view: View, input: Inputs) -> None:
     @reactive.effect
     def _() -> None:
         view.desk.step = input.step()
+        view.changed("shown")
 
     @reactive.effect
     def _() -> None:

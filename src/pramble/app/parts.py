@@ -8,9 +8,12 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.view import View
 from pramble.app.worker import Work
+from pramble.report.pages import table_row
+from pramble.report.tables import TableOutcome, Verdict, worst_first
 from pramble.words import time_left, visible
 
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}
+MOST_TABLES = 20
 WORDS = {"note": "Note", "warning": "Warning", "error": "Error", "good": "Done"}
 
 
@@ -22,9 +25,14 @@ def notice(kind: str, *said: TagChild) -> Tag:
     return tags.div(mark, tags.div(word, *said), class_=f"notice {kind}", role=role)
 
 
+def refusal_lines(message: str) -> list[Tag]:
+    """Return a message that may have several lines."""
+    return [tags.p(visible(line)) for line in message.splitlines() if line.strip()]
+
+
 def refusal(message: str, values: str = "") -> Tag:
     """Return why something was refused, line by line; values are shown if asked for."""
-    lines = [tags.p(visible(line)) for line in message.splitlines() if line.strip()]
+    lines = refusal_lines(message)
     if not values:
         return notice("error", *lines)
     shown = tags.details(
@@ -88,6 +96,35 @@ def cards(shown: Sequence[tuple[str, str]]) -> Tag:
             for figure, label in shown
         ],
         class_="figure-cards",
+    )
+
+
+def worth_table(tables: Sequence[TableOutcome]) -> Tag:
+    """Return what tables will be worth, the worst first; those that are noise are called so."""
+    rows = [table_row(one) for one in worst_first(tables)[:MOST_TABLES]]
+    more = len(tables) - len(rows)
+    return table(
+        ["table", "95 % interval of a typical cell", "typical cell", "cells", "smallest group"],
+        [
+            [
+                visible(row["name"]),
+                row["error"],
+                row["typical"],
+                row["cells"],
+                tags.strong("noise") if row["bad"] else row["group"],
+            ]
+            for row in rows
+        ],
+        caption="Worst first" + (f"; {more} more, narrower" if more else ""),
+    )
+
+
+def verdict_lines(verdict: Verdict) -> TagList:
+    """Return what a release is good for, and what not."""
+    good = verdict.good or "Nothing useful is left."
+    return TagList(
+        tags.p(visible(good)),
+        tags.p(tags.strong(visible(verdict.bad))) if verdict.bad else None,
     )
 
 

@@ -5,6 +5,8 @@ they are killed. It keeps what it needs again, such as the counts of a file.
 """
 
 import multiprocessing
+import os
+import signal
 import threading
 import warnings
 from collections.abc import Callable
@@ -15,6 +17,8 @@ from pramble.errors import PrambleError
 from pramble.values import Progress
 
 WAITING = Progress("waiting", 0.0)
+PATIENCE = 10.0
+"""Seconds that interrupted work has to undo what it has begun."""
 
 
 class Work:
@@ -120,8 +124,12 @@ class Worker:
         if self.queue:
             self.begin(self.queue[0])
 
-    def stop(self, name: str | None = None) -> None:
-        """Stop the work of a name, or all; what goes on is ended together with the process."""
+    def stop(self, name: str | None = None, *, patience: float = 0.0) -> bool:
+        """Stop the work of a name, or all; what goes on is ended together with the process.
+
+        With patience it has so many seconds to undo what it has begun; return whether it did.
+        """
+        undone = True
         with self.turn:
             ended = [work for work in self.queue if name in (None, work.name)]
             for work in ended:
@@ -129,12 +137,22 @@ class Worker:
             first = self.queue[0] if self.queue else None
             self.queue = [work for work in self.queue if work not in ended or work is first]
             if (first in ended or name is None) and self.process is not None:
-                self.process.kill()
-                self.process.join()
-                self.process = None
+                undone = self.end(patience if first in ended else 0.0)
             if first is not None and first in ended:
                 self.go_on()
             self.turn.notify_all()
+        return undone
+
+    def end(self, patience: float) -> bool:
+        """End the process; return whether it ended by itself when it was interrupted."""
+        process, self.process = self.process, None
+        if patience and process.is_alive():
+            os.kill(process.pid, signal.SIGINT)
+            process.join(patience)
+        undone = not process.is_alive()
+        process.kill()
+        process.join()
+        return undone
 
     def wait(self, work: Work) -> None:
         """Wait until a piece of work has ended."""
@@ -159,7 +177,7 @@ def serve_work(theirs: Connection) -> None:
         try:
             task, given, more = theirs.recv()
             theirs.send(outcome(task, given, more, theirs))
-        except (EOFError, OSError):
+        except (EOFError, OSError, KeyboardInterrupt):
             return
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from pramble.plots.style import SERIES, house_style, new_figure
@@ -14,13 +15,19 @@ if TYPE_CHECKING:
 WORDS = {"local": "α, to whoever handles the file", "central": "ε, to readers of the release"}
 
 
-def candidates_figure(found: Sequence[Any]) -> Figure:
-    """Return what readers get against what an intruder may become sure of."""
+def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
+    """Return what readers get against what an intruder may become sure of.
+
+    Promises under which nothing can be told are left out; the ``current`` one has a ring.
+    """
+    from matplotlib.ticker import LogLocator
+
     with house_style():
         figure = new_figure(height=3.6)
         axes = figure.add_subplot()
         for style, (kind, words) in zip(SERIES, WORDS.items(), strict=False):
-            own = [one for one in found if one.kind == kind]
+            told = [one for one in found if math.isfinite(one.half_width)]
+            own = [one for one in told if one.kind == kind]
             sure = [100 * one.belief for one in own]
             widths = [100 * one.half_width for one in own]
             if not own:
@@ -29,11 +36,22 @@ def candidates_figure(found: Sequence[Any]) -> Figure:
                 sure, widths, style.marker, linestyle=style.line, color=style.colour, label=words
             )
             for one, x, y in zip(own, sure, widths, strict=True):
+                if one is current:
+                    continue
                 axes.annotate(f"{one.promise:g}", (x, y), textcoords="offset points",
                               xytext=(5, 4), fontsize=8)  # fmt: skip
+        if current is not None and math.isfinite(current.half_width):
+            place = 100 * current.belief, 100 * current.half_width
+            axes.plot(*place, "o", markersize=13, fillstyle="none", color="black")
+            axes.annotate(current.name, place, textcoords="offset points", xytext=(0, -17),
+                          ha="center", fontsize=9, fontweight="bold")  # fmt: skip
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.minorticks_off()
         axes.set_xlim(50, 101)
         axes.set_xlabel("an intruder who was half sure can be sure of, at most, %")
         axes.set_ylabel("± points of a typical cell")
-        axes.legend(loc="upper right")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="lower left")
     return figure

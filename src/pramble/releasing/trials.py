@@ -116,6 +116,7 @@ class Trials:
             confidential_allowed=True,
             clock=watched,
             seconds=SECONDS,
+            for_readers=kind == "central",
         )
         tables = table_outcomes(job)
         wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)

@@ -221,7 +221,7 @@ def scan_for(
     points_of(decisions.columns)  # refuses what has no numbers
     check_public(records, decisions)
     names = [column.name for column in decisions.columns]
-    refuse_untouched(records, decisions)
+    refuse_untouched(records.names, decisions)
     found = count_columns(
         records, decisions, tables=joint_tables(decisions, names), secret=secret, clock=clock
     )
@@ -238,8 +238,12 @@ def designed(
     confidential_allowed: bool,
     clock: Clock,
     seconds: float | None = None,
+    for_readers: bool = True,
 ) -> Prepared:
-    """Design every column of a file that was scanned for the same columns."""
+    """Design every column of a file that was scanned for the same columns.
+
+    ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
+    """
     records, found = scanned.records, scanned.counts
     designs: tuple[Designed, ...] = ()
     record = None
@@ -258,10 +262,12 @@ def designed(
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
         )
+    proven = None
+    if for_readers or decisions.central is not None:
+        proven = central_of(records, decisions, found, designs=designs, record=record)
     job = Prepared(
         records, decisions, found.rows, found.columns, designs, spent, found.fingerprint,
-        keys=found.keys, links=scanned.links, record=record,
-        guarantee=central_of(records, decisions, found, designs=designs, record=record),
+        keys=found.keys, links=scanned.links, record=record, guarantee=proven,
     )  # fmt: skip
     check_spent(job.spent if decisions.central is None else job.central, decisions.limit)
     return job
@@ -302,12 +308,12 @@ def central_of(
     )
 
 
-def refuse_untouched(records: Records, decisions: Decisions) -> None:
+def refuse_untouched(names: Sequence[str], decisions: Decisions) -> None:
     """Refuse a central promise for a file with columns that are released as they are."""
     if decisions.central is None:
         return
     randomised = {column.name for column in decisions.columns}
-    left = [name for name in decisions.released(records.names) if name not in randomised]
+    left = [name for name in decisions.released(names) if name not in randomised]
     if left:
         names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
         raise PrivacyError(

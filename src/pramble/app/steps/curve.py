@@ -1,0 +1,131 @@
+"""Which promises are tried, in which order, and what is known of them."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from pramble.app.desk import Desk
+from pramble.app.tasks.promise import Tried
+from pramble.errors import InvalidInput, PrambleError
+from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.prepare.prepare import refuse_untouched
+from pramble.report import numbers
+
+NOTCHES = {
+    "local": (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),
+    "central": (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0),
+}
+FIRST = {"local": 2.0, "central": 1.0}
+"""What is promised before anything was chosen."""
+
+DELTAS = (1e-5, 1e-6, 1e-8)
+SIGNS = {"local": "α", "central": "ε"}
+MOST_KEPT = 100
+"""Promises that a desk keeps figures of."""
+
+
+def delta_of(desk: Desk) -> float:
+    """Return δ, as the plan has it or as it was chosen last."""
+    return float(desk.document.get("delta", desk.delta))
+
+
+def notches(desk: Desk) -> list[float]:
+    """Return the promises of the slider: the usual ones, those that are known, and the present."""
+    return sorted({*NOTCHES[desk.kind], *known(desk, desk.kind), desk.promise})
+
+
+def promise_words(kind: str, promise: float, delta: float) -> str:
+    """Return what a notch of the slider is called.
+
+    >>> promise_words("local", 1.0, 1e-6)
+    'α = 1: half sure becomes 73.2 % at most'
+    """
+    belief = numbers.sure(belief_of(kind, promise, delta))
+    return f"{SIGNS[kind]} = {promise:g}: half sure becomes {belief} at most"
+
+
+def belief_of(kind: str, promise: float, delta: float) -> float:
+    """Return how sure an intruder who was half sure can become, by the promise alone."""
+    if kind == "local":
+        return RecordPrivacy(Fraction(promise)).belief()
+    return CentralPrivacy(Fraction(promise), Fraction(delta)).belief()
+
+
+def promise_in(kind: str, text: Any) -> float:
+    """Return a promise that was written; refuse what none can be.
+
+    >>> promise_in("local", "2.5")
+    2.5
+    >>> promise_in("local", "-1")
+    Traceback (most recent call last):
+    ...
+    pramble.errors.InvalidInput: α must be a positive number, such as 2; found '-1'.
+    """
+    try:
+        found = float(str(text).strip().replace(",", "."))
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        sign = SIGNS[kind]
+        raise InvalidInput(f"{sign} must be a positive number, such as 2; found {text!r}.")
+    own = {"alpha": found} if kind == "local" else {"central": found}
+    decisions_from({**own, "columns": {"any": {"categories": ["a", "b"]}}})
+    return found
+
+
+def central_refused(desk: Desk) -> str:
+    """Say why a central promise is not possible; empty if it is, or the plan is wrong anyway."""
+    if desk.survey is None:
+        return ""
+    plan = {name: own for name, own in desk.document.items() if name != "alpha"}
+    try:
+        decisions = decisions_from({**plan, "central": 1.0})
+    except PrambleError:
+        return ""
+    try:
+        refuse_untouched([look.name for look in desk.survey.looks], decisions)
+    except PrambleError as error:
+        return str(error)
+    return ""
+
+
+def key_of(desk: Desk, kind: str, promise: float) -> tuple[Any, ...]:
+    """Return what figures of a promise are kept under."""
+    return desk.ground, kind, delta_of(desk) if kind == "central" else 0.0, promise
+
+
+def known(desk: Desk, kind: str) -> dict[float, Tried]:
+    """Return what is known of promises of a kind for the plan as it stands, in their order."""
+    ours = key_of(desk, kind, 0.0)[:-1]
+    kept: dict[tuple[Any, ...], Tried] = desk.found.get("tried", {})
+    return {key[-1]: kept[key] for key in sorted(kept) if key[:-1] == ours}
+
+
+def keep(desk: Desk, key: tuple[Any, ...], tried: Tried) -> None:
+    """Keep what was found of a promise."""
+    kept = desk.found.setdefault("tried", {})
+    kept[key] = tried
+    while len(kept) > MOST_KEPT:
+        del kept[next(iter(kept))]
+
+
+def waiting(desk: Desk) -> list[float]:
+    """Return the promises to be tried: the present one first, then the nearest."""
+    done, present = known(desk, desk.kind), desk.promise
+    left = [one for one in notches(desk) if one not in done]
+    return sorted(left, key=lambda one: abs(math.log(one / present)))
+
+
+def is_ready(desk: Desk) -> bool:
+    """Whether there is anything that can be tried."""
+    return desk.survey is not None and bool(desk.columns)
+
+
+def has_failed(desk: Desk) -> bool:
+    """Whether the last trial was refused, of this plan and kind of promise."""
+    work = desk.works.get("trial")
+    last = desk.found.get("tried last")
+    now = key_of(desk, desk.kind, 0.0)[:-1]
+    return work is not None and work.state == "failed" and last == now

@@ -1,0 +1,146 @@
+"""The settings of a release that are no part of its promise: where to, in which files, for whom."""
+
+from typing import Any
+
+from shiny import Session
+from shiny.ui import Tag, TagChild, tags
+
+from pramble.app.desk import Desk
+from pramble.app.steps.ready import target_of
+from pramble.releasing.decisions.decisions import COPIES, OUTPUTS
+
+COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
+
+
+def set_in(desk: Desk, about: str, given: Any) -> None:
+    """Settle one setting: in the plan, or of this desk."""
+    plan = desk.document
+    if about == "target":
+        desk.target = str(given).strip()
+    elif about == "ledger":
+        desk.has_ledger = bool(given)
+    elif about == "output" and given in OUTPUTS:
+        plan["output"] = given
+    elif about in ("shuffle", "synthetic"):
+        plan[about] = bool(given)
+    elif about == "people":
+        plan.pop("people", None)
+        if str(given).strip():
+            plan["people"] = str(given).strip()
+    elif about.startswith("copy "):
+        asked = {*plan.get("copies", ()), about.removeprefix("copy ")}
+        asked -= set() if given else {about.removeprefix("copy ")}
+        plan["copies"] = [name for name in COPIES if name in asked]
+    desk.document = plan_order(plan)
+
+
+def plan_order(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan whose tables come last, as in a file."""
+    tables = {name: own for name, own in plan.items() if isinstance(own, dict)}
+    return {**{name: own for name, own in plan.items() if name not in tables}, **tables}
+
+
+def form(session: Session, desk: Desk) -> Tag:
+    """Return the settings, as the desk has them."""
+    plan = desk.document
+    central = desk.kind == "central"
+    shuffled = central or bool(plan.get("shuffle"))
+    return tags.div(
+        tags.h3("Settings"),
+        text_field(session, "target", "Folder to make", str(target_of(desk))),
+        choice_field(session, "output", "Format of the data", plan.get("output", "parquet")),
+        tags.fieldset(
+            tags.legend("The same records again, for other programs", class_="fs-6"),
+            *[
+                tick(session, f"copy {one}", COPY_NAMES[one], ticked=one in plan.get("copies", ()))
+                for one in COPIES
+            ],
+        ),
+        tick(
+            session,
+            "shuffle",
+            "Rows in a random order"
+            + (": part of the central promise" if central else ", so that places tell nothing"),
+            ticked=shuffled,
+            fixed=central,
+        ),
+        tick(
+            session,
+            "synthetic",
+            "Complete synthetic records beside, drawn from the release alone",
+            ticked=bool(plan.get("synthetic")),
+        ),
+        tick(
+            session,
+            "ledger",
+            "Enter it in the ledger, which adds up releases of the same people",
+            ticked=desk.has_ledger,
+        ),
+        text_field(
+            session,
+            "people",
+            "Name of these people in the ledger",
+            str(plan.get("people") or ""),
+            hint="Empty: by the file. The same name for files that hold the same people.",
+        ),
+        class_="panel",
+    )
+
+
+def text_field(session: Session, about: str, label: str, shown: str, *, hint: str = "") -> Tag:
+    """Return a field for a text."""
+    own = session.ns(f"field_{about}")
+    return tags.div(
+        tags.label(label, for_=own, class_="form-label"),
+        tags.input(
+            type="text",
+            id=own,
+            value=shown,
+            class_="form-control",
+            spellcheck="false",
+            data_tells=session.ns("setting"),
+            data_about=about,
+            aria_describedby=f"{own}-hint" if hint else None,
+        ),
+        tags.div(hint, id=f"{own}-hint", class_="form-text") if hint else None,
+        class_="mb-2",
+    )
+
+
+def choice_field(session: Session, about: str, label: str, shown: str) -> Tag:
+    """Return the choice of a format."""
+    own = session.ns(f"field_{about}")
+    return tags.div(
+        tags.label(label, for_=own, class_="form-label"),
+        tags.select(
+            *[
+                tags.option(one, value=one, selected="" if one == shown else None)
+                for one in OUTPUTS
+            ],
+            id=own,
+            class_="form-select",
+            data_tells=session.ns("setting"),
+            data_about=about,
+        ),
+        class_="mb-2",
+    )
+
+
+def tick(
+    session: Session, about: str, label: str, *, ticked: bool, fixed: bool = False
+) -> TagChild:
+    """Return something to be ticked."""
+    own = session.ns(f"field_{about.replace(' ', '_')}")
+    return tags.div(
+        tags.input(
+            type="checkbox",
+            id=own,
+            checked="" if ticked else None,
+            disabled="" if fixed else None,
+            class_="form-check-input",
+            data_tells=session.ns("setting"),
+            data_about=about,
+        ),
+        tags.label(label, for_=own, class_="form-check-label"),
+        class_="form-check",
+    )

@@ -1,0 +1,59 @@
+"""What a file gives under one promise."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.views import Views
+from pramble.plots.images import to_svg
+from pramble.plots.matrix import MOST_DRAWN, matrix_figure
+from pramble.releasing.trials import Candidate, Trials
+from pramble.report.record_view import BRANCHES_CAPTION, PLAN_PICTURE, VIEWS_CAPTION
+from pramble.values import Clock, Watcher, value
+
+MATRIX_PICTURE = "The probability of each released value, for each true one"
+MATRIX_CAPTION = "Each row is a true value: the probabilities of what is released for it."
+COUNTED: dict[str, Trials] = {}
+"""The file and plan that were tried last, counted."""
+
+
+@value
+class Tried:
+    """A promise that was tried, and its plan as a picture."""
+
+    candidate: Candidate
+    picture: str
+    caption: str
+
+
+def try_promise(
+    ground: str,
+    path: Path,
+    document: dict[str, Any],
+    kind: str,
+    promise: float,
+    delta: float,
+    *,
+    progress: Watcher | None = None,
+) -> Tried:
+    """Return what a file gives under a promise; it is counted once for all on the same ground."""
+    if ground not in COUNTED:
+        COUNTED.clear()
+        COUNTED[ground] = Trials(path, plan=document)
+    trials = COUNTED[ground]
+    trials.delta = delta
+    found = trials.candidate(kind, promise, clock=Clock(progress))
+    assert found.plan is not None
+    return Tried(replace(found, plan=None), *picture_of(found.plan))
+
+
+def picture_of(plan: Plan | Views) -> tuple[str, str]:
+    """Return a plan as a picture, with its caption; one of a single matrix shows that."""
+    if isinstance(plan, Plan) and len(plan.branches) == len(plan.branches[0].blocks) == 1:
+        (matrix,) = plan.branches[0].blocks.values()
+        if max(matrix.shape) <= MOST_DRAWN:
+            drawn = matrix_figure(matrix)
+            return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
+    caption = VIEWS_CAPTION if isinstance(plan, Views) else BRANCHES_CAPTION
+    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), caption
