@@ -58,6 +58,23 @@ def served(tmp_path_factory):
     found.process.communicate(timeout=20)
 
 
+@pytest.fixture
+def small_file(served, request):
+    """A file of the user in a folder of its own, whose columns declare their categories."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def declared(labels, every):
+        codes = pa.array([row // every % len(labels) for row in range(2000)], pa.int8())
+        return pa.DictionaryArray.from_arrays(codes, pa.array(labels), ordered=True)
+
+    path = served.home / request.node.name / "small.parquet"
+    path.parent.mkdir()
+    columns = {"sex": declared(["f", "m"], 1), "age": declared(["young", "old"], 2)}
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A real browser, driven by playwright."""

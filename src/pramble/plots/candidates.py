@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+CLOSE = 1.5
+"""Points of the horizontal axis within which figures of two promises would overlap."""
+
 WORDS = {"local": "α, to whoever handles the file", "central": "ε, to readers of the release"}
 
 
@@ -30,14 +33,16 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
             own = [one for one in told if one.kind == kind]
             sure = [100 * one.belief for one in own]
             widths = [100 * one.half_width for one in own]
+            beside = None
             if not own:
                 continue
             axes.plot(
                 sure, widths, style.marker, linestyle=style.line, color=style.colour, label=words
             )
             for one, x, y in zip(own, sure, widths, strict=True):
-                if one is current:
+                if one is current or (beside is not None and are_near(beside, (x, y))):
                     continue
+                beside = x, y
                 axes.annotate(f"{one.promise:g}", (x, y), textcoords="offset points",
                               xytext=(5, 4), fontsize=8)  # fmt: skip
         if current is not None and math.isfinite(current.half_width):
@@ -55,3 +60,8 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="lower left")
     return figure
+
+
+def are_near(one: tuple[float, float], two: tuple[float, float]) -> bool:
+    """Whether two points are too near for a figure beside each."""
+    return abs(one[0] - two[0]) < CLOSE and abs(math.log(one[1] / two[1])) < math.log1p(0.2)

@@ -166,6 +166,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
                 "release_now", "Release now", class_="btn-primary" if is_rehearsed() else "",
                 disabled=busy or not is_rehearsed(),
             ),
+            class_="actions",
         )  # fmt: skip
 
     def begin(name: str, task: Any, then: Any) -> None:

@@ -1,0 +1,131 @@
+"""Which promises are tried, what is known of them, and what stands in the way of a release."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pramble.app.desk import Desk, Source
+from pramble.app.steps import curve, ready
+from pramble.app.steps.release_form import set_in
+from pramble.app.tasks.open import survey
+from pramble.app.tasks.promise import try_promise
+from pramble.errors import InvalidInput
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A desk with a file: two declared columns, and one that is dropped."""
+    path = tmp_path / "people.parquet"
+
+    def declared(labels, every):
+        codes = pa.array([row // every % 2 for row in range(1000)], pa.int8())
+        return pa.DictionaryArray.from_arrays(codes, pa.array(labels), ordered=True)
+
+    table = {
+        "sex": declared(["f", "m"], 1),
+        "old": declared(["no", "yes"], 2),
+        "id": [f"p{i}" for i in range(1000)],
+    }
+    pq.write_table(pa.table(table), path)
+    found = Desk()
+    found.source = Source(path, path.name)
+    found.take_survey(survey(path, {}))
+    yield found
+    found.close()
+
+
+def test_the_present_promise_is_tried_first_then_the_nearest(desk):
+    desk.promise_to("local", 3.0)
+    assert curve.waiting(desk)[:4] == [3.0, 4.0, 2.0, 5.0]
+    desk.promise_to("local", 2.5)
+    assert curve.waiting(desk)[0] == 2.5
+    assert len(curve.waiting(desk)) == len(curve.NOTCHES["local"]) + 1
+
+
+def test_figures_are_of_the_plan_they_were_found_for(desk):
+    desk.promise_to("local", 1.0)
+    curve.keep(desk, curve.key_of(desk, "local", 1.0), "figures")
+    assert curve.known(desk, "local") == {1.0: "figures"}
+    assert 1.0 not in curve.waiting(desk)
+    assert curve.known(desk, "central") == {}
+    set_in(desk, "copy csv", True)  # which no figure depends on
+    assert curve.known(desk, "local") == {1.0: "figures"}
+    desk.act("old", "drop")
+    assert curve.known(desk, "local") == {}
+
+
+def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
+    desk.delta = 1e-8
+    curve.keep(desk, curve.key_of(desk, "local", 1.0), "local")
+    desk.promise_to("central", 1.0)
+    assert desk.document["delta"] == 1e-8
+    curve.keep(desk, curve.key_of(desk, "central", 1.0), "central")
+    desk.delta = 1e-5
+    desk.promise_to("central", 1.0)
+    assert curve.known(desk, "central") == {}
+    assert curve.known(desk, "local") == {1.0: "local"}
+
+
+def test_a_trial_gives_figures_and_a_picture_and_counts_once(desk):
+    given = desk.ground, desk.source.path, desk.document
+    one = try_promise(*given, "local", 1.0, 1e-6)
+    two = try_promise(*given, "local", 4.0, 1e-6)
+    assert one.candidate.half_width > two.candidate.half_width
+    assert one.candidate.belief < two.candidate.belief
+    assert one.picture.startswith("<svg")
+    assert one.candidate.plan is None
+
+
+@pytest.mark.parametrize("text", ["-1", "0", "many", "", "inf", "nan"])
+def test_a_promise_is_a_positive_number(text):
+    with pytest.raises(InvalidInput):
+        curve.promise_in("local", text)
+
+
+def test_a_central_promise_is_refused_in_words_where_a_column_is_kept(desk):
+    assert curve.central_refused(desk) == ""
+    desk.act("id", "keep")
+    assert "'id'" in curve.central_refused(desk)
+
+
+def test_what_stands_in_the_way_of_a_release(desk):
+    assert ready.obstacles(Desk()) == [("No file is open.", "open")]
+    assert ready.obstacles(desk) == []
+    desk.declared = {"sex"}
+    [(sentence, step)] = ready.obstacles(desk)
+    assert step == "columns"
+    assert sentence.startswith("The categories of old are values seen in the file.")
+    desk.declared = {"sex", "old"}
+    desk.document["alfa"] = 1
+    assert "alpha" in ready.obstacles(desk)[0][0]
+    del desk.document["alfa"]
+    for name in ("sex", "old"):
+        desk.act(name, "drop")
+    assert ready.obstacles(desk)[0][1] == "columns"
+
+
+def test_the_target_is_proposed_and_one_that_exists_is_refused(desk, tmp_path):
+    assert ready.target_of(desk) == tmp_path / "people-release"
+    (tmp_path / "people-release").mkdir()
+    assert ready.target_of(desk) == tmp_path / "people-release-2"
+    ready.refuse_target(desk)
+    for wrong in ("people-release", "people.parquet", "people.parquet/inside"):
+        set_in(desk, "target", str(tmp_path / wrong))
+        with pytest.raises(InvalidInput):
+            ready.refuse_target(desk)
+
+
+def test_the_settings_of_a_release_go_into_the_plan(desk):
+    before = ready.settled(desk)
+    for about, given in [
+        ("output", "csv"), ("copy stata", True), ("copy csv", True), ("copy stata", False),
+        ("shuffle", False), ("synthetic", True), ("people", " staff "), ("ledger", False),
+    ]:  # fmt: skip
+        set_in(desk, about, given)
+    assert ready.settled(desk) != before
+    text = desk.toml()
+    for line in ('output = "csv"', 'copies = ["csv"]', "synthetic = true", 'people = "staff"'):
+        assert line in text
+    assert "shuffle" not in text
+    desk.target = "/some where/out"
+    assert ready.command(desk).endswith("--out '/some where/out' --no-ledger")
