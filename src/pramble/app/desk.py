@@ -59,6 +59,10 @@ class Desk:
         The column whose details are shown.
     counted_for : dict
         The columns, with their settings, whose categories were counted last.
+    reading_folder : str
+        The release folder that is read in the last step.
+    asked : dict from name to object
+        What was chosen there.
     works : dict from name to Work
         What goes on in the background, or has ended.
     found : dict from name to object
@@ -69,14 +73,12 @@ class Desk:
         The folder to release to, as it was written; empty for the proposed one.
     has_ledger : bool
         Whether the release is entered in the ledger.
-    reading_folder : str
-        The release that is read in the last step.
     """
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pramble-desk-"))  # its owner's alone
         self.step = STEPS[0]
-        self.worker, self.trier = Worker(), Worker()
+        self.worker, self.trier, self.reader = Worker(), Worker(), Worker()
         self.source: Source | None = None
         self.reading: dict[str, Any] = {}
         self.survey: Survey | None = None
@@ -84,17 +86,19 @@ class Desk:
         self.declared: set[str] = set()
         self.picked: str | None = None
         self.counted_for: dict[str, Any] = {}
+        self.reading_folder = ""
+        self.asked: dict[str, Any] = {}
         self.works: dict[str, Work] = {}
         self.then: dict[str, Callable[[Any], None]] = {}
         self.found: dict[str, Any] = {}
         self.delta = DELTA
         self.target, self.has_ledger = "", True
-        self.reading_folder = ""
 
     def close(self) -> None:
         """End what goes on, and delete what the desk keeps on disk."""
         self.worker.stop(patience=PATIENCE)
         self.trier.stop()
+        self.reader.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def begin(
@@ -131,8 +135,9 @@ class Desk:
         self.document = tomllib.loads(survey.draft(accepted=everything))
         self.declared = {look.name for look in survey.looks if look.is_public}
         self.picked = next(iter(self.columns), None)
-        self.counted_for, self.found, self.target = {}, {}, ""
+        self.counted_for, self.target = {}, ""
         self.trier.stop()  # it has counted another file
+        self.found = {name: own for name, own in self.found.items() if name.startswith("read")}
 
     # Columns ----------------------------------------------------------------------------------
 

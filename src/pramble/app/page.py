@@ -83,9 +83,9 @@ def show_desk(view: View, input: Inputs) -> None:
         view.desk.step = input.step()
         view.changed("shown")
 
-    @reactive.effect
+    @reactive.effect  # not at first: the page came with its step, and may have been moved on since
+    @reactive.event(lambda: view.topic("step").get(), ignore_init=True)
     def _() -> None:
-        view.watch("step")
         ui.update_navset("step", selected=view.desk.step)
 
 

@@ -1,0 +1,296 @@
+"""What can be asked of a release: tables, regressions, and how near they are to the truth."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from shiny import Inputs, reactive, render, ui
+from shiny.ui import Tag, TagChild, TagList, tags
+
+from pramble.app.desk import Desk
+from pramble.app.parts import figure, notice, refused, table, work_line
+from pramble.app.tasks.read import (
+    FolderFacts,
+    ReadAnswer,
+    TableQuestion,
+    ask_regression,
+    ask_table,
+)
+from pramble.app.tasks.read_truth import compare_with
+from pramble.app.view import View
+from pramble.errors import InvalidInput
+from pramble.estimation.regression.kinds import FAMILIES
+from pramble.words import visible
+
+BY = {
+    "first": "First column",
+    "second": "Second column (optional)",
+    "third": "Third column (optional)",
+}
+WITHIN = {"given": "Shares within each (optional)", "given_too": "and within each (optional)"}
+ANSWER_IN = {"shares": "shares", "counts": "numbers of records"}
+COVERS = {"both": "the people behind the file", "randomisation": "the file itself"}
+CHOSEN = (*BY, *WITHIN, "unit", "covers", "formula", "family", "truth_path", "truth_plan")
+"""What is chosen in this step, which the desk remembers."""
+
+STOPPED = {"read table": "stop_table", "read regression": "stop_fit", "read truth": "stop_truth"}
+
+
+def serve_questions(input: Inputs, view: View) -> None:
+    """Serve the questions of step 5: called in its module."""
+    desk = view.desk
+
+    def remember(name: str) -> None:
+        @reactive.effect
+        def _() -> None:
+            desk.asked[name] = input[name]()
+
+    def stoppable(button: str) -> None:
+        @reactive.effect
+        @reactive.event(input[button])
+        def _() -> None:
+            desk.reader.stop()
+            view.changed("work")
+
+    for name in CHOSEN:
+        remember(name)
+    for button in STOPPED.values():
+        stoppable(button)
+
+    def ask(name: str, begin: Callable[[], None]) -> None:
+        def change() -> None:
+            desk.asked.update({one: input[one]() for one in CHOSEN})
+            desk.found.pop(name, None)
+            desk.works.pop(name, None)
+            begin()
+
+        view.attempt(f"ask {name}", change, name)
+
+    @render.ui
+    def questions() -> TagChild:
+        view.watch("read", "source")
+        facts = desk.found.get("read")
+        return None if facts is None else question_panels(facts, desk)
+
+    @reactive.effect
+    @reactive.event(input.estimate)
+    def _() -> None:
+        def begin() -> None:
+            start(view, "read table", ask_table, question_in(desk.asked))
+
+        ask("read table", begin)
+
+    @reactive.effect
+    @reactive.event(input.fit)
+    def _() -> None:
+        def begin() -> None:
+            formula = desk.asked.get("formula", "").strip()
+            start(view, "read regression", ask_regression, formula, desk.asked["family"])
+
+        ask("read regression", begin)
+
+    @reactive.effect
+    @reactive.event(input.compare)
+    def _() -> None:
+        def begin() -> None:
+            path, more = confidential(desk)
+            start(view, "read truth", compare_with, question_in(desk.asked), path, **more)
+
+        ask("read truth", begin)
+
+    @render.ui
+    def table_answer() -> TagChild:
+        return answered(view, "read table", ui.download_button("table_csv", "Download as CSV"))
+
+    @render.ui
+    def fit_answer() -> TagChild:
+        return answered(view, "read regression", ui.download_button("fit_csv", "Download as CSV"))
+
+    @render.ui
+    def truth_answer() -> TagChild:
+        return answered(view, "read truth")
+
+    @render.download(filename="estimate.csv", media_type="text/csv")
+    def table_csv() -> Any:
+        yield desk.found["read table"].csv
+
+    @render.download(filename="regression.csv", media_type="text/csv")
+    def fit_csv() -> Any:
+        yield desk.found["read regression"].csv
+
+
+def start(view: View, name: str, task: Callable[..., Any], *given: Any, **more: Any) -> None:
+    """Begin to find an answer, in the process that holds the opened release."""
+    desk = view.desk
+    folder = desk.reading_folder
+    view.begin(name, task, folder, *given, worker=desk.reader, progress=True, **more)
+
+
+def question_in(asked: dict[str, Any]) -> TableQuestion:
+    """Return the table that was chosen.
+
+    >>> question_in({"first": "SEX", "second": "", "third": "AGE", "given": "EDUC"}).by
+    ('SEX', 'AGE')
+    >>> question_in({"first": "SEX", "second": "SEX"})
+    Traceback (most recent call last):
+    ...
+    pramble.errors.InvalidInput: Choose each column once; 'SEX' is chosen twice.
+    """
+    by, given = ([asked[one] for one in names if asked.get(one)] for names in (BY, WITHIN))
+    unit, covers = asked.get("unit", "shares"), asked.get("covers", "both")
+    return TableQuestion(tuple(by), tuple(given), unit, covers)
+
+
+def confidential(desk: Desk) -> tuple[Path, dict[str, Any]]:
+    """Return the confidential file to compare with, and how it is read and recoded."""
+    path, plan = (desk.asked.get(name, "").strip() for name in ("truth_path", "truth_plan"))
+    own = Path(plan).expanduser() if plan else None
+    if path:
+        return Path(path).expanduser(), {"plan": own}
+    if desk.source is None:
+        raise InvalidInput("Write the path of the confidential file, or open it in step 1.")
+    return desk.source.path, {"plan": own or desk.document or None, "reading": desk.reading}
+
+
+def question_panels(facts: FolderFacts, desk: Desk) -> Tag:
+    """Return what can be asked of a release."""
+    return tags.div(
+        table_panel(facts, desk.asked), fit_panel(facts, desk.asked), truth_panel(facts, desk)
+    )
+
+
+def table_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
+    """Return what asks for a table."""
+    names = {
+        **{name: f"{visible(name)} ({size})" for name, size in facts.randomised.items()},
+        **{name: f"{visible(name)} (as it was)" for name in facts.untouched},
+    }
+    first = asked.get("first") if asked.get("first") in names else facts.columns[0]
+
+    def chooser(name: str, label: str) -> Any:
+        selected = asked.get(name, "") if asked.get(name) in names else ""
+        return ui.input_select(name, label, {"": "–", **names}, selected=selected)
+
+    return tags.div(
+        tags.h3("Ask for a table"),
+        tags.p(
+            "In brackets: how many categories a column has. Numbers in the released file itself "
+            "are those of randomised values; these are estimates of the original ones.",
+            class_="lead-in",
+        ),
+        tags.div(
+            ui.input_select("first", BY["first"], names, selected=first),
+            *[chooser(name, label) for name, label in BY.items() if name != "first"],
+            *[chooser(name, label) for name, label in WITHIN.items()],
+            ui.input_select("unit", "Answer in", ANSWER_IN, selected=asked.get("unit", "shares")),
+            ui.input_select(
+                "covers", "Intervals are for", COVERS, selected=asked.get("covers", "both")
+            ),
+            class_="fields",
+        ),
+        ui.input_action_button("estimate", "Estimate", class_="btn-primary"),
+        ui.output_ui("table_answer"),
+        class_="panel",
+    )
+
+
+def fit_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
+    """Return what asks for a regression."""
+    example = " ~ ".join(facts.columns[:2]) if len(facts.columns) > 1 else "ill ~ age"
+    return tags.div(
+        tags.h3("Ask for a regression"),
+        tags.p(
+            "What the original values would have given, corrected for the randomisation, which "
+            "pulls coefficients towards zero. Write it as in R; whether a column has a label is ",
+            tags.code("C(EMPSTAT == 'Employed')"),
+            ". A formula holds expressions of Python: take none from people you do not trust.",
+            class_="lead-in",
+        ),
+        tags.div(
+            ui.input_text(
+                "formula",
+                "Formula",
+                asked.get("formula", ""),
+                placeholder=visible(example),
+                width="min(100%, 46rem)",
+            ),
+            ui.input_select(
+                "family", "Family", list(FAMILIES), selected=asked.get("family", "logistic")
+            ),
+            class_="fields formula",
+        ),
+        ui.input_action_button("fit", "Fit", class_="btn-primary"),
+        ui.output_ui("fit_answer"),
+        class_="panel",
+    )
+
+
+def truth_panel(facts: FolderFacts, desk: Desk) -> Tag:
+    """Return what compares estimates with the confidential file."""
+    fits = desk.survey is not None and desk.source is not None and fits_file(facts, desk)
+    name = visible(desk.source.name) if fits and desk.source else ""
+    return tags.div(
+        tags.h3("Before and after"),
+        notice(
+            "warning",
+            "Confidential: this shows counts of the original file, for the curator’s eyes alone. "
+            "Nothing of it is in the release; do not pass it on.",
+        ),
+        tags.p(
+            "The table chosen above, counted in the confidential file with the recodings of the "
+            "plan, beside its estimate from the release.",
+            class_="lead-in",
+        ),
+        tags.div(
+            ui.input_text(
+                "truth_path",
+                "Path of the confidential file",
+                desk.asked.get("truth_path", ""),
+                placeholder=f"that of step 1: {name}" if name else "people.csv",
+                width="100%",
+            ),
+            ui.input_text(
+                "truth_plan",
+                "Plan file, where columns were recoded (optional)",
+                desk.asked.get("truth_plan", ""),
+                placeholder="that of the desk" if name else "plan.toml",
+                width="100%",
+            ),
+            class_="fields",
+        ),
+        ui.input_action_button("compare", "Compare"),
+        ui.output_ui("truth_answer"),
+        class_="panel",
+    )
+
+
+def fits_file(facts: FolderFacts, desk: Desk) -> bool:
+    """Whether the file of the desk has the columns of a release."""
+    assert desk.survey is not None
+    return set(facts.columns) <= {look.name for look in desk.survey.looks}
+
+
+def answered(view: View, name: str, download: TagChild = None) -> TagChild:
+    """Return what there is to say of a question: why it is refused, how far it is, the answer."""
+    stop = ui.input_action_button(STOPPED[name], "Stop", class_="btn-sm")
+    said = TagList(refused(view, f"ask {name}"), work_line(view, name, stop=stop))
+    answer: ReadAnswer | None = view.desk.found.get(name)
+    if answer is None:
+        return said
+    return TagList(
+        said,
+        *[notice("warning", visible(one)) for one in answer.warnings],
+        *[notice("note", visible(one)) for one in answer.notes],
+        tags.div(
+            table(
+                [visible(one) for one in answer.head],
+                answer.rows,
+                caption=visible(answer.title),
+                left=range(answer.left),
+            ),
+            figure(answer.svg) if answer.svg else None,
+            class_="answer",
+        ),
+        tags.p(visible(answer.below), class_="form-text lead-in"),
+        download,
+    )

@@ -1,0 +1,318 @@
+"""Reading a release: what it promises, and what it says when asked.
+
+The opened release stays in the worker's process, so that its files are checked once. What goes back
+to the page is plain: texts, figures as SVG, never the records.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pramble
+from pramble.errors import InvalidData, InvalidInput
+from pramble.estimation.regression.show import head_of, rows_of, title_of
+from pramble.estimation.result import Estimate
+from pramble.limits import MOST_CELLS_DRAWN
+from pramble.mechanisms.views import Views
+from pramble.plots.images import to_svg
+from pramble.releasing.folder.files import MANIFEST
+from pramble.report import numbers
+from pramble.values import Clock, Watcher, value
+from pramble.words import several, visible
+
+MOST_SHOWN = 200
+"""Rows of an answer that the page shows; the file to download has all."""
+
+UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "shares": ("share", lambda share: numbers.percent(share, 2)),
+    "counts": ("records", numbers.count),
+}
+"""The heading of an estimate in each unit, and what writes it."""
+
+KEPT: dict[tuple[str, int], Any] = {}
+"""The release that was opened last, by its folder and the time of its manifest."""
+
+
+@value
+class FolderFacts:
+    """What the page tells of a release.
+
+    Attributes
+    ----------
+    folder : str
+    rows : int
+    created : str
+    alpha : float
+        Of a person, whatever happens to the file.
+    central : (float, float) or None
+        ε and δ towards readers of the release, where that is proven.
+    randomised : mapping from column to number of categories
+    untouched : tuple of str
+        Columns that are released as they were.
+    files : str
+        One file, or so many views.
+    sentences, worth, notes, assumes : tuples of str
+        What is promised, what readers can tell, what to know, and what a central promise rests on.
+    """
+
+    folder: str
+    rows: int
+    created: str
+    alpha: float
+    central: tuple[float, float] | None
+    randomised: dict[str, int]
+    untouched: tuple[str, ...]
+    files: str
+    sentences: tuple[str, ...]
+    worth: tuple[str, ...]
+    notes: tuple[str, ...]
+    assumes: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that can be asked for."""
+        return (*self.randomised, *self.untouched)
+
+
+@value
+class TableQuestion:
+    """Which table is asked for.
+
+    ``unit`` is "shares" or "counts"; ``covers`` what intervals are for, as `pramble.estimate` has
+    it.
+    """
+
+    by: tuple[str, ...]
+    given: tuple[str, ...] = ()
+    unit: str = "shares"
+    covers: str = "both"
+
+    def __post_init__(self) -> None:
+        columns = [*self.given, *self.by]
+        twice = [name for name in columns if columns.count(name) > 1]
+        if not self.by:
+            raise InvalidInput("Choose a column for the table.")
+        if twice:
+            raise InvalidInput(f"Choose each column once; {twice[0]!r} is chosen twice.")
+        if self.given and self.unit == "counts":
+            raise InvalidInput(
+                "Within groups there are shares alone: ask for shares, or choose no groups."
+            )
+
+
+@value
+class ReadAnswer:
+    """What was asked for, as the page shows it: a table of texts, a figure, and what to know.
+
+    ``left`` says how many first columns are labels; ``csv`` is the whole table as a file.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+    svg: str = ""
+    below: str = ""
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    csv: str = ""
+
+
+def kept(folder: str) -> Any:
+    """Return the release in a folder, opened and checked unless it was before."""
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        what = "is a file, not a folder" if path.exists() else "does not exist"
+        raise InvalidData(
+            f"{folder!r} {what}. Write the path of the folder that a release was written to."
+        )
+    manifest = path / MANIFEST
+    key = (str(path.absolute()), manifest.stat().st_mtime_ns if manifest.exists() else 0)
+    if key not in KEPT:
+        KEPT.clear()
+        KEPT[key] = pramble.open_release(path)
+    return KEPT[key]
+
+
+def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
+    """Open a release folder anew, check it, and return what there is to say of it."""
+    Clock(progress).tell("checking the folder", 0.0)
+    KEPT.clear()
+    release = kept(folder)
+    manifest, plan, central = release.manifest, release.plan, release.central
+    promise = manifest["promise"]
+    towards = promise.get("central", {})
+    labels = plan.column_labels()
+    names = [column["name"] for column in manifest["columns"]]
+    return FolderFacts(
+        folder=folder,
+        rows=manifest["rows"],
+        created=manifest["created"],
+        alpha=release.alpha,
+        central=None if central is None else (float(central.shown), float(central.shown_delta)),
+        randomised={name: len(labels[name].labels.values) for name in names if name in labels},
+        untouched=tuple(name for name in names if name not in labels),
+        files=several(len(plan), "view") if isinstance(plan, Views) else "one file",
+        sentences=(
+            *([towards["sentence"]] if towards else []),
+            ("Towards whoever handled the file before its rows were shuffled: " if towards else "")
+            + promise["sentence"],
+        ),
+        worth=tuple(manifest.get("worth", {}).get("sentences", ())),
+        notes=tuple(manifest["notes"]),
+        assumes=tuple(towards.get("assumes", ())),
+    )
+
+
+def ask_table(
+    folder: str, question: TableQuestion, *, progress: Watcher | None = None
+) -> ReadAnswer:
+    """Estimate a table."""
+    Clock(progress).tell("estimating", 0.0)
+    answer = estimate_of(kept(folder), question)
+    figures = np.stack([answer.values, answer.standard_errors, answer.lower, answer.upper])
+    columns = answer.columns()
+    unit, text_of = UNITS[question.unit]
+    return ReadAnswer(
+        title=title_of_table(answer, question),
+        head=(*answer.cells, unit, "standard error", "from", "to"),
+        rows=tuple(
+            (*map(label_text, cell), *map(text_of, own))
+            for cell, own in shown_cells(answer, figures.T)
+        ),
+        left=len(answer.cells),
+        svg=drawn(answer, name="read-table"),
+        below=f"{100 * answer.level:g} % intervals; they cover {answer.covers_what}.",
+        warnings=wide_cells(answer),
+        notes=(*answer.notes, *left_out(len(answer.values))),
+        csv=csv_text(list(columns), zip(*columns.values(), strict=True)),
+    )
+
+
+def ask_regression(
+    folder: str, formula: str, family: Any, *, progress: Watcher | None = None
+) -> ReadAnswer:
+    """Estimate a regression."""
+    if "~" not in formula:
+        raise InvalidInput(
+            "Write a formula: what is to be explained, ~, and by which columns, as SEX ~ AGE."
+        )
+    Clock(progress).tell("fitting", 0.0)
+    found = pramble.estimate_regression(kept(folder), formula=formula, family=family)
+    columns = found.columns()
+    is_drawn = len(found.names) <= MOST_CELLS_DRAWN
+    words = f"Coefficients of the regression of {found.response}, with intervals"
+    return ReadAnswer(
+        title=title_of(found),
+        head=tuple(one or "term" for one in head_of(found)),
+        rows=tuple(tuple(map(visible, row)) for row in rows_of(found)[:MOST_SHOWN]),
+        svg=to_svg(found.plot(), name="read-regression", description=words) if is_drawn else "",
+        below="Inflation: how many times larger the variance is than without randomisation.",
+        notes=(*found.notes, *left_out(len(found.names))),
+        csv=csv_text(list(columns), zip(*columns.values(), strict=True)),
+    )
+
+
+def estimate_of(release: Any, question: TableQuestion, *, covers: str = "") -> Estimate:
+    """Ask the verb; numbers of records are shares times the number of rows, which is public."""
+    given = list(question.given) or None
+    wanted: Any = covers or question.covers
+    found = pramble.estimate(release, by=list(question.by), given=given, covers=wanted)
+    if question.unit == "shares":
+        return found
+    return replace(
+        found,
+        probabilities=found.n * found.probabilities,
+        standard_errors=found.n * found.standard_errors,
+        lower=found.n * found.lower,
+        upper=found.n * found.upper,
+        quantity="records",
+    )
+
+
+def title_of_table(answer: Estimate, question: TableQuestion) -> str:
+    """Return what was asked for, in words."""
+    what = "Numbers of records" if question.unit == "counts" else "Shares"
+    within = f" within each {' × '.join(question.given)}" if question.given else ""
+    return visible(f"{what} by {' × '.join(question.by)}{within}, from {answer.n:,.0f} records")
+
+
+def wide_cells(answer: Estimate) -> tuple[str, ...]:
+    """Say how many intervals are wider than what they are about, if any are."""
+    wide = answer.upper - answer.lower > answer.values
+    return wide_words(int(wide.sum()), int((wide & (answer.lower <= 0)).sum()), len(wide))
+
+
+def wide_words(wide: int, from_zero: int, cells: int) -> tuple[str, ...]:
+    """Say that intervals are wider than the estimates; plainly, where most are.
+
+    >>> wide_words(0, 0, 10)
+    ()
+    >>> wide_words(2, 1, 10)[0][:82]
+    '2 of 10 intervals are wider than the estimate they are for; 1 begins at zero. Read'
+    >>> wide_words(9, 3, 10)[0][:65]
+    'Most of this table is noise: 9 of 10 intervals are wider than the'
+    """
+    if not wide:
+        return ()
+    many = "Most of this table is noise: " if 2 * wide > cells else ""
+    zero = f"; {from_zero:,} begin{'s' * (from_zero == 1)} at zero" if from_zero else ""
+    said = f"{many}{wide:,} of {cells:,} intervals are wider than the estimate they are for{zero}."
+    advice = (
+        "Read such a cell as its interval, never as one number; fewer columns give narrower ones."
+    )
+    return (f"{said} {advice}",)
+
+
+def left_out(cells: int) -> tuple[str, ...]:
+    """Say what the page does not show of a long answer.
+
+    >>> left_out(80), len(left_out(81)), len(left_out(201))
+    ((), 1, 2)
+    """
+    rows = [f"The first {MOST_SHOWN} of {cells:,} rows are shown; the file to download has all."]
+    figure = [f"A figure is drawn of at most {MOST_CELLS_DRAWN} rows."]
+    return (*rows * (cells > MOST_SHOWN), *figure * (cells > MOST_CELLS_DRAWN))
+
+
+def drawn(answer: Estimate, *, name: str, **more: Any) -> str:
+    """Return the figure of a table; nothing for one that is too long to be drawn."""
+    if len(answer.values) > MOST_CELLS_DRAWN:
+        return ""
+    from pramble.plots.estimate import estimate_figure
+
+    words = f"Estimates by {', '.join(answer.cells)} with intervals; the table holds the figures"
+    return to_svg(estimate_figure(answer, **more), name=name, description=visible(words))
+
+
+def shown_cells(answer: Estimate, figures: Any) -> Any:
+    """Return the labels of the first cells, each with its figures."""
+    cells = list(zip(*answer.cells.values(), strict=True))
+    return zip(cells[:MOST_SHOWN], figures[:MOST_SHOWN].tolist(), strict=True)
+
+
+def label_text(label: Any) -> str:
+    r"""Return a label as it is shown.
+
+    >>> label_text(None), label_text("None"), label_text("a\x1b")
+    ('(missing)', 'None', 'a\\x1b')
+    """
+    return "(missing)" if label is None else visible(str(label))
+
+
+def csv_text(head: Sequence[str], rows: Any) -> str:
+    r"""Return rows as the text of a CSV file.
+
+    >>> csv_text(["a", "share"], [("x, y", 0.5)])
+    'a,share\n"x, y",0.5\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()

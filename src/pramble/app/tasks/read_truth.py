@@ -1,0 +1,157 @@
+"""A release beside the confidential file it was made of: for the curator's eyes alone."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pramble.app.tasks.read import (
+    UNITS,
+    ReadAnswer,
+    TableQuestion,
+    drawn,
+    estimate_of,
+    kept,
+    label_text,
+    left_out,
+    shown_cells,
+    title_of_table,
+    wide_cells,
+)
+from pramble.data.reading import as_reading
+from pramble.errors import InvalidData, InvalidInput
+from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
+from pramble.releasing.decisions.overrides import decisions_of
+from pramble.releasing.prepare.count import count_columns
+from pramble.releasing.prepare.quantile_bands import by_quantiles
+from pramble.releasing.prepare.repair import source_records
+from pramble.values import Clock, Floats, Watcher
+
+ROUNDING = 1e-12
+
+
+def compare_with(
+    folder: str,
+    question: TableQuestion,
+    source: Path,
+    *,
+    plan: Mapping[str, Any] | Path | None = None,
+    reading: Mapping[str, Any] | None = None,
+    progress: Watcher | None = None,
+) -> ReadAnswer:
+    """Estimate a table, and count the same one in the confidential file.
+
+    Intervals are those that cover randomisation alone: the file itself is what they are for. With
+    ``plan``, the file is recoded as it says.
+    """
+    clock = Clock(progress)
+    clock.tell("estimating", 0.0)
+    release = kept(folder)
+    answer = estimate_of(release, question, covers="randomisation")
+    counted = cell_counts(release, tuple(answer.cells), source, plan, reading, clock)
+    scale = answer.n if question.unit == "counts" else 1.0
+    truth = scale * shares_in(answer, counted, given=question.given)
+    slack = ROUNDING * scale
+    holds = (answer.lower <= truth + slack) & (truth - slack <= answer.upper)
+    known = np.isfinite(truth)
+    figures = np.stack([truth, answer.values, answer.lower, answer.upper])
+    unit, text_of = UNITS[question.unit]
+    said = np.where(known, np.where(holds, "yes", "no"), "—").tolist()
+    rows = zip(shown_cells(answer, figures.T), said, strict=False)
+    return ReadAnswer(
+        title=f"{title_of_table(answer, question)}, beside {source.name}",
+        head=(*answer.cells, f"{unit} in the file", "estimate", "from", "to", "holds it"),
+        rows=tuple(
+            (*map(label_text, cell), *map(text_of, own), held) for (cell, own), held in rows
+        ),
+        left=len(answer.cells),
+        svg=drawn(answer, name="read-truth", truth=truth),
+        below=f"{int(holds[known].sum()):,} of {int(known.sum()):,} intervals hold what is in the "
+        f"file; in the long run {100 * answer.level:g} % do, and one table tells little of that. "
+        "These intervals cover randomisation alone: they are for the file itself.",
+        warnings=wide_cells(answer),
+        notes=(*answer.notes, *left_out(len(answer.values))),
+    )
+
+
+def cell_counts(
+    release: Any,
+    table: tuple[str, ...],
+    source: Path,
+    plan: Mapping[str, Any] | Path | None,
+    reading: Mapping[str, Any] | None,
+    clock: Clock,
+) -> Counter[Any]:
+    """Count the confidential records by their labels in some columns, recoded as released."""
+    labels = {name: own.labels.values for name, own in release.plan.column_labels().items()}
+    decisions = decided(plan, reading)
+    columns = tuple(column_of(name, decisions, labels.get(name)) for name in table)
+    settled = tuple(one for one in decisions.columns if not by_quantiles(one))
+    records = source_records(source, replace(decisions, columns=settled))
+    records.refuse_missing(list(table))
+    asked = replace(decisions, columns=columns, possible=(), risk=None, person=None)
+    found = count_columns(records, asked, tables=[table], clock=clock)
+    if found.rows != release.manifest["rows"]:
+        raise InvalidData(
+            f"{source.name!r} has {found.rows:,} rows, and the release {release.manifest['rows']:,}"
+            ": it was not made of this file."
+        )
+    if table not in found.tables:
+        raise InvalidData(
+            f"The columns {', '.join(table)} have too many values to be counted together; choose "
+            "fewer."
+        )
+    counts = np.asarray(found.tables[table])
+    names = [list(map(plain_text, column.labels)) for column in found.columns]
+    counted: Counter[Any] = Counter()
+    for place in np.argwhere(counts).tolist():
+        cell = tuple(own[code] for own, code in zip(names, place, strict=True))
+        counted[cell] += int(counts[tuple(place)])
+    return counted
+
+
+def plain_text(label: Any) -> str | None:
+    """Return a label as a text: files of texts and of numbers have the same."""
+    return None if label is None else str(label)
+
+
+def decided(plan: Mapping[str, Any] | Path | None, reading: Mapping[str, Any] | None) -> Decisions:
+    """Return what a plan says, or nothing; with how the file is read."""
+    found = Decisions(()) if plan is None else decisions_of(plan, None, alpha=None, settings={})
+    return replace(found, reading=as_reading(reading)) if reading else found
+
+
+def column_of(name: str, decisions: Decisions, labels: Any) -> ColumnDecision:
+    """Return how a column is counted: as the plan recodes it, in the categories of the release."""
+    own = next((one for one in decisions.columns if one.name == name), None)
+    if own is not None and by_quantiles(own):
+        raise InvalidInput(
+            f"The bands of {name!r} were found with noise when the release was made, and the plan "
+            "does not say where they are: choose another column."
+        )
+    if labels is None:
+        return ColumnDecision(name, missing=True)
+    missing = (True if None in labels else None) if own is None else own.missing
+    recode = {} if own is None else own.recode
+    return ColumnDecision(name, categories=tuple(labels), recode=recode, missing=missing)
+
+
+def shares_in(answer: Any, counted: Counter[Any], *, given: tuple[str, ...]) -> Floats:
+    """Return the share in the file of each cell of an estimate, within its group."""
+    cells = [tuple(map(plain_text, cell)) for cell in zip(*answer.cells.values(), strict=True)]
+    strange = sum(counted.values()) - sum(counted[cell] for cell in cells)
+    if strange:
+        raise InvalidData(
+            f"{strange:,} rows of the file have labels in {', '.join(answer.cells)} that the "
+            "release has not: it was made of another file, or by another plan."
+        )
+    groups: Counter[Any] = Counter()
+    for cell, count in counted.items():
+        groups[cell[: len(given)]] += count
+    sizes = [groups[cell[: len(given)]] for cell in cells]
+    return np.array(
+        [counted[cell] / size if size else np.nan for cell, size in zip(cells, sizes, strict=True)]
+    )
