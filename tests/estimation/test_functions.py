@@ -277,3 +277,24 @@ def test_a_conditional_estimate_survives_pickling(released):
     assert copy.contrast("sex", "f", "m").values == pytest.approx(
         e.contrast("sex", "f", "m").values
     )
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_counts_are_shares_times_records(plan):
+    made = PLANS[plan](2.0)
+    e = pramble.estimate(pramble.perturb(people(400), made, key=bytes(32)), made, by=["sex"])
+    counted, known = e.counts(), e.counts(1e6)
+    assert counted.values.sum() == pytest.approx(e.n)
+    assert known.values.sum() == pytest.approx(1e6)
+    assert np.allclose(known.upper, 1e6 * e.upper)
+    assert np.allclose(np.diag(known.covariance), 1e12 * np.diag(e.covariance))
+    assert "count" in counted.columns()
+
+
+def test_what_is_no_share_of_all_is_not_counted():
+    made = split(2.0)
+    e = pramble.estimate(pramble.perturb(people(50), made), made, by=["work"], given=["sex"])
+    with pytest.raises(InvalidInput, match="these are of share"):
+        e.counts()
+    with pytest.raises(InvalidInput, match="total must be a positive"):
+        pramble.estimate([3, 4], pramble.randomized_response(2, 1.0), counts=True).counts(0)

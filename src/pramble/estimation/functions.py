@@ -14,7 +14,7 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.answers import Answers
 from pramble.estimation.ratios import Ratios
-from pramble.estimation.weighing import Known
+from pramble.estimation.weighing import Known, Scaled
 from pramble.values import Floats, Integers
 
 if TYPE_CHECKING:
@@ -114,6 +114,24 @@ def checked_shares(shares: Sequence[float]) -> Sequence[float]:
         if not 0 < share < 1:
             raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")
     return shares
+
+
+def counts(e: E, total: float | None) -> E:
+    """Return how many records each cell has: its share of all, or of a known total."""
+    if e.quantity != "probability":
+        raise InvalidInput(f"Shares of all records can be counted; these are of {e.quantity}.")
+    whole = float(e.n if total is None else total)
+    if not 0 < whole < np.inf:
+        raise InvalidInput(f"total must be a positive number; found {total!r}.")
+    return replace(
+        e,
+        probabilities=whole * e.probabilities,
+        standard_errors=whole * e.standard_errors,
+        lower=whole * e.lower,
+        upper=whole * e.upper,
+        covariance_parts=Scaled(e.covariance_parts, whole),
+        quantity="count",
+    )
 
 
 def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None) -> E:

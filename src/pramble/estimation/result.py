@@ -152,6 +152,13 @@ class Estimate(Display, Tidy):
             "upper": self.upper.tolist(),
         }
 
+    def counts(self, total: float | None = None) -> "Estimate":
+        """Return numbers of records instead of shares: these times ``n``, or a known ``total``.
+
+        A total, such as the size of a population, is taken as exact.
+        """
+        return functions.counts(self, total)
+
     def collapse(self, column: str, classes: Mapping[Any, Any]) -> "Estimate":
         """Return the table with labels of a column merged: ``{"married": "ever", …}``.
 

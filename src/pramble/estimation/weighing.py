@@ -1,5 +1,7 @@
 """Queries as weights of true and of released cells, and the variances of their answers."""
 
+from typing import Any
+
 import numpy as np
 
 from pramble.mechanisms.operators.axes import Inverting, adjoint_axes
@@ -15,6 +17,18 @@ class Known:
     def covariance(self) -> Floats:
         """Return it."""
         return self.matrix
+
+
+@value(eq=False)
+class Scaled:
+    """A covariance of estimates that are multiplied by a number, built when asked for."""
+
+    parts: Any
+    factor: float
+
+    def covariance(self) -> Floats:
+        """Return it."""
+        return np.asarray(self.factor**2 * self.parts.covariance())
 
 
 @value(eq=False)

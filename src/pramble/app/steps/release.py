@@ -13,9 +13,11 @@ from pramble.app.steps.release_form import form, set_in
 from pramble.app.steps.release_view import rehearsed, released
 from pramble.app.tasks import release as tasks
 from pramble.app.view import View
+from pramble.app.worker import PATIENCE
 from pramble.errors import InvalidInput, PrambleError
 from pramble.words import visible
 
+DOINGS = ("dry run", "release")
 MENDS = {"open": "Go to the file", "columns": "Go to the columns", "promise": "Go to the promise"}
 UNDONE = "Stopped: nothing was released, and the ledger has no entry of it."
 CUT_OFF = (
@@ -57,10 +59,8 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
 
     controls = Controls(view, settings=stated)
 
-    def is_running() -> bool:
-        return any(
-            name in desk.works and desk.works[name].is_running for name in ("dry run", "release")
-        )
+    def is_running(*names: str) -> bool:
+        return any(name in desk.works and desk.works[name].is_running for name in names)
 
     def is_rehearsed() -> bool:
         """Whether the last dry run was of this very plan, target and file."""
@@ -150,7 +150,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
         view.watch("plan", "source", "dry run", "release")
         if desk.survey is None or ready.obstacles(desk):
             return None
-        busy = is_running()
+        busy = is_running(*DOINGS)
         return tags.div(
             tags.p(
                 "A dry run does everything but write, and shows what the release will be worth "
@@ -172,7 +172,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
     def begin(name: str, task: Any, then: Any) -> None:
         assert desk.source is not None
         desk.found.pop("stopped", None)
-        desk.found["going to"] = target = ready.target_of(desk)
+        desk.found["doing"], desk.found["going to"] = name, (target := ready.target_of(desk))
         view.begin(
             name, task, desk.source.path, target, desk.document,
             ledger=desk.has_ledger, progress=True, then=then,
@@ -214,11 +214,11 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
     @reactive.effect
     @reactive.event(input.stop)
     def _() -> None:
-        name = "release" if desk.works.get("release", None) is desk.worker.work else "dry run"
-        undone = desk.worker.interrupt()
-        if name == "release":
+        if is_running("release"):
+            undone = desk.worker.stop("release", patience=PATIENCE)
             there = desk.found["going to"].exists()
             desk.found["stopped"] = COMPLETE if there else UNDONE if undone else CUT_OFF
+        desk.worker.stop("dry run")
         view.changed("work")
 
     @render.ui
@@ -228,9 +228,8 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
         said = desk.found.get("stopped")
         if said is not None:
             return notice("note", said)
-        names = [name for name in ("dry run", "release") if name in desk.works]
-        last = [name for name in names if desk.works[name] is desk.worker.work]
-        return TagList(*[work_line(view, name, stop=stop) for name in last])
+        last = desk.found.get("doing")
+        return None if last is None else work_line(view, last, stop=stop)
 
     @render.ui
     def dry() -> TagChild:
@@ -270,7 +269,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
     @reactive.event(input.read)
     def _() -> None:
         desk.reading_folder = desk.found["released"].folder
-        view.changed("reading")
+        view.changed("read folder")
         view.go("read")
 
     @reactive.effect

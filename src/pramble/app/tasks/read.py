@@ -7,7 +7,6 @@ to the page is plain: texts, figures as SVG, never the records.
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,20 +218,11 @@ def ask_regression(
 
 
 def estimate_of(release: Any, question: TableQuestion, *, covers: str = "") -> Estimate:
-    """Ask the verb; numbers of records are shares times the number of rows, which is public."""
+    """Ask the verb."""
     given = list(question.given) or None
     wanted: Any = covers or question.covers
     found = pramble.estimate(release, by=list(question.by), given=given, covers=wanted)
-    if question.unit == "shares":
-        return found
-    return replace(
-        found,
-        probabilities=found.n * found.probabilities,
-        standard_errors=found.n * found.standard_errors,
-        lower=found.n * found.lower,
-        upper=found.n * found.upper,
-        quantity="records",
-    )
+    return found if question.unit == "shares" else found.counts()
 
 
 def title_of_table(answer: Estimate, question: TableQuestion) -> str:
