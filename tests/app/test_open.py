@@ -93,9 +93,10 @@ def test_a_reload_shows_the_same_and_another_browser_sees_nothing_of_it(new_page
     page, other = new_page(), new_page()
     page.goto(served.address)
     open_file(page, file)
-    other.goto(page.url)
-    assert "token" in other.content()  # the address alone opens nothing
-    assert "p1" not in other.content()
+    refused = other.request.get(page.url)  # the address alone opens nothing
+    assert refused.status == 403
+    assert "token" in refused.text()
+    assert "p1" not in refused.text()
     other.goto(served.address)
     other.goto(page.url)  # with a cookie of its own, the same name is another desk
     other.get_by_role("heading", name="Which file?").wait_for()
