@@ -59,7 +59,7 @@ def test_bands_are_changed_and_counted_anew(columns):
     assert counted(columns)["missing"] == "40"
     columns.get_by_label("Edges of the bands").fill("65, 0")
     columns.get_by_role("button", name="Apply").first.click()
-    columns.get_by_text("must increase").wait_for()
+    columns.get_by_text("two or more increasing numbers").wait_for()
     assert list(counted(columns)) == ["0-17", "18-64", "65+", "missing"]
 
 

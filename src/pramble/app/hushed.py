@@ -7,6 +7,8 @@ from typing import TextIO
 KEPT = re.compile(r"Traceback |  File ")
 ERROR = re.compile(r"([A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit))\b.*")
 
+CLOSED = "CancelledError"
+
 
 class Hushed(io.TextIOBase):
     r"""A stream that passes on where errors happened and of what kind they were, and nothing else.
@@ -16,10 +18,15 @@ class Hushed(io.TextIOBase):
     >>> _ = log.write('  File "x.py", line 3, in f\n    f(age)\nValueError: Jane is 41\n')
       File "x.py", line 3, in f
     ValueError
+
+    Work that ends because its page was closed is no error.
+
+    >>> _ = log.write("Traceback (most recent call last):\nasyncio.exceptions.CancelledError\n")
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.begun = stream, ""
+        self.held: list[str] = []
 
     def write(self, text: str) -> int:
         """Take a text; whole lines are judged."""
@@ -27,9 +34,12 @@ class Hushed(io.TextIOBase):
         for line in lines:
             error = ERROR.fullmatch(line.strip())
             if KEPT.match(line):
-                self.stream.write(line + "\n")
+                self.held.append(line)
             elif error is not None and not line.startswith(" "):
-                self.stream.write(error.group(1) + "\n")
+                kind = error.group(1)
+                if not kind.endswith(CLOSED):
+                    self.stream.write("\n".join([*self.held, kind, ""]))
+                self.held = []
         return len(text)
 
     def flush(self) -> None:

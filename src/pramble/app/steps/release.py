@@ -203,9 +203,13 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
                 raise InvalidInput("The plan or the target has changed: make a dry run of it.")
             ready.refuse_target(desk)
             desk.found.pop("released", None)
-            begin("release", tasks.release, lambda made: desk.found.update({"released": made}))
+            begin("release", tasks.release, take_release)
 
         view.attempt("target", change)
+
+    def take_release(made: tasks.Released) -> None:
+        desk.found["released"] = made
+        desk.target = ""  # that folder is taken: the next one is proposed
 
     def refuse_obstacles() -> None:
         for sentence, _ in ready.obstacles(desk):

@@ -31,6 +31,8 @@ def set_in(desk: Desk, about: str, given: Any) -> None:
         asked = {*plan.get("copies", ()), about.removeprefix("copy ")}
         asked -= set() if given else {about.removeprefix("copy ")}
         plan["copies"] = [name for name in COPIES if name in asked]
+    if "copies" in plan:  # a copy is in another format than the data
+        plan["copies"] = [name for name in plan["copies"] if name != plan.get("output")]
     desk.document = plan_order(plan)
 
 
@@ -54,6 +56,7 @@ def form(session: Session, desk: Desk) -> Tag:
             *[
                 tick(session, f"copy {one}", COPY_NAMES[one], ticked=one in plan.get("copies", ()))
                 for one in COPIES
+                if one != plan.get("output")
             ],
         ),
         tick(

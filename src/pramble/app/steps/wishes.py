@@ -92,12 +92,15 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
         view.watch("plan")
         return rules_form(desk, session)
 
-    @reactive.effect
-    @reactive.event(input.if_column, input.then_column)
-    def _() -> None:
-        for column, labels in (("if_column", "if_labels"), ("then_column", "then_labels")):
+    def follow(column: str, labels: str) -> None:
+        @reactive.effect
+        @reactive.event(input[column])
+        def _() -> None:
             choices = [str(label) for label in labels_in(desk, input[column]())]
             ui.update_select(labels, choices=choices)
+
+    follow("if_column", "if_labels")
+    follow("then_column", "then_labels")
 
     @reactive.effect
     @reactive.event(input.add_rule)
