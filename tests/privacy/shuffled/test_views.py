@@ -120,3 +120,38 @@ def test_a_linear_test_against_all_counts(rows):
             assert low <= exact + 1e-13
             assert high >= exact - 1e-13
             assert high - low < 1e-6
+
+
+def test_a_prior_beside_a_large_matrix_is_added_and_no_curve_is_asked_for(monkeypatch):
+    import pramble.privacy.shuffled.views as module
+
+    def never(*_, **__):
+        raise AssertionError("the curve of a large matrix takes minutes")
+
+    monkeypatch.setattr(module, "dominating", never)
+    off = np.linspace(1.0, 1.2, 90)
+    M = np.repeat(off[:, None], 90, axis=1)
+    np.fill_diagonal(M, math.exp(3.0))
+    m = pramble.Mechanism.from_matrix(M / M.sum(axis=1, keepdims=True))
+    alone = pramble.central_guarantee(m, rows=50_000, delta=1e-6)
+    known = evidence_of(m, rows=50_000, besides=0.03)
+    epsilon, method = known.epsilon(lambda _: 1e-6)
+    assert (epsilon, method) == (pytest.approx(alone.epsilon + 0.03), alone.method)
+    assert known.delta(epsilon)[0] <= 1e-6
+    assert known.delta(0.02) == (1.0, "none")
+
+
+def test_pairs_that_are_alike_are_asked_once(monkeypatch):
+    import pramble.privacy.shuffled.search as module
+
+    asked = []
+    true = module.worst_pair
+    monkeypatch.setattr(
+        module, "worst_pair", lambda *a, **k: asked.append(k["known"]) or true(*a, **k)
+    )
+    both = pramble.product([pramble.randomized_response(5, 1.0)] * 2)
+    known = evidence_of(pramble.Mechanism.from_matrix(both.matrix), rows=10_000)
+    for epsilon in (0.0, 0.01, 0.05):
+        asked.clear()
+        known.delta(epsilon)
+        assert len(asked) <= 2

@@ -46,10 +46,9 @@ def blanket_delta(crowd: Crowd, epsilon: float, *, rows: int) -> float:
     known, best = first_pair(crowd), math.inf
     for _ in range(MOST_ROUNDS):
         found, pair = worst_pair(crowd, epsilon, rows=rows, known=known)
-        best = min(best, found)
-        if pair == known:
-            break
-        known = pair
+        if pair == known or found >= best:
+            return min(best, found)
+        known, best = pair, found
     return best
 
 
