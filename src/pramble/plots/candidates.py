@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-CLOSE = 1.5
-"""Points of the horizontal axis within which figures of two promises would overlap."""
+CLOSE = 0.2
+"""Logarithmic odds within which figures of two promises would overlap."""
+
+SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+SUREST = 1 - 1e-6
 
 WORDS = {"local": "α, to whoever handles the file", "central": "ε, to readers of the release"}
 
@@ -31,7 +34,7 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
         for style, (kind, words) in zip(SERIES, WORDS.items(), strict=False):
             told = [one for one in found if math.isfinite(one.half_width)]
             own = [one for one in told if one.kind == kind]
-            sure = [100 * one.belief for one in own]
+            sure = [odds(one.belief) for one in own]
             widths = [100 * one.half_width for one in own]
             beside = None
             if not own:
@@ -46,7 +49,7 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
                 axes.annotate(f"{one.promise:g}", (x, y), textcoords="offset points",
                               xytext=(5, 4), fontsize=8)  # fmt: skip
         if current is not None and math.isfinite(current.half_width):
-            place = 100 * current.belief, 100 * current.half_width
+            place = odds(current.belief), 100 * current.half_width
             axes.plot(*place, "o", markersize=13, fillstyle="none", color="black")
             axes.annotate(current.name, place, textcoords="offset points", xytext=(0, -17),
                           ha="center", fontsize=9, fontweight="bold")  # fmt: skip
@@ -54,12 +57,22 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
-        axes.set_xlim(50, 101)
+        axes.set_xticks([odds(share) for share in SURE], [f"{100 * share:g}" for share in SURE])
+        axes.set_xlim(0, max([odds(one.belief) for one in found], default=1.0) + 0.4)
         axes.set_xlabel("an intruder who was half sure can be sure of, at most, %")
         axes.set_ylabel("± points of a typical cell")
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="lower left")
     return figure
+
+
+def odds(share: float) -> float:
+    """Return the logarithm of the odds, in which every step of α is as long as any other.
+
+    >>> odds(0.5)
+    0.0
+    """
+    return math.log(min(share, SUREST) / (1 - min(share, SUREST)))
 
 
 def are_near(one: tuple[float, float], two: tuple[float, float]) -> bool:

@@ -68,10 +68,11 @@ def pair_view(pair: PairOutcome) -> dict[str, Any]:
 
 def loss_sentence(loss: float) -> str:
     """Say what it cost that the plan was designed for noisy frequencies."""
-    known = "The plan was designed for noisy frequencies."
+    known = "The plan was fitted to frequencies with noise, so that it tells nothing by itself."
     if loss < NOTICED:
-        return f"{known} No plan for the file's own was found that costs less."
-    return f"{known} One for the file's own would cost {numbers.percent(loss)} less."
+        return f"{known} The file's own frequencies would have made it no better."
+    less = numbers.percent(loss)
+    return f"{known} With the file's own, tables would have {less} less variance."
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:

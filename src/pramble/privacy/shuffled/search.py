@@ -46,7 +46,7 @@ def blanket_delta(crowd: Crowd, epsilon: float, *, rows: int) -> float:
     known, best = first_pair(crowd), math.inf
     for _ in range(MOST_ROUNDS):
         found, pair = worst_pair(crowd, epsilon, rows=rows, known=known)
-        if pair == known or found >= best:
+        if pair == known or found >= best * (1 - MARGIN):
             return min(best, found)
         known, best = pair, found
     return best
