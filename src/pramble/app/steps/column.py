@@ -152,7 +152,8 @@ def editor(desk: Desk, name: str) -> Tag:
             width="100%",
         ),
         "low": ui.input_checkbox(
-            "low", "Smaller numbers count with the first band", "low" in settings
+            "low", "Smaller numbers count with the first band", "low" in settings,
+            width="100%",
         ),
         "release_as": ui.input_select(
             "release_as", "What stands in the file", AS, selected=settings.get("release_as", "band")

@@ -263,7 +263,7 @@ def rules_form(desk: Desk, session: Session) -> Tag:
             ),
             class_="fields",
         ),
-        ui.input_checkbox("repair", "Records that break it get the first of these"),
+        ui.input_checkbox("repair", "Records that break it get the first of these", width="100%"),
         ui.input_action_button("add_rule", "Add the rule"),
     )  # fmt: skip
 

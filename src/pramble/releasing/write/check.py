@@ -216,7 +216,7 @@ def value_checks(
         Check(
             "row count",
             passed=not counts_differ,
-            detail=f"{counted} rows counted, {meant} read again, {found} released.",
+            detail=f"{counted:,} rows counted, {meant:,} read again, {found:,} released.",
         ),
         Check(
             "columns as they were meant",

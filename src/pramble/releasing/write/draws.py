@@ -18,6 +18,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.report.outcome import Check
 from pramble.values import Integers
+from pramble.words import several
 
 NEVER = 90.0
 """A sound release fails a check with probability at most 2·exp(−NEVER)."""
@@ -104,7 +105,7 @@ def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: in
     return Check(
         "records of each branch",
         passed=not off,
-        detail=f"{len(plan.branches)} branches, as often as they should be drawn."
+        detail=f"{several(len(plan.branches), 'branch')}, as often as they should be drawn."
         if not off
         else f"A branch has {off[0]}.",
     )
