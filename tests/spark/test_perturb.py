@@ -11,6 +11,7 @@ from pramble.data.spark_chunks import cut
 from pramble.engine.record import as_record
 from pramble.engine.spark_draws import Draws
 from pramble.engine.spark_spans import Span, told_by_tasks
+from pramble.engine.spark_words import words_of
 
 KEY = bytes(range(32))
 N = 4000
@@ -135,17 +136,20 @@ def test_undeclared_values_are_refused_when_perturb_is_called(spark):
 
 def test_rows_that_moved_are_refused():
     record = as_record(KEY, PLAN, threads=1)
-    codes = pa.array((FRAME["sex"] == "m").to_numpy().astype(np.int16))
-    columns = pa.table({"number": FRAME["id"], "sex": codes, "age": FRAME["age"]})
-    batches = [batch.columns for batch in columns.to_batches(max_chunksize=900)]
+    words = words_of([record.columns["sex"]], number_bits=12)
+    packed = (FRAME["id"].to_numpy() << words[0].bits) | (FRAME["sex"] == "m").to_numpy()
+    columns = pa.table({"word": packed, "age": FRAME["age"]})
+    batches = [tuple(batch.columns) for batch in columns.to_batches(max_chunksize=900)]
     for counted in (N - 1, N + 1, N):
-        task = Draws(record, frozenset(["sex"]), "number", {0: Span(0, counted)})
+        task = Draws(record, words, spans={0: Span(0, counted)})
         if counted != N:
             with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
                 list(task(batches))
             continue
         drawn = pa.chunked_array(list(task(batches))).combine_chunks()
-        assert drawn.field(0).to_pylist() == (RELEASED["sex"] == "m").astype(int).tolist()
+        made = drawn.field(0).to_numpy()
+        assert (made >> words[0].bits).tolist() == FRAME["id"].tolist()
+        assert (made & 1).tolist() == (RELEASED["sex"] == "m").astype(int).tolist()
 
 
 def test_pieces_end_where_blocks_of_rows_end():
