@@ -1,8 +1,8 @@
 """What Python does for a release on Spark: it draws codes, and sees no column that is left alone.
 
-Columns of few texts come to Python as codes in words (:mod:`pramble.engine.spark_words`), go back so,
-and become texts again where the rows have found their partition. Any other randomised column comes
-and goes as its values.
+Columns of few texts come to Python as codes in words (:mod:`pramble.engine.spark_words`), go back
+so, and become texts again where the rows have found their partition. Any other randomised column
+comes and goes as its values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ from pramble.values import value
 class Draws:
     """Draws the columns of a plan, batch by batch: a function of columns for Spark.
 
-    It gets the row numbers where a column has them, the words, and the other columns of the plan; it
-    yields words and other columns, side by side unless there is one alone.
+    It gets the row numbers where a column has them, the words, and the other columns of the plan;
+    it yields words and other columns, side by side unless there is one alone.
 
     Attributes
     ----------

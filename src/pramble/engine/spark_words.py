@@ -1,9 +1,9 @@
 """Codes of several columns in one integer, so that a row of a Spark frame has few fields.
 
 Each field of a row costs as much as a value of eight bytes, in Arrow and in a shuffle. Columns of
-few texts therefore go to Python and back as bits of words, long integers of 63 bits that Spark packs
-and unpacks itself. Where rows are numbered as they stand, the number is in the upper bits of the
-first word: to sort by that word is to sort by the number.
+few texts therefore go to Python and back as bits of words, long integers of 63 bits that Spark
+packs and unpacks itself. Where rows are numbered as they stand, the number is in the upper bits of
+the first word: to sort by that word is to sort by the number.
 """
 
 from collections.abc import Mapping, Sequence
