@@ -11,7 +11,7 @@ from pramble.data.spark_chunks import cut
 from pramble.engine.record import as_record
 from pramble.engine.spark_draws import Draws
 from pramble.engine.spark_spans import Span, told_by_tasks
-from pramble.engine.spark_words import words_of
+from pramble.engine.spark_words import codes_of, words_of
 
 KEY = bytes(range(32))
 N = 4000
@@ -124,6 +124,30 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
     assert some["sex"].to_pylist() == first["sex"].to_pylist()[3::10]
 
 
+@pytest.mark.parametrize("row_number", [None, "id"])
+def test_codes_of_many_columns_take_several_words(sessions, row_number):
+    """Fourteen columns of five bits, and one of integers that is no code."""
+    labels = [f"label {i}" for i in range(31)]
+    texts = {f"c.`{i}": RNG.choice(labels, 300) for i in range(14)}
+    table = pa.table({"id": np.arange(300), **texts, "age": RNG.integers(0, 5, 300)})
+    plan = {name: pramble.randomized_response(labels, 2.0) for name in texts}
+    plan["age"] = PLAN["age"]
+    columns = [
+        own for name, own in as_record(KEY, plan, threads=1).columns.items() if name in texts
+    ]
+    assert [word.bits for word in words_of(columns, number_bits=9)] == [50, 20]
+    assert [word.bits for word in words_of(columns, number_bits=0)] == [60, 10]
+    frame = sessions["classic"].createDataFrame(table)
+    out = pramble.perturb(frame, plan, key=KEY, row_number=row_number, first_row=0)
+    assert out.toArrow().to_pydict() == pramble.perturb(table, plan, key=KEY).to_pydict()
+
+
+def test_rows_may_begin_at_any_number(sessions):
+    first = 1 << 61
+    out = pramble.perturb(frame_of(sessions["classic"]), PLAN, key=KEY, first_row=first)
+    assert same(out, pramble.perturb(FRAME, PLAN, key=KEY, first_row=first))
+
+
 def test_undeclared_values_are_refused_when_perturb_is_called(spark):
     bad = frame_of(spark, FRAME.assign(sex=["x", None, *FRAME["sex"][2:]]))
     with pytest.raises(
@@ -150,6 +174,14 @@ def test_rows_that_moved_are_refused():
         made = drawn.field(0).to_numpy()
         assert (made >> words[0].bits).tolist() == FRAME["id"].tolist()
         assert (made & 1).tolist() == (RELEASED["sex"] == "m").astype(int).tolist()
+
+
+def test_codes_of_undeclared_values_are_refused():
+    column = as_record(KEY, PLAN, threads=1).columns["sex"]
+    assert codes_of(np.array([4, 17]), 2, column).tolist() == [1, 0]
+    assert codes_of(np.array([4, 8]), 0, column).tolist() == [0, 0]
+    with pytest.raises(pramble.InvalidData, match=r"Column 'sex' must hold .* 1 row"):
+        codes_of(np.array([5, 6]), 0, column)
 
 
 def test_pieces_end_where_blocks_of_rows_end():
