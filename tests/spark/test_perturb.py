@@ -125,20 +125,18 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 
 
 @pytest.mark.parametrize("row_number", [None, "id"])
-def test_codes_of_many_columns_take_several_words(sessions, row_number):
-    """Fourteen columns of five bits, and one of integers that is no code."""
-    labels = [f"label {i}" for i in range(31)]
-    texts = {f"c.`{i}": RNG.choice(labels, 300) for i in range(14)}
+def test_codes_of_many_columns_take_several_words(sessions, monkeypatch, row_number):
+    """Eight columns of two bits in words of twelve, and one of integers that is no code."""
+    monkeypatch.setattr("pramble.engine.spark_words.WORD_BITS", 12)
+    texts = {f"c.`{i}": RNG.choice(["a", "b", "c"], 300) for i in range(8)}
     table = pa.table({"id": np.arange(300), **texts, "age": RNG.integers(0, 5, 300)})
-    plan = {name: pramble.randomized_response(labels, 2.0) for name in texts}
+    plan = {name: pramble.randomized_response(["a", "b", "c"], 2.0) for name in texts}
     plan["age"] = PLAN["age"]
-    columns = [
-        own for name, own in as_record(KEY, plan, threads=1).columns.items() if name in texts
-    ]
-    assert [word.bits for word in words_of(columns, number_bits=9)] == [50, 20]
-    assert [word.bits for word in words_of(columns, number_bits=0)] == [60, 10]
+    columns = [*as_record(KEY, plan, threads=1).columns.values()][:8]
+    assert [word.bits for word in words_of(columns, number_bits=9)] == [2, 12, 2]
+    assert [word.bits for word in words_of(columns, number_bits=0)] == [12, 4]
     frame = sessions["classic"].createDataFrame(table)
-    out = pramble.perturb(frame, plan, key=KEY, row_number=row_number, first_row=0)
+    out = pramble.perturb(frame, plan, key=KEY, row_number=row_number)
     assert out.toArrow().to_pydict() == pramble.perturb(table, plan, key=KEY).to_pydict()
 
 
