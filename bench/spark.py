@@ -27,14 +27,7 @@ import pyarrow.parquet as pq
 import pramble
 from bench._figures import Claim
 from pramble.engine.record import as_record
-from pramble.engine.spark import (
-    in_parts,
-    numbers_of,
-    outcome_schema,
-    partition_rows,
-    with_draws,
-    with_texts,
-)
+from pramble.engine.spark import way_of
 from pramble.engine.spark_spans import partition_spans
 
 KEY = bytes(range(32))
@@ -152,22 +145,20 @@ def parts(read: Callable[[], Any]) -> dict[str, float]:
         yield from batches
 
     frame = read()
-    outcome = outcome_schema(frame.schema, record)
     spans = partition_spans(frame, record.columns, first_row=0)
-    rows, size = sum(span.rows for span in spans.values()), partition_rows(len(frame.columns))
-    numbered = frame.selectExpr("*", f"{numbers_of(spans)} as number")
-    drawn = with_draws(numbered, record, outcome, "number", spans)
-    moved = in_parts(drawn, "number", first_row=0, size=size, parts=-(-rows // size))
-    texts = with_texts(moved.drop("number"), record, frame.schema, outcome)
+    way = way_of(frame, record, spans, row_number=None, first_row=0)
+    packed = way.packed(frame)
+    drawn = way.drawn(packed)
+    moved = way.moved(drawn)
     return {
         "counting rows and undeclared values": seconds(
             lambda: partition_spans(frame, record.columns, first_row=0)
         ),
         "reading": seconds(lambda: thrown(frame)),
-        "reading and numbering": seconds(lambda: thrown(numbered)),
-        "reading, numbering and drawing": seconds(lambda: thrown(drawn)),
+        "reading, numbers and codes in words": seconds(lambda: thrown(packed)),
+        "… and drawing": seconds(lambda: thrown(drawn)),
         "… and moving to their partitions": seconds(lambda: thrown(moved)),
-        "… and codes to texts: all but writing": seconds(lambda: thrown(texts)),
+        "… and codes to texts: all but writing": seconds(lambda: thrown(way.texts(moved))),
         "(all columns through Python and back)": seconds(
             lambda: thrown(frame.mapInArrow(same, frame.schema))
         ),

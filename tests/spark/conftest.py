@@ -45,6 +45,7 @@ def sessions(tmp_path_factory):
             SparkSession.builder.master("local[2, 3]")
             .config("spark.ui.enabled", "false")
             .config("spark.driver.memory", "700m")
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.sql.shuffle.partitions", "3")
             .config("spark.local.dir", str(folder))

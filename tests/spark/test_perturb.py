@@ -11,6 +11,7 @@ from pramble.data.spark_chunks import cut
 from pramble.engine.record import as_record
 from pramble.engine.spark_draws import Draws
 from pramble.engine.spark_spans import Span, told_by_tasks
+from pramble.engine.spark_words import codes_of, words_of
 
 KEY = bytes(range(32))
 N = 4000
@@ -123,6 +124,28 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
     assert some["sex"].to_pylist() == first["sex"].to_pylist()[3::10]
 
 
+@pytest.mark.parametrize("row_number", [None, "id"])
+def test_codes_of_many_columns_take_several_words(sessions, monkeypatch, row_number):
+    """Eight columns of two bits in words of twelve, and one of integers that is no code."""
+    monkeypatch.setattr("pramble.engine.spark_words.WORD_BITS", 12)
+    texts = {f"c.`{i}": RNG.choice(["a", "b", "c"], 300) for i in range(8)}
+    table = pa.table({"id": np.arange(300), **texts, "age": RNG.integers(0, 5, 300)})
+    plan = {name: pramble.randomized_response(["a", "b", "c"], 2.0) for name in texts}
+    plan["age"] = PLAN["age"]
+    columns = [*as_record(KEY, plan, threads=1).columns.values()][:8]
+    assert [word.bits for word in words_of(columns, number_bits=9)] == [2, 12, 2]
+    assert [word.bits for word in words_of(columns, number_bits=0)] == [12, 4]
+    frame = sessions["classic"].createDataFrame(table)
+    out = pramble.perturb(frame, plan, key=KEY, row_number=row_number)
+    assert out.toArrow().to_pydict() == pramble.perturb(table, plan, key=KEY).to_pydict()
+
+
+def test_rows_may_begin_at_any_number(sessions):
+    first = 1 << 61
+    out = pramble.perturb(frame_of(sessions["classic"]), PLAN, key=KEY, first_row=first)
+    assert same(out, pramble.perturb(FRAME, PLAN, key=KEY, first_row=first))
+
+
 def test_undeclared_values_are_refused_when_perturb_is_called(spark):
     bad = frame_of(spark, FRAME.assign(sex=["x", None, *FRAME["sex"][2:]]))
     with pytest.raises(
@@ -135,17 +158,28 @@ def test_undeclared_values_are_refused_when_perturb_is_called(spark):
 
 def test_rows_that_moved_are_refused():
     record = as_record(KEY, PLAN, threads=1)
-    codes = pa.array((FRAME["sex"] == "m").to_numpy().astype(np.int16))
-    columns = pa.table({"number": FRAME["id"], "sex": codes, "age": FRAME["age"]})
-    batches = [batch.columns for batch in columns.to_batches(max_chunksize=900)]
+    words = words_of([record.columns["sex"]], number_bits=12)
+    packed = (FRAME["id"].to_numpy() << words[0].bits) | (FRAME["sex"] == "m").to_numpy()
+    columns = pa.table({"word": packed, "age": FRAME["age"]})
+    batches = [tuple(batch.columns) for batch in columns.to_batches(max_chunksize=900)]
     for counted in (N - 1, N + 1, N):
-        task = Draws(record, frozenset(["sex"]), "number", {0: Span(0, counted)})
+        task = Draws(record, words, spans={0: Span(0, counted)})
         if counted != N:
             with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
                 list(task(batches))
             continue
         drawn = pa.chunked_array(list(task(batches))).combine_chunks()
-        assert drawn.field(0).to_pylist() == (RELEASED["sex"] == "m").astype(int).tolist()
+        made = drawn.field(0).to_numpy()
+        assert (made >> words[0].bits).tolist() == FRAME["id"].tolist()
+        assert (made & 1).tolist() == (RELEASED["sex"] == "m").astype(int).tolist()
+
+
+def test_codes_of_undeclared_values_are_refused():
+    column = as_record(KEY, PLAN, threads=1).columns["sex"]
+    assert codes_of(np.array([4, 17]), 2, column).tolist() == [1, 0]
+    assert codes_of(np.array([4, 8]), 0, column).tolist() == [0, 0]
+    with pytest.raises(pramble.InvalidData, match=r"Column 'sex' must hold .* 1 row"):
+        codes_of(np.array([5, 6]), 0, column)
 
 
 def test_pieces_end_where_blocks_of_rows_end():

@@ -114,7 +114,10 @@ def test_stores_without_renaming_get_the_manifest_last(tmp_path, monkeypatch):
         fill(other)
     assert not (tmp_path / "other").exists()
     assert not list(tmp_path.glob(".other*"))
-    with pytest.raises(pramble.InvalidData, match="is no release: it has no manifest"):
+    with pytest.raises(pramble.InvalidData, match="/other' does not exist"):
+        pramble.open_release(f"file://{tmp_path}/other")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(pramble.InvalidData, match="/other' is no release: it has no manifest"):
         pramble.open_release(f"file://{tmp_path}/other")
 
 

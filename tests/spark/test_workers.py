@@ -64,6 +64,7 @@ from pyspark.sql import SparkSession
 import pramble
 spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
          .config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "500m")
+         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
          .config("spark.log.level", "OFF").config("spark.ui.showConsoleProgress", "false")
          .getOrCreate())
 frame = spark.range(6).selectExpr("id", "if(id % 2 = 0, 'f', 'm') sex")

@@ -14,15 +14,18 @@ in the order of the numbers. Only randomised columns pass through Python
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.spark_workers import functions_for, map_columns, quoted
+from pramble.engine.columns import Column
 from pramble.engine.frames import check_names, perturbed_schema
 from pramble.engine.record import Record
-from pramble.engine.spark_draws import Draws, codes_in_spark, is_coded, never_null, texts_in_spark
+from pramble.engine.spark_draws import Draws
 from pramble.engine.spark_spans import Span, partition_spans
+from pramble.engine.spark_words import is_coded, texts_in_spark, word_in_spark, words_of
+from pramble.values import value
 
 MOST_ROWS = 1 << 20
 MOST_CELLS = 1 << 22
@@ -36,29 +39,124 @@ def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_r
     """Return a Spark frame whose every evaluation gives the same release."""
     check_names(frame.columns, record.columns, row_number)
     record = replace(record, threads=1)  # Spark itself fills the processors
-    outcome = outcome_schema(frame.schema, record)
     spans = partition_spans(frame, record.columns, first_row=first_row)
-    size = partition_rows(len(frame.columns))
-    parts = max(-(-sum(span.rows for span in spans.values()) // size), 1)
-    if row_number is not None:
-        drawn = with_draws(frame, record, outcome, row_number, None)
-        there = in_parts(drawn, row_number, first_row=0, size=size, parts=parts)
-        return with_texts(there, record, frame.schema, outcome)
-    number = next(unused_names(frame.columns))
-    numbered = frame.selectExpr("*", f"{numbers_of(spans)} as {quoted(number)}")
-    drawn = with_draws(numbered, record, outcome, number, spans)
-    there = in_parts(drawn, number, first_row=first_row, size=size, parts=parts)
-    return with_texts(there.drop(number), record, frame.schema, outcome)
+    way = way_of(frame, record, spans, row_number=row_number, first_row=first_row)
+    return way.texts(way.moved(way.drawn(way.packed(frame))))
 
 
-def numbers_of(spans: Mapping[int, Span]) -> str:
-    """Return Spark's expression for the numbers of rows as they stand.
+@value(eq=False)
+class Way:
+    """The steps that the rows of a frame go, each a frame of the one before.
+
+    Attributes
+    ----------
+    schema, outcome : StructType
+        The schema of the frame, and of what becomes of it.
+    task : Draws
+        What draws, and in which words.
+    names : tuple of str
+        The columns of the words.
+    first_row, rows : int
+        The number of the first row, and how many there are.
+    """
+
+    schema: Any
+    outcome: Any
+    task: Draws
+    names: tuple[str, ...]
+    first_row: int
+    rows: int
+
+    def packed(self, frame: Any) -> Any:
+        """Return a frame with codes in words in place of columns of few texts."""
+        F = functions_for(frame.sparkSession)
+        columns, spans = self.task.record.columns, self.task.spans
+        numbers = [None] * len(self.names)
+        if spans is not None:
+            numbers[0] = F.expr(numbers_of(spans, self.first_row))
+        words = [
+            word_in_spark(F, word, columns, number).alias(name)
+            for word, number, name in zip(self.task.words, numbers, self.names, strict=True)
+        ]
+        coded = {name for word in self.task.words for name in word.shifts}
+        kept = [F.col(quoted(name)) for name in frame.columns if name not in coded]
+        return frame.select(*kept, *words)
+
+    def drawn(self, frame: Any) -> Any:
+        """Return a packed frame with the columns of the plan randomised."""
+        F = functions_for(frame.sparkSession)
+        names = [*self.names, *self.task.others]
+        kinds = ["long" for _ in self.names]
+        kinds += [self.outcome[name].dataType.simpleString() for name in self.task.others]
+        fields = ", ".join(f"`{i}`: {kind}" for i, kind in enumerate(kinds))
+        asked = [] if self.task.number is None else [self.task.number]
+        draw = map_columns(frame, self.task, kinds[0] if len(kinds) == 1 else f"struct<{fields}>")
+        made = draw(*[F.col(quoted(name)) for name in [*asked, *names]])
+        if len(names) == 1:
+            return frame.withColumn(names[0], made)
+        both = next(unused_names(frame.columns))
+        found = {name: F.col(quoted(both)).getField(str(i)) for i, name in enumerate(names)}
+        return frame.withColumn(both, made).withColumns(found).drop(both)
+
+    def moved(self, frame: Any) -> Any:
+        """Return a frame in partitions of one size, in order, that follow from row numbers alone.
+
+        Numbers that are spread widely share partitions: block :math:`b` goes to :math:`b` modulo
+        their number.
+        """
+        F = functions_for(frame.sparkSession)
+        size = partition_rows(len(self.schema))
+        parts = max(-(-self.rows // size), 1)
+        order, shift = self.task.number, 0
+        if order is None:
+            order, shift = self.names[0], self.task.words[0].bits
+        block = f"shiftright(cast({quoted(order)} as long), {shift}) div {size}"
+        place = F.expr(f"cast(pmod({block}, {parts}) as int)")
+        return frame.repartitionById(parts, place).sortWithinPartitions(quoted(order))
+
+    def texts(self, frame: Any) -> Any:
+        """Return a frame with drawn codes as texts again, and nulls where the outcome has some."""
+        F = functions_for(frame.sparkSession)
+        columns = self.task.record.columns
+        found = {name: F.col(quoted(name)) for name in self.task.others}
+        for word, name in zip(self.task.words, self.names, strict=True):
+            for own, shift in word.shifts.items():
+                found[own] = texts_in_spark(F, F.col(quoted(name)), shift, columns[own])
+        for name, values in found.items():
+            if not self.outcome[name].nullable:
+                found[name] = never_null(F, values, columns[name])
+        return frame.select(
+            *[found.get(name, F.col(quoted(name))).alias(name) for name in self.schema.names]
+        )
+
+
+def way_of(
+    frame: Any,
+    record: Record,
+    spans: Mapping[int, Span],
+    *,
+    row_number: str | None,
+    first_row: int,
+) -> Way:
+    """Return the way of a frame whose rows were counted."""
+    rows = sum(span.rows for span in spans.values())
+    coded = [own for name, own in record.columns.items() if is_coded(frame.schema[name], own)]
+    bits = max(rows.bit_length(), 1) if row_number is None else 0
+    words = words_of(coded, number_bits=bits)
+    task = Draws(record, words, row_number, spans if row_number is None else None)
+    names = tuple(islice(unused_names(frame.columns), len(words)))
+    outcome = outcome_schema(frame.schema, record)
+    return Way(frame.schema, outcome, task, names, first_row, rows)
+
+
+def numbers_of(spans: Mapping[int, Span], first_row: int) -> str:
+    """Return Spark's expression for the places of rows as they stand, from 0.
 
     Spark knows that it is not to be repeated, so that whatever is done to the outcome later, rows
     are numbered first. A partition that had no rows when they were counted has none to number.
     """
     firsts = ", ".join(
-        f"{spans[part].first}L" if part in spans else "0L"
+        f"{spans[part].first - first_row}L" if part in spans else "0L"
         for part in range(max(spans, default=0) + 1)
     )
     return (
@@ -67,47 +165,11 @@ def numbers_of(spans: Mapping[int, Span]) -> str:
     )
 
 
-def with_draws(
-    frame: Any, record: Record, outcome: Any, number: str, spans: Mapping[int, Span] | None
-) -> Any:
-    """Return a frame with the columns of a plan randomised, those of few texts as codes."""
-    F = functions_for(frame.sparkSession)
-    coded = frozenset(n for n, own in record.columns.items() if is_coded(frame.schema[n], own))
-    kinds = ["short" if n in coded else outcome[n].dataType.simpleString() for n in record.columns]
-    schema = f"struct<{', '.join(f'`{i}`: {kind}' for i, kind in enumerate(kinds))}>"
-    given = [
-        codes_in_spark(F, own) if name in coded else F.col(quoted(name))
-        for name, own in record.columns.items()
-    ]
-    drawn = next(unused_names(frame.columns))
-    task = Draws(record, coded, number, spans)
-    made = frame.withColumn(drawn, map_columns(frame, task, schema)(F.col(quoted(number)), *given))
-    return made.withColumns(
-        {name: F.col(quoted(drawn)).getField(str(i)) for i, name in enumerate(record.columns)}
-    ).drop(drawn)
-
-
-def with_texts(frame: Any, record: Record, schema: Any, outcome: Any) -> Any:
-    """Return a frame with drawn codes as texts again, and nulls where the outcome has some."""
-    F = functions_for(frame.sparkSession)
-    found = {}
-    for name, own in record.columns.items():
-        coded = is_coded(schema[name], own)
-        values = texts_in_spark(F, own) if coded else F.col(quoted(name))
-        found[name] = values if outcome[name].nullable else never_null(F, values, own)
-    return frame.withColumns(found)
-
-
-def in_parts(frame: Any, number: str, *, first_row: int, size: int, parts: int) -> Any:
-    """Return a frame in partitions of one size, in order, that follow from numbers of rows alone.
-
-    Numbers that are spread widely share partitions: block :math:`b` goes to :math:`b` modulo their
-    number.
-    """
-    F = functions_for(frame.sparkSession)
-    block = f"(cast({quoted(number)} as long) - {first_row}) div {size}"
-    place = F.expr(f"cast(pmod({block}, {parts}) as int)")
-    return frame.repartitionById(parts, place).sortWithinPartitions(quoted(number))
+def never_null(F: Any, values: Any, column: Column) -> Any:
+    """Return an expression that Spark knows to have a value in every row, where it has one."""
+    if any(one is None for one in column.outputs):
+        return values
+    return F.coalesce(values, F.lit(column.outputs[0]))
 
 
 def unused_names(names: Iterable[str]) -> Iterator[str]:

@@ -74,7 +74,7 @@ def undeclared(F: Any, field: Any, column: Column) -> Any:
 def told_by_tasks(frame: Any, narrow: str) -> list[dict[str, int]]:
     """Return the rows of each partition as tasks meet them."""
     counted = map_partitions(
-        frame.select(quoted(narrow)), count_partition, "partition int, rows long"
+        frame.selectExpr(f"{quoted(narrow)} as narrow"), count_partition, "partition int, rows long"
     )
     lines: list[dict[str, int]] = counted.toArrow().to_pylist()
     return lines

@@ -326,6 +326,8 @@ def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str
         with undamaged():
             content = read_bytes(path, InvalidData)
     except (FileNotFoundError, NotADirectoryError):
+        if not folder.exists():
+            raise InvalidData(f"{str(folder)!r} does not exist.") from None
         raise InvalidData(f"{str(folder)!r} is no release: it has no {MANIFEST}.") from None
     if verify is not None:
         check_signature(folder, content, key=verify)

@@ -212,7 +212,7 @@ def open_release(
     >>> pramble.open_release("no such folder")
     Traceback (most recent call last):
     ...
-    pramble.errors.InvalidData: 'no such folder' is no release: it has no manifest.json.
+    pramble.errors.InvalidData: 'no such folder' does not exist.
     """
     folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
