@@ -85,7 +85,7 @@ def test_categories_are_merged_ordered_and_declared(columns):
 
 def test_a_column_that_is_kept_is_said_to_be_unprotected_and_a_reload_keeps_it(columns):
     columns.get_by_label("What happens to sex").select_option("keep")
-    columns.get_by_text("no protection at all").last.wait_for()
+    columns.get_by_text("Released as it is: it has no protection").wait_for()
     columns.reload()
     columns.get_by_label("What happens to sex").wait_for()
     assert columns.get_by_label("What happens to sex").input_value() == "keep"

@@ -10,7 +10,6 @@ from pramble.privacy.shuffled.attack import Attack, attack_delta, attacks_on
 from pramble.privacy.shuffled.branches import looks, plan_corners, plan_crowd
 from pramble.privacy.shuffled.crowd import Crowd
 from pramble.privacy.shuffled.generic import Corners, closed_delta
-from pramble.privacy.shuffled.pairs import work_of
 from pramble.privacy.shuffled.search import (
     Curve,
     blanket_delta,
@@ -86,11 +85,6 @@ class PlanEvidence(Evidence):
     crowd: Crowd | None
     corners: tuple[Corners, ...] | None
     attacks: list[Attack]
-
-    @property
-    def work(self) -> int:
-        """How much every point of the blanket's curve takes."""
-        return 0 if self.crowd is None else work_of(self.crowd)
 
     @property
     def most(self) -> float:

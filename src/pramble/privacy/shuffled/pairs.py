@@ -133,15 +133,10 @@ def first_pair(crowd: Crowd) -> Pair:
     return int(x), int(y)
 
 
-def work_of(crowd: Crowd) -> int:
-    """Return how many terms the transforms of all pairs have at one point."""
-    rows, columns = crowd.masses.shape
-    return 1 if crowd.alike else rows**2 * columns
-
-
 def fineness(crowd: Crowd) -> float:
     """Return the smoothing that the size of all pairs allows."""
-    work = work_of(crowd)
+    rows, columns = crowd.masses.shape
+    work = rows**2 * columns
     return FINE if work < 5e5 else 0.05 if work < 1e6 else 0.1
 
 
