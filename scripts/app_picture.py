@@ -30,15 +30,14 @@ def take(address: str, file: Path, out: Path) -> None:
         page.get_by_role("button", name="Open", exact=True).click()
         page.get_by_role("button", name="Go on: columns").click()
         page.get_by_label("all pairs of columns").check()
-        page.get_by_text("What may an intruder know?").click()
-        page.get_by_label("How many people the file was sampled from").fill("20,000,000")
-        page.get_by_role("button", name="Apply").last.click()
         page.get_by_role("button", name="Go on: the promise").click()
         page.get_by_role("heading", name="What tables would be worth").wait_for()
         page.get_by_text("promises computed").wait_for(state="detached")
         page.get_by_role("slider").focus()
         page.keyboard.press("ArrowRight")
-        page.get_by_role("img", name="has a ring").wait_for()
+        page.get_by_role("img", name="α = 3, has a ring").wait_for()
+        page.get_by_role("slider").blur()
+        page.wait_for_timeout(2000)  # the line that tells of work fades
         page.screenshot(path=out, full_page=True)
         browser.close()
 
