@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,7 +34,8 @@ def asked(guard, *, path="/", query="", kind="http", **headers):
         "query_string": query.encode(),
         "headers": [(name.encode(), text.encode()) for name, text in own.items() if text],
     }
-    asyncio.run(guard(scope, None, send))
+    with ThreadPoolExecutor(1) as apart:  # a browser that is open has the loop of this thread
+        apart.submit(asyncio.run, guard(scope, None, send)).result()
     first = sent[0] if sent else {}
     told = {name.decode(): text.decode() for name, text in first.get("headers", [])}
     return first.get("status", first.get("code")), told, bool(seen)

@@ -110,6 +110,7 @@ def test_two_curators_at_once_release_what_is_theirs(new_page, served, file):
     for page, own in zip(pages, (file, other), strict=True):
         page.goto(served.address)
         to_columns(page, own)
+        page.get_by_label("What happens to status").select_option("drop")
     folders = [
         to_release(page, promise, f"of {promise}")
         for page, promise in zip(pages, "36", strict=True)

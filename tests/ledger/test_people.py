@@ -208,3 +208,14 @@ def test_a_failed_run_is_not_counted(office):
 def test_which_files_look_alike(rows, columns, alike):
     known = KnownFile("a", "a", 1000, ("sex", "age", "town", "job"))
     assert KnownFile("b", "b", rows, columns).may_hold_the_people_of(known, ["sex"]) is alike
+
+
+def test_a_dry_run_makes_no_ledger_and_keeps_to_the_budget(office, tmp_path):
+    folder, _, _ = office
+    path = tmp_path / "deep" / "new.db"
+    asked = {"plan": PLAN, "ledger": path, "dry_run": True}
+    made = pramble.release(folder / "people.parquet", folder / "b", **asked)
+    assert any("There is no ledger yet" in warning for warning in made.outcome.warnings)
+    assert not path.parent.exists()
+    with pytest.raises(PrivacyError, match=r"budget 1 already"):
+        pramble.release(folder / "people.parquet", folder / "b", **asked, budget=1.0)

@@ -49,9 +49,7 @@ class Account:
 
     def check(self, more: RecordPrivacy, central: CentralPrivacy) -> None:
         """Refuse early what `entered` would refuse for certain."""
-        if self.ledger is None:
-            return
-        local, other = self.ledger.budgets(self.people)
+        local, other = (None, None) if self.ledger is None else self.ledger.budgets(self.people)
         for limit in (self.budget, local):
             refuse_beyond(limit, before=self.before(), more=more)
         for most in (self.central_budget, other):
@@ -103,9 +101,16 @@ def identity(folder: Path) -> tuple[int, int]:
 
 
 def open_book(
-    *, ledger: str | Path | Ledger | bool, budget: float | None, central_budget: Any = None
+    *,
+    ledger: str | Path | Ledger | bool,
+    budget: float | None,
+    central_budget: Any = None,
+    dry_run: bool = False,
 ) -> tuple[Ledger | None, str]:
-    """Open a ledger, with a warning: the user's own may be out of reach, or be a new one."""
+    """Open a ledger, with a warning: the user's own may be out of reach, or be a new one.
+
+    A dry run makes no ledger.
+    """
     if budget is not None and not 0 < budget < math.inf:
         raise InvalidPlan(f"A budget must be a positive number; found {budget!r}.")
     budget = budget if central_budget is None else as_central(central_budget).shown
@@ -113,6 +118,12 @@ def open_book(
         if budget is not None:
             raise InvalidPlan("A budget over several releases needs a ledger.")
         return None, ""
+    path: Any = default_ledger() if ledger is True else ledger
+    if dry_run and not isinstance(path, Ledger) and not Path(path).exists():
+        return None, (
+            f"There is no ledger yet ({str(path)!r}): the release makes one, which knows of no "
+            "earlier release. If another ledger knows these people, use that one (--ledger)."
+        )
     if ledger is True:
         try:
             book = Ledger(default_ledger())
@@ -145,8 +156,10 @@ def open_account(
     like a file that was released, is refused until it is said whether it does. Other files
     hold new people, named after the file.
     """
+    limit = None if budget is None else RecordPrivacy(Fraction(budget))
+    central = None if central_budget is None else as_central(central_budget)
     if book is None:
-        return Account(warning=warning)
+        return Account(budget=limit, central_budget=central, warning=warning)
     file = KnownFile(fingerprint=book.fingerprint(digest), **facts)
     entries = book.entries()
     same = [e.people for e in entries if e.file.fingerprint == file.fingerprint]
@@ -165,14 +178,12 @@ def open_account(
             "the same people, even in part, so that their α adds up; another name if they are not."
         )
     name = people or (same[-1] if same else new_name(file.name, {e.people for e in entries}))
-    limit = None if budget is None else RecordPrivacy(Fraction(budget))
     stored = book.budget(name)
     if limit is not None and stored is not None and not stored.allows(limit):
         raise PrivacyError(
             f"The budget of {name!r} is {stored.shown:.6g}, which a release does not raise. If it "
             f"is to be raised: pramble ledger --people {name!r} --budget {limit.shown:.6g}."
         )
-    central = None if central_budget is None else as_central(central_budget)
     known = book.budgets(name)[1]
     if central is not None and known is not None and not known.allows(central):
         raise PrivacyError(

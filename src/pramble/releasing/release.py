@@ -187,7 +187,9 @@ def release(
     if not dry_run:
         check_target(target)
     digest, secret = cache(records.digest), secrets.token_bytes(32) if key is None else key
-    book, warning = open_book(ledger=ledger, budget=budget, central_budget=central_budget)
+    book, warning = open_book(
+        ledger=ledger, budget=budget, central_budget=central_budget, dry_run=dry_run
+    )
     job = prepare(
         records,
         decisions,

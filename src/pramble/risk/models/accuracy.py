@@ -140,8 +140,8 @@ def by_spread(uniques: Uniques, measure: int, *, means: Floats) -> float:
 def covariance_of(places: Integers, means: Floats, *, size: int) -> Floats:
     r"""Return :math:`(\sum_k \mu_k x_k x_k^\top)^{-1}`, ``places`` the ones of each x.
 
-    Margins share their own margins, so the sum is singular; a small ridge leaves quadratic forms
-    in the x, which lie in its range, as they are.
+    Margins share their own margins, so the sum is singular; a small ridge, above what rounding
+    adds, leaves quadratic forms in the x, which lie in its range, as they are.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -149,6 +149,7 @@ def covariance_of(places: Integers, means: Floats, *, size: int) -> Floats:
 
     matrix = np.zeros((size, size))
     add_products(places, means, matrix)
-    matrix[np.diag_indices(size)] += RIDGE
+    rounding = 8 * size * np.finfo(np.float64).eps * float(matrix.diagonal().max(initial=0.0))
+    matrix[np.diag_indices(size)] += max(RIDGE, rounding)
     factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     return np.asarray(cho_solve(factor, np.eye(size), overwrite_b=True, check_finite=False))
