@@ -10,6 +10,11 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+"""What keeps a browser from asking anything by itself."""
 
 for profile, examples in {"pramble": 50, "fast": 8}.items():
     settings.register_profile(
@@ -110,7 +115,19 @@ def shared_data():
     return find
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def chromium(tool):
+    """A real browser, one for all tests of a process, which can have only one driver."""
+    from playwright.sync_api import sync_playwright
+
+    program = tool("chromium")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=program, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
 def tool():
     """A function from a program's name to its path; a missing one skips, but fails in CI."""
 

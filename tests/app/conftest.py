@@ -1,7 +1,6 @@
 """A desk that is served, and browsers to use it with."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 COMMAND = "from pramble.cli import main; main()"
 WAIT = 60_000
 """Milliseconds that a test waits for the desk at most."""
@@ -73,23 +71,6 @@ def small_file(served, request):
     columns = {"sex": declared(["f", "m"], 1), "age": declared(["young", "old"], 2)}
     pq.write_table(pa.table(columns), path)
     return path
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """A real browser, driven by playwright."""
-    from playwright.sync_api import sync_playwright
-
-    program = shutil.which("chromium")
-    if program is None:
-        message = "needs the program 'chromium'; `make setup` installs it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
+from tests.app.looking import faults
 
 import pramble
 from pramble.report import numbers
@@ -72,14 +73,6 @@ def shown(estimate):
             zip(*estimate.cells.values(), strict=True), zip(*figures, strict=True), strict=True
         )
     ]
-
-
-def faults(page):
-    """What axe finds wrong with a page, if it is serious."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page, options={"preload": False}).response["violations"]
-    return [one["id"] for one in found if one["impact"] in {"serious", "critical"}]
 
 
 def test_what_is_no_release_or_not_its_file_is_refused_in_a_sentence(page, folders, tmp_path):

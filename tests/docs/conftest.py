@@ -1,4 +1,4 @@
-"""The built pages, and a browser to look at them with."""
+"""The built pages."""
 
 import shutil
 import subprocess
@@ -36,19 +36,3 @@ def pages():
         assert built.returncode == 0, built.stderr
         STAMP.touch()
     return [path for path in sorted(HTML.rglob("*.html")) if "_static" not in path.parts]
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Debian's chromium, driven by playwright."""
-    from playwright.sync_api import sync_playwright
-
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("needs the program 'chromium'; `make setup` installs it")
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield opened
-        opened.close()

@@ -8,8 +8,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.xdist_group("pa
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_is_wrong_with_any_page(pages, browser, width, scheme):
-    view = browser.new_page(color_scheme=scheme)
+def test_nothing_is_wrong_with_any_page(pages, chromium, width, scheme):
+    view = chromium.new_page(color_scheme=scheme)
     looked = pages if scheme == "light" else pages[:8]
     found = {path.name: wrong(view, path, width) for path in looked}
     view.close()
@@ -21,9 +21,9 @@ def test_no_link_leads_nowhere(pages):
     assert list(broken_links(pages)) == []
 
 
-def test_there_is_a_box_to_search_in_that_finds(pages, browser):
+def test_there_is_a_box_to_search_in_that_finds(pages, chromium):
     index = next(path for path in pages if path.name == "search.html")
-    view = browser.new_page()
+    view = chromium.new_page()
     view.goto(f"{index.as_uri()}?q=geometric")
     view.wait_for_selector("#search-results li", timeout=10_000)
     assert "geometric" in view.locator("#search-results").inner_text()
@@ -59,18 +59,18 @@ MATH = '<math xmlns="http://www.w3.org/1998/Math/MathML">{}</math>'
         ),
     ],
 )
-def test_each_mistake_is_found(tmp_path, browser, kind, style, body):
+def test_each_mistake_is_found(tmp_path, chromium, kind, style, body):
     path = tmp_path / "bad.html"
     path.write_text(BAD.format(style=style, body=body), encoding="utf-8")
-    view = browser.new_page()
+    view = chromium.new_page()
     assert kind in {found for found, _ in wrong(view, path, 1280)}
     view.close()
 
 
-def test_a_page_without_mistakes_has_none(tmp_path, browser):
+def test_a_page_without_mistakes_has_none(tmp_path, chromium):
     path = tmp_path / "good.html"
     path.write_text(BAD.format(style="", body="<p>in order</p>"), encoding="utf-8")
-    view = browser.new_page()
+    view = chromium.new_page()
     assert wrong(view, path, 390) == []
     view.close()
 

@@ -227,25 +227,18 @@ def test_ids_are_unique(tmp_path):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1200])
-def test_pages_fit_the_window_of_a_real_browser(tmp_path, tool, width):
-    from playwright.sync_api import sync_playwright
-
-    chromium = tool("chromium")
+def test_pages_fit_the_window_of_a_real_browser(tmp_path, chromium, width):
     long = tuple(f"a rather long name of category {i}" for i in range(11))
     pages(tmp_path, outcome(column(), column("EDUC", long)))
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": width, "height": 900})
-        problems = []
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("request", lambda request: problems.append(request.url))
-        for name in ("report.html", "summary.html"):
-            address = (tmp_path / name).as_uri()
-            page.goto(address)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert page.locator("svg").count() >= 3
-            problems = [problem for problem in problems if problem != address]
-        browser.close()
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    problems = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("request", lambda request: problems.append(request.url))
+    for name in ("report.html", "summary.html"):
+        address = (tmp_path / name).as_uri()
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("svg").count() >= 3
+        problems = [problem for problem in problems if problem != address]
+    page.close()
     assert problems == []

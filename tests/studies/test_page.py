@@ -124,30 +124,21 @@ def test_formulas_are_marked_and_text_is_escaped():
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_in_a_real_browser(folder, tool, width):
-    from playwright.sync_api import sync_playwright
-
-    chromium = tool("chromium")
-    flags = [
-        *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-        *("--disable-background-networking", "--disable-component-update"),
-    ]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
-        page = browser.new_page(viewport={"width": width, "height": 900})
-        said = []
-        page.on("console", lambda message: said.append(message.text))
-        page.goto((folder / "index.html").as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        too_wide = page.evaluate(
-            "[...document.querySelectorAll('.scroll')]"
-            ".filter(box => box.scrollWidth > box.clientWidth + 1).length"
-        )
-        assert too_wide == 0
-        heights = page.evaluate(
-            "[...document.querySelectorAll('figure svg')]"
-            ".map(svg => svg.getBoundingClientRect().height)"
-        )
-        assert min(heights) > 100
-        assert said == []
-        browser.close()
+def test_the_page_in_a_real_browser(folder, chromium, width):
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((folder / "index.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    too_wide = page.evaluate(
+        "[...document.querySelectorAll('.scroll')]"
+        ".filter(box => box.scrollWidth > box.clientWidth + 1).length"
+    )
+    assert too_wide == 0
+    heights = page.evaluate(
+        "[...document.querySelectorAll('figure svg')]"
+        ".map(svg => svg.getBoundingClientRect().height)"
+    )
+    assert min(heights) > 100
+    assert said == []
+    page.close()

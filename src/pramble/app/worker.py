@@ -62,6 +62,7 @@ class Worker:
     >>> work.state, work.result
     ('done', 3)
     >>> worker.stop()
+    True
     """
 
     def __init__(self) -> None:
@@ -137,7 +138,7 @@ class Worker:
             first = self.queue[0] if self.queue else None
             self.queue = [work for work in self.queue if work not in ended or work is first]
             if (first in ended or name is None) and self.process is not None:
-                undone = self.end(patience if first in ended else 0.0)
+                undone = self.end(patience if first in ended else 0.0) or first is None
             if first is not None and first in ended:
                 self.go_on()
             self.turn.notify_all()
