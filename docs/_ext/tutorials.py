@@ -101,6 +101,7 @@ class Session:
 
     def python(self, code):
         tree, last, printed = ast.parse(code), None, io.StringIO()
+        plt.close("all")  # what pages before this one have left open
         if isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)
         value = None
