@@ -138,15 +138,13 @@ def test_a_design_is_stopped_and_leaves_nothing(page, served, file):
 
 
 def peak_memory(pid):
-    """The most memory that a process and its children have had so far, in bytes."""
-    total = 0
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            total = 1024 * int(line.split()[1])
+    """The most memory that a process, and each of its children, has had so far, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    peaks = [1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM:")]
     for task in Path(f"/proc/{pid}/task").iterdir():
-        children = (task / "children").read_text().split()
-        total += sum(peak_memory(child) for child in children)
-    return total
+        for child in (task / "children").read_text().split():
+            peaks += peak_memory(child)
+    return peaks
 
 
 @pytest.mark.slow
@@ -166,7 +164,9 @@ def test_a_gigabyte_is_uploaded_in_little_memory(new_page, served, tmp_path):
     page.goto(served.address)
     page.get_by_label("From this browser").set_input_files(path)
     page.get_by_role("region", name="The first 20 rows").wait_for()
-    assert peak_memory(served.process.pid) < 500e6
+    server, *others = peak_memory(served.process.pid)
+    assert server < 250e6  # it only passes the file on to the disk
+    assert max(others) < 500e6  # what looks at the file
     page.get_by_role("button", name="Go on: columns").click()
     page.get_by_role("region", name="Categories, in order").wait_for()
-    assert peak_memory(served.process.pid) < 500e6
+    assert max(peak_memory(served.process.pid)) < 500e6
