@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.app.looking import faults, fits
 
 import pramble
 
@@ -63,6 +64,10 @@ def test_a_dry_run_then_the_release_itself(page, served, small_file):
     assert opened.data.num_rows == 2000
     assert opened.alpha <= 2.0
     page.get_by_text("In the ledger these people are called").wait_for()
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert fits(page)
+    assert not faults(page)
+    page.set_viewport_size({"width": 1280, "height": 900})
     frames = page.locator("iframe.page")
     assert frames.count() == 2
     assert frames.first.get_attribute("sandbox") == ""

@@ -1,7 +1,6 @@
 """Pieces of the page that several steps show: notices, tables, figures, progress."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from shiny import ui
 from shiny.ui import Tag, TagChild, TagList, tags
@@ -149,8 +148,3 @@ def work_line(view: View, name: str, *, stop: TagChild = None) -> TagChild:
     if work.state == "stopped":
         return notice("note", "Stopped; nothing was changed.")
     return refusal(work.error, work.values)
-
-
-def labelled(label: str, control: Any, *, hint: str = "") -> Tag:
-    """Return a control with its hint below."""
-    return tags.div(control, tags.div(hint, class_="form-text") if hint else None, title=label)

@@ -124,15 +124,12 @@ def open_book(
             f"There is no ledger yet ({str(path)!r}): the release makes one, which knows of no "
             "earlier release. If another ledger knows these people, use that one (--ledger)."
         )
-    if ledger is True:
-        try:
-            book = Ledger(default_ledger())
-        except PrambleError as error:
-            if budget is not None:
-                raise
-            return None, f"{error} This release is not in any ledger."
-    else:
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    try:
+        book = path if isinstance(path, Ledger) else Ledger(path)
+    except PrambleError as error:
+        if ledger is not True or budget is not None:
+            raise
+        return None, f"{error} This release is not in any ledger."
     made = (
         f"A new ledger was made ({str(book.path)!r}): it knows of no earlier release. If another "
         "ledger knows these people, use that one (--ledger)."

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.privacy.shuffled.exact import exact_views_delta
+from tests.privacy.shuffled.exact import exact_delta, exact_views_delta
 
 import pramble
 from pramble.privacy.shuffled.linear import LinearTest, Rows
@@ -139,6 +139,20 @@ def test_a_prior_beside_one_file_is_added_and_no_curve_is_asked_for(monkeypatch)
     assert (epsilon, method) == (pytest.approx(alone.epsilon + 0.03), alone.method)
     assert known.delta(epsilon)[0] <= 1e-6
     assert known.delta(0.02) == (1.0, "none")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_spent_besides_one_file_against_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    M = rng.dirichlet(np.full(3, 5.0), size=3)
+    m, c, rows = pramble.Mechanism.from_matrix(M), float(rng.uniform(0.05, 0.5)), 4
+    known, chance = evidence_of(m, rows=rows, besides=c), 1 / (1 + math.exp(-c))
+    epsilons = np.linspace(c + 0.01, c + 1.0, 4)
+    high, low = (exact_delta(m.matrix, rows, epsilons - sign * c) for sign in (1, -1))
+    for epsilon, truth in zip(epsilons, chance * high + (1 - chance) * low, strict=True):
+        proven = known.delta(epsilon)[0]
+        assert proven >= truth - ROUNDING
+        assert proven <= evidence_of(m, rows=rows).delta(epsilon - c)[0] * (1 + 1e-9)
 
 
 def test_pairs_that_are_alike_are_asked_once(monkeypatch):

@@ -206,6 +206,23 @@ def proven_epsilon(
     return person_epsilon(known, delta, people=rows_per_person)[0]
 
 
+def is_proven(
+    plan_or_mechanism: Any,
+    *,
+    epsilon: float,
+    rows: int,
+    delta: float,
+    besides: float,
+    rows_per_person: int,
+) -> bool:
+    """Whether a stated (ε, δ) is proven: by the least ε at δ, or by the δ at this very ε."""
+    known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
+    return (
+        person_epsilon(known, delta, people=rows_per_person)[0] <= epsilon
+        or person_delta(known, epsilon, people=rows_per_person)[0] <= delta
+    )
+
+
 def group_factor(epsilon: float, people: int) -> float:
     r"""Return :math:`\sum_{i<k} e^{i\varepsilon}`, rounded up."""
     if people == 1:

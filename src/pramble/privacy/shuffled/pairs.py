@@ -137,7 +137,7 @@ def fineness(crowd: Crowd) -> float:
     """Return the smoothing that the size of all pairs allows."""
     rows, columns = crowd.masses.shape
     work = rows**2 * columns
-    return FINE if work < 5e5 else 0.05 if work < 1e6 else 0.1
+    return FINE if work < 2e6 else 0.05 if work < 8e6 else 0.1
 
 
 def worst_pair(crowd: Crowd, epsilon: float, *, rows: int, known: Pair) -> tuple[float, Pair]:
@@ -161,8 +161,7 @@ def worst_pair(crowd: Crowd, epsilon: float, *, rows: int, known: Pair) -> tuple
     theta = min(saddle(law, rows), steepest)
     left &= chernoff(crowd, theta, factor, rows=rows) + bare > best
     bounds = bare
-    fine = fineness(crowd)
-    for smoothing in (COARSE, fine) if fine < COARSE / 2 else (fine,):
+    for smoothing in (COARSE, fineness(crowd)):
         if not left.any():
             return best, found
         line = contour(law, rows, smoothing=smoothing, most=MOST_POINTS, steepest=steepest)

@@ -17,6 +17,8 @@ from pramble.privacy.shuffled.pairs import (
 Curve = Callable[[float], float]
 TOLERANCE = 1e-4
 MARGIN = 1e-6
+TIED = 1e-9
+"""By which share of δ pairs differ that are alike but for rounding."""
 MOST_ROUNDS = 8
 
 
@@ -46,9 +48,11 @@ def blanket_delta(crowd: Crowd, epsilon: float, *, rows: int) -> float:
     known, best = first_pair(crowd), math.inf
     for _ in range(MOST_ROUNDS):
         found, pair = worst_pair(crowd, epsilon, rows=rows, known=known)
-        if pair == known or found >= best * (1 - MARGIN):
-            return min(best, found)
-        known, best = pair, found
+        is_tied = found >= best * (1 - TIED) and math.isfinite(best)
+        best = min(best, found)
+        if pair == known or is_tied:
+            break
+        known = pair
     return best
 
 

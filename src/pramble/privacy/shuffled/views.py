@@ -80,19 +80,30 @@ class ViewsEvidence(Evidence):
     def is_added(self) -> bool:
         r"""Whether what was spent besides is added to the ε of one file, which needs no curve.
 
-        The loss of what has no δ is ±c at worst, +c with a chance p of at least one half, so that
-        both together have :math:`p\,\delta_1(\varepsilon - c) \le \delta(\varepsilon) \le
+        The loss of what has no δ is at worst that of randomised response, +c with the chance
+        :math:`p = e^c/(1 + e^c)` and −c otherwise. Both together have :math:`\delta(\varepsilon) =
+        p\,\delta_1(\varepsilon - c) + (1 - p)\,\delta_1(\varepsilon + c) \le
         \delta_1(\varepsilon - c)`: to add costs at most a factor of two in δ.
         """
         return len(self.parts) == 1
+
+    def both(self, epsilon: float) -> tuple[float, str]:
+        """Return δ of one file and of what was spent besides, and which bound of the file it is."""
+        low = math.nextafter(epsilon - self.besides, -math.inf)
+        high = math.nextafter(epsilon + self.besides, 0.0)
+        if low <= 0:
+            return 1.0, "none"
+        more, method = self.parts[0].delta(low)
+        less, _ = self.parts[0].delta(high)
+        chance = 1 / (1 + math.exp(-self.besides)) * (1 + 8 * UNIT)
+        return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         """Return the smallest proven δ at ε, and which bound it is."""
         if epsilon >= self.alpha:
             return 0.0, "local"
         if self.is_added:
-            left = epsilon - self.besides
-            return self.parts[0].delta(left * (1 - UNIT)) if left > 0 else (1.0, "none")
+            return self.both(epsilon)
         return self.losses.delta(epsilon), "curves"
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:

@@ -17,7 +17,7 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below, stated_alpha
 from pramble.privacy.notions import guarantee_from_json
-from pramble.privacy.shuffled.central import proven_epsilon
+from pramble.privacy.shuffled.central import is_proven
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import undamaged
 from pramble.releasing.prepare.apart import Apart
@@ -79,17 +79,18 @@ def check_central(
             f"{MANIFEST} is damaged: a person has {stated.rows} rows in its central promise, and "
             f"{people} in the local one."
         )
-    proven = proven_epsilon(
+    found = is_proven(
         plan,
+        epsilon=float(stated.epsilon) * (1 + SAME),
         rows=max(manifest["rows"], 1),
         delta=float_below(stated.delta),
         besides=float_above(besides),
         rows_per_person=stated.rows,
     )
-    if proven > stated.epsilon * (1 + SAME):
+    if not found:
         raise InvalidData(
-            f"{MANIFEST} is damaged: it states ε = {stated.shown:.6g} towards readers; what is "
-            f"proven of its plan is {proven:.6g}."
+            f"{MANIFEST} is damaged: it states ε = {stated.shown:.6g} towards readers, which its "
+            "plan does not prove."
         )
     return stated
 
