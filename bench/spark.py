@@ -1,7 +1,8 @@
 """Randomising on Spark, beside Spark's own copy of the same Parquet files, on this machine's cores.
 
-Three columns, two of them randomised. Copy and perturb take turns in one session, after a small run
-of each; then the way is timed up to some points, each ending in Spark's sink that writes nothing.
+Three columns, two of them randomised. The copy, perturb of the path and perturb of the frame take
+turns in one session, after a small run of each; then the way of a frame is timed up to some points,
+each ending in Spark's sink that writes nothing.
 Last come whole releases, each once after a small one: of a path that workers read, of a frame, in a
 secret order, and on one machine; and how long the parts of each took.
 PRAMBLE_BENCH_ROWS sets the rows: 30 million unless given (300 million is the large case);
@@ -102,17 +103,24 @@ def main() -> None:
         def perturbed(which: str = "in") -> Any:
             return pramble.perturb(read(which), PLAN, key=KEY)
 
+        def by_path(which: str = "in") -> Any:
+            return pramble.perturb(folder / which, PLAN, key=KEY, spark=spark)
+
+        ways = {"copy": read, "perturb a path": by_path, "perturb a frame": perturbed}
         for _ in range(2):
-            written(read("small"))
-            written(perturbed("small"))
-        copies, draws = [], []
-        for _ in range(TURNS):
-            copies.append(seconds(lambda: written(read())))
-            draws.append(seconds(lambda: written(perturbed())))
-        copy, draw = statistics.median(copies), statistics.median(draws)
-        ratio = statistics.median(two / one for one, two in zip(copies, draws, strict=True))
-        print(f"{'rows':>12} {'copy s':>8} {'perturb s':>10} {'ratio':>6}")
-        print(f"{rows:>12,} {copy:>8.1f} {draw:>10.1f} {ratio:>6.2f}")
+            for way in ways.values():
+                written(way("small"))
+        turns = [
+            {what: seconds(lambda: written(way())) for what, way in ways.items()}  # noqa: B023
+            for _ in range(TURNS)
+        ]
+        taken = {what: statistics.median(turn[what] for turn in turns) for what in ways}
+        copy = taken.pop("copy")
+        print(f"{rows:,} rows; the median of {TURNS} turns, and of its ratios to the copy")
+        print(f"  {'copy':<44} {copy:>6.1f} s")
+        for what, took in taken.items():
+            ratio = statistics.median(turn[what] / turn["copy"] for turn in turns)
+            print(f"  {what:<44} {took:>6.1f} s {ratio:>6.2f}")
         print("where the time goes")
         for what, took in (going := parts(read)).items():
             print(f"  {what:<44} {took:>6.1f} s")
@@ -125,7 +133,7 @@ def main() -> None:
         "A release also counts, checks what it wrote and hashes it; the copy does not."
     )
     claim.table("Time beside Spark's own copy", "seconds", "less", note)
-    both = {"perturb a frame and write it": draw}
+    both = {f"{what} and write it": took for what, took in taken.items()}
     both |= {f"release {what}": took for what, took in whole.items() if what[0] != " "}
     for what, took in both.items():
         claim.add(what, "pramble", took)

@@ -67,6 +67,7 @@ def test_categories_are_merged_ordered_and_declared(columns):
     warning = columns.get_by_text("A release tells its categories")
     assert warning.is_visible()
     columns.get_by_role("button", name="status").click()
+    columns.get_by_role("heading", name="status", exact=True).wait_for()
     columns.get_by_label("Categories, one a line").fill("single\ntwo = married | widowed")
     columns.get_by_label("These are all there can be").check()
     columns.get_by_role("button", name="Apply").first.click()

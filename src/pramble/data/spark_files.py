@@ -17,12 +17,13 @@ from pramble.data.arrays import as_schema
 from pramble.data.file_records import FileRecords, file_batches
 from pramble.data.formats.base import Wanted
 from pramble.data.labels import Label
-from pramble.data.places import arrow_input, is_address
+from pramble.data.places import Place, arrow_input, is_address
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, recoded
 from pramble.data.spark_chunks import counted
 from pramble.data.spark_records import PartTask, SparkRecords
 from pramble.data.spark_workers import Batches, map_partitions, quoted
+from pramble.errors import InvalidInput
 from pramble.values import value
 
 PART_ROWS = 1 << 20
@@ -34,6 +35,18 @@ class SparkPath(NamedTuple):
 
     path: Any
     session: Any
+
+
+def spark_source(source: Any, session: Any) -> Any:
+    """Return what is opened on Spark, if a session is given."""
+    if session is None:
+        return source
+    if not isinstance(source, str | Path | Place):
+        raise InvalidInput(
+            "With spark= the source is a path of Parquet files; a Spark frame has its session "
+            f"already. Found {type(source).__name__}."
+        )
+    return SparkPath(source, session)
 
 
 @value(eq=False)

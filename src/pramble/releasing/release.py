@@ -11,6 +11,7 @@ from typing import Any
 
 from pramble.data.places import is_address, path_or_place
 from pramble.data.reading import Reading, as_reading
+from pramble.data.spark_files import spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
@@ -44,7 +45,7 @@ from pramble.releasing.write.beside import published_files
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.released import rehearse
 from pramble.releasing.write.secret import bound_key
-from pramble.releasing.write.spark_part import decisions_on_spark, spark_source
+from pramble.releasing.write.spark_part import decisions_on_spark
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher

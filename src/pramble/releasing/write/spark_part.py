@@ -8,8 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from pramble.data.places import Place, remove_tree
-from pramble.data.spark_files import SparkPath
+from pramble.data.places import remove_tree
 from pramble.data.spark_progress import collect
 from pramble.data.spark_records import CHUNKS, SparkRecords, gathered_runs
 from pramble.data.spark_workers import map_partitions
@@ -48,18 +47,6 @@ OURS = re.compile(r"^pramble\.errors\.\w+: (.+)$", re.MULTILINE)
 RAISED = re.compile(
     r"^(?:\w+\.)*(\w+(?:Error|Exception)|KeyboardInterrupt|SystemExit)\b", re.MULTILINE
 )
-
-
-def spark_source(source: Any, session: Any) -> Any:
-    """Return what is opened on Spark, if a session is given."""
-    if session is None:
-        return source
-    if not isinstance(source, str | Path | Place):
-        raise InvalidInput(
-            "With spark= the source is a path of Parquet files; a Spark frame has its session "
-            f"already. Found {type(source).__name__}."
-        )
-    return SparkPath(source, session)
 
 
 def decisions_on_spark(decisions: Decisions) -> Decisions:

@@ -1,0 +1,101 @@
+"""Parquet files randomised on Spark: a frame whose tasks read the rows that they draw.
+
+Every task reads a run of consecutive rows by their numbers and draws them, as one machine would. No
+row is counted or moved by Spark, no true value is in its memory or on its disks, and partitions
+follow from the numbers of rows alone, wherever the blocks of the files end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from pramble.data.arrays import cast
+from pramble.data.crosstab import Tabulation
+from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.open import open_records
+from pramble.data.records import Records
+from pramble.data.scan import scan
+from pramble.data.spark_files import SparkFileRecords, spark_source
+from pramble.engine.canonical import Canonical
+from pramble.engine.columns import Column
+from pramble.engine.frames import check_names
+from pramble.engine.record import Record
+from pramble.engine.spark import partition_rows
+from pramble.errors import InvalidData
+from pramble.values import value
+
+
+def perturb_spark_path(source: Any, record: Record, *, session: Any, first_row: int) -> Any:
+    """Return a Spark frame of randomised files; its types are those of `pramble.perturb_file`."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    records = open_records(spark_source(source, session))
+    assert isinstance(records, SparkFileRecords), "tasks read files"
+    check_names(records.names, record.columns, None)
+    refuse_undeclared(records, record.columns)
+    work = Canonical(records.schema, record)
+    schema = spark_schema(work.schema)
+    size = partition_rows(len(work.names))
+    task = Runs(work, to_arrow_schema(schema, timezone="UTC"), size, first_row)
+    return records.runs(
+        task, work.names, schema, size=size, rows=records.rows, coded=tuple(record.columns)
+    )
+
+
+def refuse_undeclared(records: Records, columns: Mapping[str, Column]) -> None:
+    """Refuse values that were not declared, in one job over the columns that are randomised."""
+    jobs = [Tabulation(records, (n,), labels={n: own.labels}) for n, own in columns.items()]
+    scan(records, jobs)
+    for job in jobs:
+        job.result()
+
+
+@value(eq=False)
+class Runs:
+    """Draws runs of consecutive rows: a task for parts of the rows.
+
+    Attributes
+    ----------
+    work : Canonical
+        What draws.
+    schema : Arrow schema
+        The types in which Spark takes what is drawn.
+    size, first_row : int
+        How many rows a run has, and the number of the first of all.
+    """
+
+    work: Canonical
+    schema: Any
+    size: int
+    first_row: int
+
+    def __call__(self, batches: Iterable[Any], run: int) -> Iterator[Any]:
+        """Yield the batches of a run with the columns of the plan randomised."""
+        row = self.first_row + run * self.size
+        for batch in even_batches(batches, BATCH_ROWS):
+            rows = range(row, row + batch.num_rows)
+            found = self.work.released(batch, rows).columns
+            arrays = [cast(one, kind) for one, kind in zip(found, self.schema.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            row = rows.stop
+
+
+def spark_schema(schema: Any) -> Any:
+    """Return Spark's schema for Arrow types; refuse a type that Spark has none for."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructField, StructType
+
+    fields = []
+    for field in schema:
+        try:
+            kind = from_arrow_type(field.type, prefer_timestamp_ntz=True)
+        except PySparkException:
+            raise InvalidData(
+                f"Column {field.name!r} is of type {field.type}, which Spark has no type for. Read "
+                "the files with Spark and randomise the frame, or leave the column out."
+            ) from None
+        fields.append(StructField(field.name, kind, nullable=True))
+    return StructType(fields)
