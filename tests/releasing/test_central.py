@@ -209,6 +209,17 @@ def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, book, people, monkeyp
     assert "above the limit" in refused(tmp_path, book, people)
 
 
+def test_whole_records_stay_in_one_file(tmp_path, people):
+    views = central(people, tmp_path / "views")
+    assert isinstance(views.plan, pramble.Views)
+    whole = central(people, tmp_path / "whole", whole=True)
+    assert isinstance(whole.plan, pramble.Plan)
+    assert not (whole.folder / "views").exists()
+    opened = pramble.open_release(whole.folder)
+    assert opened.data.num_rows == people.num_rows
+    assert all(not column.null_count for column in opened.data.columns)
+
+
 def test_named_tables_do_not_leave_a_column_out(tmp_path, people):
     """A column of no wanted table is still randomised, in a view of its own."""
     made = central(people, tmp_path / "out", tables=[("sex", "ill")], views=True)

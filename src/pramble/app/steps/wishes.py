@@ -83,6 +83,11 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
 
         take("tables", change)
 
+    @reactive.effect
+    @reactive.event(input.whole, ignore_init=True)
+    def _() -> None:
+        take("tables", lambda: desk.document.update(whole=bool(input.whole())))
+
     @render.ui
     def tables_said() -> TagChild:
         return refused(view, "tables")
@@ -204,7 +209,16 @@ def tables_form(desk: Desk) -> Tag:
             rows=3,
             width="100%",
         ),
-    )
+        ui.input_checkbox(
+            "whole", "All columns belong together: every record keeps all of them, in one file",
+            bool(desk.document.get("whole")), width="100%",
+        ),
+        tags.p(
+            "Otherwise a record may show some columns and leave the others blank, or several files "
+            "have a few columns each: tables come out more precise so.",
+            class_="form-text",
+        ),
+    )  # fmt: skip
 
 
 def labels_in(desk: Desk, name: str) -> list[Any]:

@@ -165,7 +165,7 @@ class Decisions:
     objective : str
         What a plan for records is best for: "estimation" of the tables, or "information".
     whole : bool
-        Every record keeps all its columns.
+        Every record keeps all its columns, in one file.
     possible : tuple of mappings
         Rules of which records can occur (`pramble.information.possible`), each perhaps with a
         ``repair``: the labels that a record which breaks it gets.
@@ -253,6 +253,11 @@ class Decisions:
         if self.alpha is not None:
             return RecordPrivacy(Fraction(self.alpha))
         return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
+
+    @property
+    def may_be_views(self) -> bool | None:
+        """Whether views are made under a central promise: never, or (None) if they cost less."""
+        return None if self.views and not self.whole else False
 
     @property
     def is_shuffled(self) -> bool:

@@ -103,7 +103,7 @@ def promised(
         "central": central,
         "rows": max(job.rows, 1),
         "rows_per_person": job.spent.rows,
-        "views": None if decisions.views else False,
+        "views": decisions.may_be_views,
         "whole": True,
     }
 

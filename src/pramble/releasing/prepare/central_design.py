@@ -43,7 +43,7 @@ def design_for_readers(
             labels,
             central=(decisions.limit.shown, decisions.delta),
             rows=max(found.rows, 1),
-            views=None if decisions.views else False,
+            views=decisions.may_be_views,
             rows_per_person=found.rows_per_person,
             prior=dict(prior.tables) or None,
             possible=possible,
