@@ -17,7 +17,7 @@ CLAIMS = {
     "records": {},
     "files": {},
     "risk": {},
-    "spark": {"PRAMBLE_BENCH_ROWS": "10000000"},
+    "spark": {},
 }
 """Each benchmark, and what it is asked for here."""
 
