@@ -24,13 +24,15 @@ def perturb_stream(
     work = Canonical(records.schema, own)
     share, row = [0.0], first_row
     batches = work.source(records, watch=lambda _, done: share.append(done))
+    left = max(record.threads - 1, 1)  # one reads
     with (
         saving(target, work.schema) as writer,
-        ThreadPoolExecutor(record.threads) as pool,
+        ThreadPoolExecutor(left) as pool,
     ):
+        each = pool.map if left > 1 else map
         for batch in ahead(batches):
             rows = range(row, row + batch.num_rows)
-            writer.write(work.released(batch, rows, each=pool.map))
+            writer.write(work.released(batch, rows, each=each))
             row = rows.stop
             clock.tell("randomising", share[-1], rows=batch.num_rows)
         if row == first_row:

@@ -76,8 +76,9 @@ def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opene
         size = raw.size()
         with named_lines(path, reading):
             asked = [as_given[name] for name in columns]
-            parsed = texts(stream, reading, given, columns=[*asked, given[-1]])
-            batches = closed(parsed, path, reading)
+            found = list(dict.fromkeys([*asked, given[-1]]))
+            parsed = texts(stream, reading, given, columns=found)
+            batches = closed(parsed, path, reading, columns=len(asked), last=found.index(given[-1]))
         if reading.trim:
             batches = map(partial(trimmed, missing=marks(reading), schema=schema), batches)
         yield Opened(schema, told(batches, path, reading), lambda: raw.tell() / max(size, 1))
@@ -92,17 +93,18 @@ def refuse_no_text(names: list[str], path: Path) -> None:
         )
 
 
-def closed(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
-    """Yield batches without their last column, which is the file's; refuse a quote left open.
+def closed(batches: Any, path: Path, reading: Reading, *, columns: int, last: int) -> Iterator[Any]:
+    """Yield the first columns of batches; refuse a quote left open.
 
-    Such a quote takes the rest of the file for the last value of its last row, line breaks and all.
+    Such a quote takes the rest of the file for the value of its last row in the file's last column,
+    which has the place ``last`` here, line breaks and all.
     """
-    last = None
+    value = None
     for batch in batches:
         if batch.num_rows:
-            last = batch.column(batch.num_columns - 1)[-1].as_py()
-        yield batch.select(range(batch.num_columns - 1))
-    if last is not None and ("\n" in last or "\r" in last):
+            value = batch.column(last)[-1].as_py()
+        yield batch.select(range(columns))
+    if value is not None and ("\n" in value or "\r" in value):
         refuse_open_quote(path, reading)
 
 
