@@ -27,8 +27,8 @@ for number in range(4):
     pq.write_table(part, folder / "people" / f"part-{number}.parquet")
 
 # %%
-# Workers read the files themselves. The key is fixed here to compare; leave it out, and a fresh one
-# is drawn, used and forgotten.
+# Workers read the files themselves. To compare, the key is fixed here, and nothing that chance
+# decides enters the plan; leave the key out, and a fresh one is drawn, used and forgotten.
 
 # sphinx_gallery_start_ignore
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -39,6 +39,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 session = (
     SparkSession.builder.master("local[2]")
     .config("spark.ui.enabled", "false")
+    .config("spark.ui.showConsoleProgress", "false")
     .config("spark.log.level", "OFF")
     .getOrCreate()
 )
@@ -48,6 +49,8 @@ settings = {
         "MARST": {"categories": ["Married", "Widowed", "Divorced", "Separated", "Never married"]},
     },
     "alpha": 2.0,
+    "design": "paper",
+    "prior": "uniform",
     "rows_per_file": 131_072,
     "key": bytes(range(32)),
     "ledger": False,

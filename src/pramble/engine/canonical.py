@@ -16,7 +16,8 @@ from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records, Watch
 from pramble.engine.block import Block
-from pramble.engine.record import Each, Record
+from pramble.engine.record import Record
+from pramble.engine.threads import Each
 
 
 class Onlooker:

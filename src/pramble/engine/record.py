@@ -28,14 +28,11 @@ from pramble.engine.coin import Coin, Positions, rows_at
 from pramble.engine.columns import Column
 from pramble.engine.containers import codes_in
 from pramble.engine.keystream import KeyStream, derived_key
-from pramble.engine.threads import available_threads
+from pramble.engine.threads import Each, available_threads
 from pramble.errors import InvalidInput
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
 from pramble.values import Integers, value
-
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
 
 
 @value(eq=False, repr=False)

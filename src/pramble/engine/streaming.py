@@ -11,6 +11,7 @@ from pramble.data.save import saving
 from pramble.engine.canonical import Canonical
 from pramble.engine.frames import check_names
 from pramble.engine.record import Record
+from pramble.engine.threads import each_column
 from pramble.errors import InvalidData
 from pramble.values import Clock
 
@@ -24,12 +25,7 @@ def perturb_stream(
     work = Canonical(records.schema, own)
     share, row = [0.0], first_row
     batches = work.source(records, watch=lambda _, done: share.append(done))
-    left = max(record.threads - 1, 1)  # one reads
-    with (
-        saving(target, work.schema) as writer,
-        ThreadPoolExecutor(left) as pool,
-    ):
-        each = pool.map if left > 1 else map
+    with saving(target, work.schema) as writer, each_column(record.threads) as each:
         for batch in ahead(batches):
             rows = range(row, row + batch.num_rows)
             writer.write(work.released(batch, rows, each=each))

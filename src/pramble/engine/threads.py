@@ -1,7 +1,10 @@
 """Drawing over several threads."""
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +12,9 @@ from pramble.data.encode import Codes
 from pramble.data.rows import Rows
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import Sampler
+
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
 
 THREADED_ABOVE = 1 << 19
 """Fewer rows than this are drawn by one thread."""
@@ -18,6 +24,19 @@ def available_threads() -> int:
     """Return how many processors this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@contextmanager
+def each_column(threads: int) -> Iterator[Each]:
+    """Yield what maps over the columns of a batch: in turn, unless several threads are to spare.
+
+    Reading and writing keep one busy.
+    """
+    if threads < 3:
+        yield map
+        return
+    with ThreadPoolExecutor(threads - 1) as pool:
+        yield pool.map
 
 
 def draw_rows(

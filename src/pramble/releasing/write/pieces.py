@@ -6,13 +6,13 @@ beside it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from pramble.data.formats.registry import format_of
 from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
+from pramble.engine.threads import each_column
 from pramble.releasing.prepare.links import Links
 from pramble.releasing.write.check import Tally
 
@@ -35,6 +35,7 @@ def write_piece(
     first_row: int = 0,
     watched: Sequence[str] = (),
     told: Callable[[int], object] | None = None,
+    threads: int = 1,
 ) -> tuple[Tally, Links]:
     """Randomise some consecutive rows into a file; return what was counted and sampled on the way.
 
@@ -54,6 +55,8 @@ def write_piece(
         Columns released as they are that must not tell protected ones.
     told : callable, optional
         Called with the number of rows of every batch that was written.
+    threads : int
+        How many may be at work.
     """
     form = format_of(path)
     record = work.record
@@ -65,14 +68,11 @@ def write_piece(
         points=record.points,
     )
     links = Links(watched, record.plan.columns, key=record.key, first_row=first_row)
-    with (
-        writing(path, form, work.schema) as writer,
-        ThreadPoolExecutor(len(work.names)) as pool,
-    ):
+    with writing(path, form, work.schema) as writer, each_column(threads) as each:
         for batch in batches:
             start = first_row + tally.rows
             rows = range(start, start + batch.num_rows)
-            writer.write(work.released(batch, rows, each=pool.map, tally=tally))
+            writer.write(work.released(batch, rows, each=each, tally=tally))
             if watched:
                 links.add(batch, tally.last)
             tally.rows += batch.num_rows

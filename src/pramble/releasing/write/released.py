@@ -14,6 +14,7 @@ from pramble.data.records import Records
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.engine.streaming import ahead
+from pramble.engine.threads import available_threads
 from pramble.releasing.folder.files import file_sha256, pieces_sha256
 from pramble.releasing.prepare.links import Links, refuse_links
 from pramble.releasing.prepare.part import Part, piece_file
@@ -61,7 +62,9 @@ def write_part(
     pieces = []
     for path, own in zip(paths_of(part, folder), in_pieces(batches, part), strict=False):
         path.parent.mkdir(parents=True, exist_ok=True)
-        found = write_piece(work, own, path, first_row=done, watched=watched, told=told)
+        found = write_piece(
+            work, own, path, first_row=done, watched=watched, told=told, threads=available_threads()
+        )
         pieces.append({
             "file": path.relative_to(folder).as_posix(),
             "rows": found[0].rows,
