@@ -16,6 +16,18 @@ RESULTS = Path(__file__).parent / "results"
 BETTER = ("more", "less")
 
 
+def peak_megabytes() -> float:
+    """The most memory that this process has had; not that of the one which started it."""
+    told = Path("/proc/self/status")
+    if told.exists():
+        for line in told.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1000
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
 def version_of(package: str) -> str | None:
     """The installed version of a package; none where it is absent."""
     peers = os.environ.get("PRAMBLE_PEERS")

@@ -22,13 +22,14 @@ COLUMNS, PART_ROWS = 10, 1_000_000
 LABELS = [f"category {i}" for i in range(10)]
 
 MEASURED = """
-import json, resource, sys, time
+import json, sys, time
+from bench._figures import peak_megabytes
 source, target = sys.argv[1:]
 {imports}
 start, cpu = time.perf_counter(), time.process_time()
 {work}
 print(json.dumps([time.process_time() - cpu, time.perf_counter() - start,
-                  resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6]))
+                  peak_megabytes() / 1000]))
 """
 
 ARROW_PARQUET = (

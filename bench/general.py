@@ -1,12 +1,12 @@
 """General designs: time and proven gap against S and α, beside the enumerated programme."""
 
-import resource
 import time
 
 import numpy as np
 from scipy.optimize import linprog
 
 import pramble
+from bench._figures import peak_megabytes
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.patterns import Gain, all_sets
 from pramble.solvers.watch import Watch
@@ -87,5 +87,5 @@ def main() -> None:
     time_and_gap()
     arcs()
     estimation()
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_megabytes()
     print(f"\npeak memory {memory:.0f} MB")

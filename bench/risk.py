@@ -5,7 +5,6 @@ user of Python would write: a dense matrix of all cells by all two-way effects.
 """
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench._figures import Claim
+from bench._figures import Claim, peak_megabytes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 CENSUS = DATA / "acs2024_ten_us_srs953076.parquet"
@@ -92,7 +91,7 @@ def job(name: str) -> None:
     took = {
         "seconds": time.perf_counter() - start,
         "cpu": time.process_time() - cpu,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "megabytes": peak_megabytes(),
         "cells": cells,
     }
     print(json.dumps(took))

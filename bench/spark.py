@@ -132,13 +132,13 @@ def main() -> None:
         f"{rows:,} rows of three columns, two of them randomised, on all cores of one machine. "
         "A release also counts, checks what it wrote and hashes it; the copy does not."
     )
-    claim.table("Time beside Spark's own copy", "seconds", "less", note)
+    claim.table("Time", "seconds", "less", note)
     both = {f"{what} and write it": took for what, took in taken.items()}
     both |= {f"release {what}": took for what, took in whole.items() if what[0] != " "}
     for what, took in both.items():
         claim.add(what, "pramble", took)
         claim.add(what, "Spark's copy", copy)
-    claim.parts("Where the time of a frame goes, each with what it needs", "seconds", going)
+    claim.parts("perturb of a frame up to each point, without writing", "seconds", going)
     claim.write()
 
 
@@ -163,7 +163,7 @@ def parts(read: Callable[[], Any]) -> dict[str, float]:
             lambda: partition_spans(frame, record.columns, first_row=0)
         ),
         "reading": seconds(lambda: thrown(frame)),
-        "reading, numbers and codes in words": seconds(lambda: thrown(packed)),
+        "reading, row numbers and codes packed into integers": seconds(lambda: thrown(packed)),
         "… and drawing": seconds(lambda: thrown(drawn)),
         "… and moving to their partitions": seconds(lambda: thrown(moved)),
         "… and codes to texts: all but writing": seconds(lambda: thrown(way.texts(moved))),

@@ -22,6 +22,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "gallery", "**sg_execution_times.rst"]
 templates_path = ["_templates"]
+default_role = "code"
 nitpicky = True
 nitpick_ignore = [  # short names in first sentences, which tables repeat on other pages
     ("py:meth", "after"),

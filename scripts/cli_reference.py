@@ -1,6 +1,7 @@
 """Write docs/cli.rst from the commands' own help: ``python scripts/cli_reference.py [--check]``."""
 
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,11 @@ def section(name: str, command: Any) -> str:
     title = f"pramble {name}"
     text = inspect.cleandoc(command.help or "")
     prose, _, examples = text.partition("Examples\n--------\n")
-    lines = ["", title, "-" * len(title), "", prose.strip(), ""]
+    lines = ["", title, "-" * len(title), "", literal(prose.strip()), ""]
     if examples:
-        lines += ["::", ""]
-        lines += [f"    {line.strip()}" for line in examples.splitlines() if line.strip()]
+        lines += [".. code-block:: console", ""]
+        told = inspect.cleandoc(examples).splitlines()
+        lines += [f"    {line}" for line in told if line.strip()]
         lines.append("")
     lines += [line for param in command.params for line in entry(param)]
     return "\n".join(lines) + "\n"
@@ -51,7 +53,20 @@ def entry(param: Any) -> list[str]:
         term = param.name.upper()
     else:
         term = ", ".join([*param.opts, *param.secondary_opts])
-    return [f"``{term}``", f"    {getattr(param, 'help', None) or ''}".rstrip(), ""]
+    said = literal(getattr(param, "help", None) or "")
+    return [f"``{term}``", f"    {said}".rstrip(), ""]
+
+
+def literal(text: str) -> str:
+    """Return a text whose options and quoted values stand as they are typed.
+
+    >>> literal("With --plan: a `pramble init` file, or 'age=under 15'.")
+    "With ``--plan``: a ``pramble init`` file, or ``'age=under 15'``."
+    """
+    text = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text)
+    parts = re.split(r"(``[^`]+``)", text)
+    typed = re.compile(r"""(?<![\w`-])(--[a-z][\w-]*|'[^' ][^']*[^']'|"[^"]+")(?!\w)""")
+    return "".join(part if part.startswith("``") else typed.sub(r"``\1``", part) for part in parts)
 
 
 def main() -> None:

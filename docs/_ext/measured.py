@@ -5,6 +5,7 @@ from pathlib import Path
 
 from docutils import nodes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from sphinx.util.docutils import SphinxDirective
 
 from pramble.plots.style import RC, SERIES
@@ -58,7 +59,7 @@ def beside(table, figures, who):
     if 1 / ALIKE <= ratio <= ALIKE:
         word = "alike"
     else:
-        word = f"× {shown(ratio)}" if ratio > 1 else f"**× {shown(ratio)}**"
+        word = f"×\u00a0{shown(ratio)}" if ratio > 1 else f"**×\u00a0{shown(ratio)}**"
     return f"{shown(figures[who])} ({word})"
 
 
@@ -103,6 +104,10 @@ def drawn(curve, path):
         heights = [height for points in curve["lines"].values() for _, height in points]
         if max(heights) > 30 * min(heights):
             axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        if axes.get_xscale() == "linear":
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(curve["along"])
         axes.set_ylabel(curve["unit"])
         axes.set_title(curve["title"])

@@ -21,6 +21,12 @@ TABLES = {
 }
 """Each table of a plan: its readers, where the defaults are, and how a full name begins."""
 
+LISTS = ("copies",)
+"""Settings that take several words at once."""
+
+INHERITED = ("family", "objective", "invariant", "estimable", "prior", "prior_file")
+"""Settings of a column that are the plan's unless the column states its own."""
+
 
 def meanings():
     """Every setting of every table, with its meaning and an example."""
@@ -70,8 +76,11 @@ class PlanSettings(SphinxDirective):
         for key, entry in told.items():
             lines += [f".. confval:: {prefix}{key}"]
             if words := words_of(readers[key]):
-                lines += ["   :type: one of " + ", ".join(f'``"{word}"``' for word in words)]
-            if default := default_of(key, kinds):
+                few = "a list of" if key in LISTS else "one of"
+                lines += [f"   :type: {few} " + ", ".join(f'``"{word}"``' for word in words)]
+            if table == "columns" and key in INHERITED:
+                lines += ["   :default: that of the plan"]
+            elif default := default_of(key, kinds):
                 lines += [f"   :default: ``{default}``"]
             lines += ["", f"   {entry['meaning']} For example ``{key} = {entry['example']}``.", ""]
         return self.parse_text_to_nodes("\n".join(lines))
@@ -80,7 +89,8 @@ class PlanSettings(SphinxDirective):
 def kind_of(schema):
     """What a value of the manifest is, in a few words."""
     if "enum" in schema:
-        return "one of " + ", ".join(f"``{word}``" for word in schema["enum"])
+        words = ", ".join(f"``{word}``" for word in schema["enum"])
+        return words if len(schema["enum"]) == 1 else f"one of {words}"
     kind = schema.get("type", "any value")
     if kind == "array":
         inner = schema.get("items", {}).get("type", "value")

@@ -31,7 +31,7 @@ matrix = best.plot()
 # %%
 # More α keeps more. The curve is the best value in the family, up to a proven gap of one part in
 # a million. Randomised response keeps every category with one and the same probability; for this
-# prior it is the best of the family at most α, but not at every one.
+# prior it is the best of the family for most values of α, but not for every one.
 
 alphas = np.linspace(0.25, 6, 24)
 family = [pramble.design(prior, alpha=alpha).value for alpha in alphas]

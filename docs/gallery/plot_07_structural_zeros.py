@@ -47,12 +47,13 @@ for axes, design, title in zip(panels, (free, zeros), ("without rules", "with ru
         [np.sum((out["age"] == a) & (out["married"] == m)) for m in columns["married"]]
         for a in columns["age"]
     ]
-    axes.imshow(counts, cmap="Blues", vmin=0, vmax=7000, aspect="auto")
+    axes.imshow(counts, cmap="Blues", vmin=0, vmax=4500, aspect="auto")
     axes.grid(visible=False)
     axes.set_xticks(range(3), columns["married"])
     axes.set_yticks(range(3), columns["age"])
+    axes.set_xlabel("married")
     axes.set_title(f"Released {title}")
     for i in range(3):
         for j in range(3):
-            colour = "white" if counts[i][j] > 3500 else "black"
+            colour = "white" if counts[i][j] > 3000 else "black"
             axes.text(j, i, f"{counts[i][j]:,}", ha="center", va="center", color=colour)

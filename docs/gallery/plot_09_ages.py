@@ -3,7 +3,8 @@ Ages that stay near
 ===================
 
 To release 36 for 34 is a smaller lie than 80 for 34. With a distance between categories, α holds
-*per unit of distance*: two ages that are d years apart are hidden to within a factor of e^(α d).
+*per unit of distance*: two ages that are d years apart are hidden to within a factor of
+:math:`e^{\\alpha d}`. What would fall beyond an end of the scale is put on it.
 Near ages are hidden well, far ones less; say so to the people in the file. On a scale
 :func:`pramble.geometric` carries the most information of all matrices with this promise.
 """
@@ -20,7 +21,7 @@ print(pramble.certify(m, distance="path"))
 
 figure, axes = plt.subplots(figsize=(7.2, 2.8), layout="constrained")
 for age in (10, 34, 70):
-    axes.plot(years, m.matrix[age], label=f"true age {age}")
+    axes.plot(years, m.matrix[age], ".", label=f"true age {age}")
 axes.set_xlabel("released age")
 axes.set_ylabel("probability")
 axes.set_title("Where an age is moved, α = 0.2 for a year")
@@ -40,6 +41,8 @@ print(distribution)
 print(f"the true mean is {ages.mean() + 0.5:.2f}")
 
 # %%
-# The share of people up to each age.
+# The share of people up to each age, with the quartiles as dots, and the true one behind it.
 
 cumulative = distribution.plot()
+true = np.cumsum(pyramid / pyramid.sum())
+cumulative.axes[0].plot(years + 1, true, color="#D55E00", linewidth=1, label="before", zorder=0)

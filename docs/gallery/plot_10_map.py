@@ -16,17 +16,17 @@ shares = pramble.datasets.synthetic_island_shares()
 people = areas.plot(shares, label="share of the people")
 
 # %%
-# Where is a person of Quillby released?
+# Where is a person of Quillby released? α = 1.5 for a step: mostly in Quillby or next to it.
 
 distance = pramble.Distance.from_matrix(areas.hops(), unit="step")
 design = pramble.design(
-    list(shares.values()), 0.7, family="general", distance=distance, categories=list(shares)
+    list(shares.values()), 1.5, family="general", distance=distance, categories=list(shares)
 )
 moves = areas.plot_moves(design.mechanism, "Quillby")
 
 # %%
-# What 20,000 released people tell of the map. Striped areas are those of which little is known:
-# half of the 95 % interval is as large as the estimate.
+# What 20,000 released people tell of the map. Striped areas, if there are any, are those of which
+# little is known: half of the 95 % interval is as large as the estimate.
 
 law = np.array(list(shares.values())) @ design.mechanism.matrix
 released = np.random.default_rng(1).multinomial(20_000, law)

@@ -4,8 +4,8 @@ What an intruder learns
 
 An intruder knows everything about a person but one value, and sees what was released for it. What
 was likely before is then more or less likely: odds between any two values change by a factor of
-at most e^α, whatever the intruder believed. That is the whole promise, and it holds for each
-record.
+at most :math:`e^\\alpha`, whatever the intruder believed. That is the whole promise, and it holds
+for each record.
 """
 
 import matplotlib.pyplot as plt
@@ -14,12 +14,12 @@ import numpy as np
 import pramble
 
 labels = ["never", "married", "separated", "divorced", "widowed"]
-prior = np.array([0.40, 0.38, 0.02, 0.10, 0.10])
+prior = np.array([0.40, 0.36, 0.02, 0.14, 0.08])
 matrix = pramble.design(prior, alpha=1.0, family="general", categories=labels).mechanism.matrix
 
 # %%
 # Each point is one true value and one released value: the belief before, and the belief after by
-# Bayes' rule. No matrix that satisfies α can put a point outside the curves.
+# Bayes' rule. No matrix that satisfies α can put a point outside the solid curves.
 
 after = prior[:, None] * matrix / (prior @ matrix)
 before = np.linspace(0, 1, 200)

@@ -3,8 +3,8 @@ Shares that are right at face value
 ===================================
 
 Readers who count released values get wrong shares, unless the matrix is *invariant*: then every
-share is expected to be what the prior says, pM = p. Offices like such files, since nothing has to
-be estimated. ``invariant=True`` looks for the most informative one.
+share is expected to stay what it is, pM = p, if the prior p is that of the file. Offices like such
+files, since nothing has to be estimated. ``invariant=True`` looks for the most informative one.
 """
 
 import matplotlib.pyplot as plt
@@ -17,13 +17,13 @@ prior = np.array([0.55, 0.30, 0.10, 0.05])
 invariant = pramble.design(
     prior, 1.5, family="general", categories=homes, invariant=True, time_limit=0.5
 )
-print(f"largest change of a share: {abs(prior @ invariant.mechanism.matrix - prior).max():.0e}")
+print(f"largest change of a share: {abs(prior @ invariant.mechanism.matrix - prior).max():.6f}")
 matrix = invariant.plot()
 
 # %%
 # What it costs in information: the left panel. What it does not do is on the right. The margin of
 # the column is right; tables with other columns are not, since values still move. Here a third of
-# owners and of nobody else is ill, and the illness is not randomised: at face value the link
+# the owners are ill and nobody else, and the illness is not randomised: at face value the link
 # fades.
 
 alphas = [0.5, 1.5, 3]

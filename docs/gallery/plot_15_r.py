@@ -37,8 +37,8 @@ print(len(program.splitlines()), "lines, of which\n")
 print(program[start:end])
 
 # %%
-# The program does what Python does with ``method="inverse"``: this column of estimates and errors
-# is the one that it prints. R is not run while these pages are built; a test compares the two.
+# The program does what Python does with ``method="inverse"``: the estimates and errors below are
+# those that it prints. R is not run while these pages are built; a test compares the two.
 
 estimate = pramble.estimate(pramble.open_release(release.folder), by="MARST", method="inverse")
 print(estimate)

@@ -15,7 +15,7 @@ import numpy as np
 
 import pramble
 
-people = pramble.datasets.synthetic_new_york(5_000).select(["SEX", "MARST"])
+people = pramble.datasets.synthetic_new_york(5_000).select(["SEX"])
 folder = Path(tempfile.mkdtemp())
 book = folder / "ledger.sqlite"
 column = {"SEX": {"categories": ["Male", "Female"]}}
@@ -38,8 +38,9 @@ for number in range(4):
         spent.append(1.0)
 
 # %%
-# Why it must be so: the likelihood ratio of one person's value after k releases of it at α = 1.
-# Each line is a person; further releases pull the odds towards the truth on average.
+# Why it must be so: the odds for one person's true value after k releases of it at α = 1. Each line
+# is a person, shifted a little to be seen; further releases pull the odds towards the truth on
+# average.
 
 rng = np.random.default_rng(2)
 matrix = pramble.randomized_response(2, 1.0).matrix
@@ -47,7 +48,7 @@ draws = np.where(rng.random((40, 8)) < matrix[0, 0], 1.0, -1.0)
 odds = np.hstack([np.zeros((40, 1)), np.cumsum(draws, axis=1)])
 
 figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
-axes.plot(odds.T + rng.uniform(-0.15, 0.15, (1, 40)), "-", color="lightgrey")
+axes.plot(odds.T + rng.uniform(-0.3, 0, (1, 40)), "-", color="lightgrey")
 axes.plot(odds.mean(axis=0), "o-", label="mean of forty people")
 axes.plot(np.arange(9), "k--", label="the sum of α, which none exceeds")
 axes.axvline(len(spent), color="grey", linestyle=":", label="the ledger stops here")

@@ -37,7 +37,8 @@ print(fits["released, corrected"])
 
 # %%
 # Even the coefficient of age, which was not randomised, shrinks at face value, since the response
-# was randomised. ``inflation`` above says how many times larger each variance is than without.
+# was randomised. ``inflation`` above says how many times larger each variance is than without
+# randomisation.
 
 figure, axes = plt.subplots(figsize=(7.2, 3), layout="constrained")
 names = ("ten years of age", "sex[m]", "smokes[yes]")
@@ -49,5 +50,5 @@ for number, (title, fit) in enumerate(fits.items()):
 axes.vlines([0.3, 0.5, 1.0], np.arange(3) - 0.35, np.arange(3) + 0.35, "black", label="truth")
 axes.set_yticks(np.arange(3), names)
 axes.set_xlabel("coefficient, log odds")
-axes.set_title("What makes ill, α = 2 for each of three columns")
+axes.set_title("What makes people ill, α = 2 for each of three columns")
 axes.legend(loc="lower right")

@@ -31,9 +31,9 @@ for number in range(60):
 lower, middle, upper = np.array(found)[np.argsort([one[1] for one in found])].T
 
 # %%
-# Sorted by the estimate. The intervals are not alike in length, and end at 0 and 1. Sixty
-# releases say the coverage to within about five points: more are in the :doc:`tables of all
-# analyses </coverage>`.
+# Sorted by the estimate. The intervals are not alike in length, and never leave 0 to 1. What they
+# are to hold is the share in the file, hence ``covers="randomisation"``. Sixty releases say the
+# coverage to within about five points: more are in the :doc:`tables of all analyses </coverage>`.
 
 holds = (lower <= truth) & (truth <= upper)
 print(f"{holds.sum()} of {len(holds)} intervals hold the truth")

@@ -8,6 +8,20 @@ def fits(page):
     return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+TORN = """
+() => [...document.querySelectorAll("td")].filter((cell) => {
+  const words = document.createRange();
+  words.selectNodeContents(cell);
+  return /^[-±+.,%0-9]+$/.test(cell.textContent.trim()) && words.getClientRects().length > 1;
+}).map((cell) => cell.textContent)
+"""
+
+
+def torn(page):
+    """Figures in tables that are broken over several lines."""
+    return page.evaluate(TORN)
+
+
 def faults(page):
     """What axe-core finds to be serious: the rule, and what breaks it."""
     import axe_playwright_python

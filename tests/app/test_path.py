@@ -119,7 +119,7 @@ def test_two_curators_at_once_release_what_is_theirs(new_page, served, file):
     assert set(one.data["sex"].to_pylist()) - {None} == {"m", "w"}
     assert set(two.data["sex"].to_pylist()) - {None} == {"male", "w"}
     assert one.alpha <= 3 < two.alpha <= 6
-    assert pages[0].get_by_text("others").count() == 0
+    assert pages[0].get_by_text("others.csv").count() == 0
 
 
 def test_a_design_is_stopped_and_leaves_nothing(page, served, file):

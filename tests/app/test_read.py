@@ -6,7 +6,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from tests.app.looking import faults
+from tests.app.looking import faults, fits, torn
 
 import pramble
 from pramble.report import numbers
@@ -205,5 +205,6 @@ def test_the_step_is_accessible_in_light_and_dark_and_fits_a_telephone(new_page,
         page.locator(f"html[data-bs-theme={scheme}]").wait_for()
         assert not faults(page)
     page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert fits(page)
+    assert not torn(page)
     assert not faults(page)

@@ -29,7 +29,7 @@ def test_tables_and_a_figure(run, tmp_path):
     code, out, _ = run(*WORDS, "--plot", target)
     assert code == 0
     assert "randomised response" in out
-    assert "variance of the estimate" in out
+    assert "variance of the shares" in out
     assert target.read_text(encoding="utf-8").startswith("<svg")
 
 

@@ -64,8 +64,8 @@ def test_losses_are_found_and_a_bound_is_none():
 
 def test_a_table_shows_ratios_with_losses_in_bold():
     lines = "\n".join(measured.table_lines(MADE))
-    assert "1 (**× 0.5**)" in lines
-    assert "8 (× 4)" in lines
+    assert "1 (**×\u00a00.5**)" in lines
+    assert "8 (×\u00a04)" in lines
     assert "less is better" in lines
 
 

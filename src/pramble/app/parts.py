@@ -81,10 +81,9 @@ def table(
 
 
 def figure(svg: str, caption: str = "") -> Tag:
-    """Return a drawn figure with its caption."""
-    return tags.figure(
-        ui.HTML(svg), tags.figcaption(caption) if caption else None, class_="figure-box"
-    )
+    """Return a drawn figure with its caption; in a narrow window it scrolls, by keyboard too."""
+    shown = tags.figcaption(caption) if caption else None
+    return tags.figure(ui.HTML(svg), shown, class_="figure-box", tabindex="0")
 
 
 def cards(shown: Sequence[tuple[str, str]]) -> Tag:
@@ -114,7 +113,7 @@ def worth_table(tables: Sequence[TableOutcome]) -> Tag:
             ]
             for row in rows
         ],
-        caption="Worst first" + (f"; {more} more, narrower" if more else ""),
+        caption="Widest for their cells first" + (f"; {more} more, narrower" if more else ""),
     )
 
 

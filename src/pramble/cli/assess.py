@@ -41,7 +41,9 @@ def assess(
     missing: Missing = "category",
     plan: Annotated[
         list[Path] | None,
-        typer.Option(help="A release folder or plan whose risk left to show; several compare."),
+        typer.Option(
+            help="A release folder or plan: show the risk that it leaves; give several to compare."
+        ),
     ] = None,
     verify: Verify = None,
     riskiest: Annotated[

@@ -99,8 +99,7 @@ def calibrate(
 
       pramble calibrate p.csv --keys age --column age --measure epsilon --delta 1e-6 --at-most 1
 
-      pramble calibrate people.csv --keys age,sex --columns age,sex --promise central --delta 1e-6
-      --measure error --at-most 0.02
+      pramble calibrate p.csv --keys a --columns a,b --promise central --measure error --at-most .1
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")

@@ -42,7 +42,7 @@ def information_table(comparison: Comparison) -> Table:
 
 def pareto_table(pareto: Pareto, alpha: float) -> Table:
     """Return information and variance of the matrices that no other beats in both."""
-    headings = ("information, nats", "variance of the estimate of p, × 1/n")
+    headings = ("information, nats", "n × variance of the shares")
     table = table_of(f"General matrices at α = {alpha:g}", *headings)
     for information, variance in zip(pareto.information, pareto.variance, strict=True):
         table.add_row(f"{information:.6g}", f"{variance:.6g}")

@@ -40,7 +40,9 @@ def impute(
     seed: Annotated[int | None, typer.Option(help="The same number draws the same copies.")] = None,
     using: Annotated[
         str | None,
-        typer.Option(help="Untouched columns to draw given: a,b; all that can be."),
+        typer.Option(
+            help="Columns released as they are, to draw given: a,b; by default all that can be."
+        ),
     ] = None,
     tables: Annotated[
         str | None,

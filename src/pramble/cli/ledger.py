@@ -39,7 +39,7 @@ def ledger(
         str | None, typer.Option(help="Set the most central ε,δ for --people: 2,1e-5.")
     ] = None,
 ) -> None:
-    """List the releases in a ledger, with the running total of each person.
+    """List the releases in a ledger, with the running total of each group of people.
 
     Local α and central ε and δ are added up separately. A release that is not shuffled, or that
     holds untouched columns, spends as much ε as α.

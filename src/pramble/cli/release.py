@@ -92,7 +92,7 @@ def release(
         typer.Option(help="Columns to release although they tell protected ones: a,b,c."),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--format", help="parquet (default) or csv.")
+        str | None, typer.Option("--format", help="parquet (default), csv, tsv or arrow.")
     ] = None,
     rows_per_file: Annotated[
         int | None,
@@ -110,7 +110,7 @@ def release(
     ] = False,
     keys: Annotated[str | None, typer.Option(help="Report the risk for these keys: a,b,c.")] = None,
     population: Annotated[int | None, typer.Option(help="Size of the population.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything but the data.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
     ledger: Annotated[Path | None, typer.Option(help="Ledger file; your own by default.")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter it nowhere.")] = False,
     people: Annotated[
@@ -302,7 +302,7 @@ def show_worth(outcome: ReleaseOutcome) -> None:
     """Print what single columns and the wanted tables will be worth, and what they are good for."""
     console = answers()
     table = table_of(
-        "What tables will be worth, worst first", *TABLE_HEADINGS, left={"table"},
+        "What tables will be worth, widest for their cells first", *TABLE_HEADINGS, left={"table"},
         title_justify="left",
     )  # fmt: skip
     for one in worst_first(outcome.tables)[:MOST_TABLES]:

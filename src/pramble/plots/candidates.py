@@ -59,10 +59,10 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
         axes.minorticks_off()
         axes.set_xticks([odds(share) for share in SURE], [f"{100 * share:g}" for share in SURE])
         axes.set_xlim(0, max([odds(one.belief) for one in found], default=1.0) + 0.4)
-        axes.set_xlabel("an intruder who was half sure can be sure of, at most, %")
+        axes.set_xlabel("how sure an intruder who was half sure can become, at most, %")
         axes.set_ylabel("± points of a typical cell")
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="lower left")
+            axes.legend(loc="upper right")
     return figure
 
 

@@ -71,5 +71,5 @@ def _pareto_panel(axes: Axes, pareto: Any) -> None:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("information, nats")
-    axes.set_ylabel("variance of the estimate of p, × 1/n")
+    axes.set_ylabel("n × variance of the shares")
     axes.set_title("Information against estimation")

@@ -6,6 +6,7 @@ from typing import Any
 from shiny import Inputs, Session, reactive, render, ui
 from shiny.ui import Tag, TagChild, tags
 
+from pramble.app.controls import Controls
 from pramble.app.desk import Desk
 from pramble.app.parts import refused
 from pramble.app.view import View
@@ -28,6 +29,7 @@ NONE = ""
 def serve_wishes(input: Inputs, session: Session, view: View) -> None:
     """Show what else is asked of a file, and take what is said."""
     desk = view.desk
+    controls = Controls(view, rules=lambda: rules_state(desk), risk=lambda: risk_state(desk))
 
     @render.ui
     def wishes() -> TagChild:
@@ -94,7 +96,7 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
 
     @render.ui
     def rules() -> TagChild:
-        view.watch("plan")
+        controls.watch("rules")
         return rules_form(desk, session)
 
     def follow(column: str, labels: str) -> None:
@@ -142,7 +144,7 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
 
     @render.ui
     def risk() -> TagChild:
-        view.watch("plan")
+        controls.watch("risk")
         if desk.survey is None:
             return None
         return risk_form(desk)
@@ -219,6 +221,18 @@ def tables_form(desk: Desk) -> Tag:
             class_="form-text",
         ),
     )  # fmt: skip
+
+
+def rules_state(desk: Desk) -> str:
+    """Return all that the form of rules depends on, as a text."""
+    return repr((desk.columns, desk.document.get("possible")))
+
+
+def risk_state(desk: Desk) -> str:
+    """Return all that the form of risk depends on, as a text."""
+    looks = [] if desk.survey is None else desk.survey.looks
+    fates = [(look.name, desk.action(look.name)) for look in looks]
+    return repr((fates, desk.document.get("risk")))
 
 
 def labels_in(desk: Desk, name: str) -> list[Any]:

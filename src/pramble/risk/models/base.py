@@ -156,7 +156,7 @@ class FittedModel:
     """
 
     means: CellMeans | None
-    reason: str = "as asked"
+    reason: str
     chains: Chains | None = None
     unique_risks: tuple[Floats, Floats] | None = None
 

@@ -16,4 +16,4 @@ class Independence(RiskModel):
 
     def fit(self, sample: Sample) -> FittedModel:
         """Return the main effects."""
-        return FittedModel(fit_margins(sample, ()))
+        return FittedModel(fit_margins(sample, ()), "main effects alone")

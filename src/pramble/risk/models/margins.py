@@ -24,4 +24,4 @@ class Margins(RiskModel):
             if name not in keys:
                 raise InvalidInput(f"A margin names {name!r}, which is not among the keys {keys}.")
         axes = [tuple(keys.index(name) for name in group) for group in groups]
-        return FittedModel(fit_margins(sample, axes))
+        return FittedModel(fit_margins(sample, axes), "the margins that were named")

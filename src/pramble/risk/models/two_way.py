@@ -10,6 +10,8 @@ from pramble.risk.models.loglinear import fit_margins
 from pramble.risk.models.spread import fit_spread
 from pramble.values import value
 
+PAIRS = "all pairs of keys"
+
 
 @value
 class TwoWay(RiskModel):
@@ -30,9 +32,9 @@ class TwoWay(RiskModel):
         table = sample.table
         means = fit_margins(sample, combinations(range(len(table.columns)), 2))
         if not isinstance(means, ListedMeans):
-            return FittedModel(means)
+            return FittedModel(means, PAIRS)
         spread = fit_spread(means.observed(table), means.values)
-        reason = "as asked"
+        reason = PAIRS
         if spread.needed:
             reason += (
                 "; cells vary more than the interactions explain (a random effect gains "
