@@ -9,6 +9,7 @@ from tests.engine import plans
 from tests.spark.test_perturb import FRAME, KEY, PLAN, RELEASED, N, partitions
 
 import pramble
+from pramble.engine.spark_paths import fitted
 
 
 @pytest.fixture
@@ -84,6 +85,13 @@ def test_columns_left_alone_keep_their_values(sessions, tmp_path):
     ).toArrow()
     for name in table.column_names[1:]:
         assert out[name].to_pylist() == table[name].to_pylist(), name
+
+
+def test_times_that_spark_cannot_hold_are_told_of():
+    fine = pa.array([1_000_000_001], pa.timestamp("ns"))
+    assert fitted(fine, pa.field("t", pa.timestamp("ns"))).equals(fine)
+    with pytest.raises(pramble.InvalidData, match=r"'t' has values that do not fit into timestamp"):
+        fitted(fine, pa.field("t", pa.timestamp("us")))
 
 
 def test_what_is_refused_is_told_when_perturb_is_called(spark, folder, tmp_path):

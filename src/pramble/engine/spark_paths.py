@@ -77,9 +77,21 @@ class Runs:
         for batch in even_batches(batches, BATCH_ROWS):
             rows = range(row, row + batch.num_rows)
             found = self.work.released(batch, rows).columns
-            arrays = [cast(one, kind) for one, kind in zip(found, self.schema.types, strict=True)]
+            arrays = [fitted(one, field) for one, field in zip(found, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
             row = rows.stop
+
+
+def fitted(values: Any, field: Any) -> Any:
+    """Return values in the type that Spark takes; refuse what it cannot hold."""
+    try:
+        return cast(values, field.type)
+    except pa.ArrowInvalid:
+        raise InvalidData(
+            f"Column {field.name!r} has values that do not fit into {field.type}, which is what "
+            "Spark has for them: times finer than microseconds, say. Round them, or leave the "
+            "column out."
+        ) from None
 
 
 def spark_schema(schema: Any) -> Any:
