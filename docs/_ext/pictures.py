@@ -39,3 +39,4 @@ def reset(_gallery_conf, _page):
         **{part: [look[part] for look in looks] for part in ("color", "linestyle")}
     )
     warnings.simplefilter("ignore", PrambleWarning)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
