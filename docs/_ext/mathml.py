@@ -30,6 +30,7 @@ MACROS = {
 
 XML = "{http://www.w3.org/1998/Math/MathML}"
 ET.register_namespace("", XML.strip("{}"))
+MARKS, JOINER = tuple(".,;:)?"), "\u2060"
 APPLY, ACCENTS = "\u2061", set("~^¯ˆ˜ˉ˙¨→")
 
 BARE_FRACTION = re.compile(r"(\\[td]?frac)\s*(\d)\s*(\d|[a-zA-Z](?![a-zA-Z])|(?=[{\\]))")
@@ -92,7 +93,10 @@ def mathml(node, *, as_block):
 
 
 def inline(writer, node):
-    writer.body.append(mathml(node, as_block=False))
+    """Write a formula in a line; a mark behind it is not torn from it."""
+    after = node.next_node(descend=False, siblings=True, ascend=False)
+    torn = isinstance(after, nodes.Text) and after.astext().startswith(MARKS)
+    writer.body.append(mathml(node, as_block=False) + (JOINER if torn else ""))
     raise nodes.SkipNode
 
 
