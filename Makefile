@@ -57,7 +57,7 @@ bench-page: setup  ## measure all that docs/benchmarks.rst shows, into bench/res
 	$(BIN)/python -m bench page
 
 docs: setup     ## build the pages into docs/_build/html
-	rm -rf docs/_build
+	rm -rf docs/_build docs/examples
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@touch docs/_build/fresh
 

@@ -30,7 +30,8 @@ def pages():
     """The paths of all pages, which are built anew if anything that they are made from changed."""
     newest = max(path.stat().st_mtime for path in sources())
     if not STAMP.exists() or STAMP.stat().st_mtime < newest:
-        shutil.rmtree(HTML, ignore_errors=True)
+        for made in (HTML, ROOT / "docs" / "examples"):  # an old picture is not drawn anew
+            shutil.rmtree(made, ignore_errors=True)
         command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", str(HTML)]
         built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert built.returncode == 0, built.stderr
