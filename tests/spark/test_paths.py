@@ -87,6 +87,17 @@ def test_columns_left_alone_keep_their_values(sessions, tmp_path):
         assert out[name].to_pylist() == table[name].to_pylist(), name
 
 
+def test_files_that_were_written_anew_are_refused(sessions, folder):
+    out = pramble.perturb(folder, PLAN, key=KEY, spark=sessions["classic"])
+    first = out.toArrow()
+    assert out.toArrow() == first
+    last = folder / "part-2.parquet"
+    other = np.where(FRAME["sex"] == "f", "m", "f")[1300:]
+    FRAME[1300:].assign(sex=other).to_parquet(last, row_group_size=311)
+    with pytest.raises(Exception, match=r"part-2\.parquet was written anew since perturb was"):
+        out.toArrow()
+
+
 def test_times_that_spark_cannot_hold_are_told_of():
     fine = pa.array([1_000_000_001], pa.timestamp("ns"))
     assert fitted(fine, pa.field("t", pa.timestamp("ns"))).equals(fine)

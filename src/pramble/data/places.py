@@ -28,6 +28,7 @@ class Size(NamedTuple):
     """What is asked of a file's state."""
 
     st_size: int
+    st_mtime_ns: int = 0
 
 
 @value(repr=False)
@@ -123,7 +124,7 @@ class Place:
         found = self._kind()
         if not found.is_file:
             raise FileNotFoundError(f"There is no file {str(self)!r}.")
-        return Size(int(found.size))
+        return Size(int(found.size), int(found.mtime_ns or 0))
 
     def rglob(self, pattern: str) -> Iterator[Self]:
         """Yield what lies below, in any depth, by the pattern of its name."""

@@ -3,10 +3,15 @@
 Every task reads a run of consecutive rows by their numbers and draws them, as one machine would. No
 row is counted or moved by Spark, no true value is in its memory or on its disks, and partitions
 follow from the numbers of rows alone, wherever the blocks of the files end.
+
+A frame reads its files whenever it is evaluated, with the same bits. Were they others by then, two
+outcomes side by side would tell what changed; so tasks refuse files that were written anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -38,7 +43,7 @@ def perturb_spark_path(source: Any, record: Record, *, session: Any, first_row: 
     work = Canonical(records.schema, record)
     schema = spark_schema(work.schema)
     size = partition_rows(len(work.names))
-    task = Runs(work, to_arrow_schema(schema, timezone="UTC"), size, first_row)
+    task = Runs(work, to_arrow_schema(schema, timezone="UTC"), size, first_row, seen_files(records))
     return records.runs(
         task, work.names, schema, size=size, rows=records.rows, coded=tuple(record.columns)
     )
@@ -50,6 +55,29 @@ def refuse_undeclared(records: Records, columns: Mapping[str, Column]) -> None:
     scan(records, jobs)
     for job in jobs:
         job.result()
+
+
+class Seen(NamedTuple):
+    """A file as it was when it was opened: its rows among all, its size, when it was written."""
+
+    path: Path
+    rows: range
+    stamp: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: Path, rows: range) -> "Seen":
+        """Return a file as it is now."""
+        found = path.stat()
+        return cls(path, rows, (found.st_size, found.st_mtime_ns))
+
+
+def seen_files(records: SparkFileRecords) -> tuple[Seen, ...]:
+    """Return the files of some records as they are now."""
+    ends = list(accumulate(map(sum, records.groups), initial=0))
+    return tuple(
+        Seen.of(path, range(*span))
+        for path, span in zip(records.files.paths, pairwise(ends), strict=True)
+    )
 
 
 @value(eq=False)
@@ -64,22 +92,38 @@ class Runs:
         The types in which Spark takes what is drawn.
     size, first_row : int
         How many rows a run has, and the number of the first of all.
+    files : tuple of Seen
+        What is read.
     """
 
     work: Canonical
     schema: Any
     size: int
     first_row: int
+    files: tuple[Seen, ...]
 
     def __call__(self, batches: Iterable[Any], run: int) -> Iterator[Any]:
         """Yield the batches of a run with the columns of the plan randomised."""
         row = self.first_row + run * self.size
+        self.refuse_changed(run)
         for batch in even_batches(batches, BATCH_ROWS):
             rows = range(row, row + batch.num_rows)
             found = self.work.released(batch, rows).columns
             arrays = [fitted(one, field) for one, field in zip(found, self.schema, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
             row = rows.stop
+        self.refuse_changed(run)
+
+    def refuse_changed(self, run: int) -> None:
+        """Refuse a run of which some file is not as it was."""
+        start, stop = run * self.size, (run + 1) * self.size
+        for file in self.files:
+            is_read = file.rows.start < stop and file.rows.stop > start
+            if is_read and Seen.of(file.path, file.rows) != file:
+                raise InvalidData(
+                    f"{file.path.name} was written anew since perturb was called: the same bits "
+                    "would tell what changed. Call perturb again, under another key."
+                )
 
 
 def fitted(values: Any, field: Any) -> Any:
