@@ -69,6 +69,8 @@ from pramble.solvers.general.circle import circle
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
+from pramble.solvers.tables.design_tables import design_tables
+from pramble.solvers.tables.result import TableDesign
 from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
 from pramble.values import Progress
 
@@ -109,6 +111,7 @@ __all__ = [
     "RecordDesign",
     "Regression",
     "Release",
+    "TableDesign",
     "Views",
     "WriteFailed",
     "assess",
@@ -123,6 +126,7 @@ __all__ = [
     "datasets",
     "design",
     "design_record",
+    "design_tables",
     "entropy",
     "estimate",
     "estimate_regression",

@@ -24,6 +24,9 @@ MOST_DOCUMENT_BYTES = 2**26
 MOST_WANTED_CELLS = 3000
 """Cells of a table that a plan for records is to be best for."""
 
+MOST_MEASURED_CELLS = 5 * 10**7
+"""Cells of all protected tables of a release together."""
+
 MOST_PALETTE_ENTRIES = 10**7
 """Entries of a matrix that is written as a palette of weights and rows of text."""
 

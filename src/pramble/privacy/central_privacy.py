@@ -9,7 +9,14 @@ from typing import Any
 from pramble.errors import InvalidData, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
-from pramble.privacy.guarantee import Guarantee, RecordPrivacy, float_above, percent_above
+from pramble.privacy.gaussian import delta_above, epsilon_above
+from pramble.privacy.guarantee import (
+    Guarantee,
+    RecordPrivacy,
+    float_above,
+    float_below,
+    percent_above,
+)
 from pramble.privacy.shuffled.losses import LossSum, approximate
 from pramble.values import value
 
@@ -32,6 +39,9 @@ class CentralPrivacy(Guarantee):
         Exactly.
     rows : int
         The most rows of one person.
+    mu_squared : Fraction, optional
+        Where all that was released is μ-Gaussian private, which is what ε and δ follow from: such
+        releases add up by it.
 
     Examples
     --------
@@ -43,6 +53,7 @@ class CentralPrivacy(Guarantee):
     epsilon: Fraction
     delta: Fraction
     rows: int = 1
+    mu_squared: Fraction | None = None
     notion = "central"
 
     def __post_init__(self) -> None:
@@ -71,8 +82,18 @@ class CentralPrivacy(Guarantee):
         """Add up both."""
         self.of_the_same_notion(other)
         assert isinstance(other, CentralPrivacy), "the notion says so"
-        delta = min(self.delta + other.delta, Fraction(1))
-        return CentralPrivacy(self.epsilon + other.epsilon, delta, max(self.rows, other.rows))
+        delta, rows = min(self.delta + other.delta, Fraction(1)), max(self.rows, other.rows)
+        epsilon = self.epsilon + other.epsilon
+        if self.gaussian is None or other.gaussian is None:
+            return CentralPrivacy(epsilon, delta, rows)
+        together = self.gaussian + other.gaussian
+        gaussian = Fraction(epsilon_above(float_below(delta), together))
+        return CentralPrivacy(min(epsilon, gaussian), delta, rows, together)
+
+    @property
+    def gaussian(self) -> Fraction | None:
+        """μ² of all that was released, where that is Gaussian; nothing was spent with 0."""
+        return self.mu_squared if self.epsilon or self.delta else Fraction(0)
 
     @property
     def shown(self) -> float:
@@ -109,19 +130,21 @@ class CentralPrivacy(Guarantee):
     def to_json(self) -> dict[str, Any]:
         """Return a document: ε and δ exactly and rounded up, and rows if they are several."""
         several = {} if self.rows == 1 else {"rows_per_person": self.rows}
+        gaussian = {} if self.mu_squared is None else {"mu_squared_exact": str(self.mu_squared)}
         return {
             "notion": self.notion,
             "epsilon": self.shown,
             "epsilon_exact": str(self.epsilon),
             "delta": self.shown_delta,
             "delta_exact": str(self.delta),
+            **gaussian,
             **several,
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "CentralPrivacy":
         """Return the guarantee of a document whose numbers agree."""
-        if set(document) - {"rows_per_person"} != FIELDS:
+        if set(document) - {"rows_per_person", "mu_squared_exact"} != FIELDS:
             raise InvalidData(f"A central guarantee has {', '.join(sorted(FIELDS))}.")
         rows = document.get("rows_per_person", 1)
         if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL:
@@ -129,7 +152,12 @@ class CentralPrivacy(Guarantee):
         epsilon, delta = (stated(document, name) for name in ("epsilon", "delta"))
         if not 0 <= epsilon <= LARGEST_TOTAL or not 0 <= delta <= 1:
             raise InvalidData("A central guarantee has ε ≥ 0 and 0 ≤ δ ≤ 1; found others.")
-        return cls(epsilon, delta, rows)
+        if "mu_squared_exact" not in document:
+            return cls(epsilon, delta, rows)
+        mu_squared = rational(document["mu_squared_exact"], InvalidData)
+        if mu_squared < 0 or delta_above(float_below(epsilon), mu_squared) > delta:
+            raise InvalidData("A central guarantee states an ε and δ that its noise does not keep.")
+        return cls(epsilon, delta, rows, mu_squared)
 
 
 def stated(document: Mapping[str, Any], name: str) -> Fraction:
@@ -166,6 +194,9 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     basic = float_above(total)
     if len(spent) < 2 or not smallest:
         return basic
+    squares = [part.gaussian for part in spent]
+    if None not in squares:
+        return min(epsilon_above(delta, sum(filter(None, squares), Fraction(0))), basic)
     step = max(smallest / STEPS, float(total) / (MOST_STEPS * len(spent)))
     known = {
         (part.epsilon, part.delta): approximate(part.shown, part.shown_delta, step=step)

@@ -1,0 +1,97 @@
+"""Protected tables: what was measured once, with noise, of a confidential file."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.errors import InvalidData
+from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
+from pramble.shown import Display, Facts
+from pramble.values import Floats, value
+
+Exact = NDArray[Any]
+"""Whole numbers: int64, or Python's own where those would not do."""
+
+
+@value(eq=False, repr=False)
+class Measured(Display):
+    r"""The noisy parts of all wanted tables; every number in it may be published.
+
+    Attributes
+    ----------
+    plan : TablePlan
+    total : int
+        The number of records: public, or noisy where a person may have several rows.
+    parts : mapping from tuple of columns to array of whole numbers
+        :math:`r_A N \prod_{j \in A} n_j` with :math:`N = \prod_{j\in A} n_j`, exactly, an axis for
+        each column.
+
+    Notes
+    -----
+    `pramble.measure` makes one; `pramble.estimate` and `pramble.synthesize` take it.
+    """
+
+    plan: TablePlan
+    total: int
+    parts: Mapping[Columns, Exact]
+
+    def __post_init__(self) -> None:
+        if set(self.parts) != set(self.plan.parts):
+            raise InvalidData("Protected tables have the parts that their plan states.")
+        for part, numbers in self.parts.items():
+            if numbers.shape != self.plan.shape(part):
+                raise InvalidData(f"The part of {', '.join(part)} has another shape than its plan.")
+            if any(np.any(numbers.sum(axis=axis)) for axis in range(numbers.ndim)):
+                raise InvalidData(f"The part of {', '.join(part)} does not sum to zero.")
+
+    @property
+    def columns(self) -> Columns:
+        """Every column, in order."""
+        return self.plan.columns
+
+    @cached_property
+    def effects(self) -> dict[Columns, Floats]:
+        """The parts as floats, in people; that of no columns is the total."""
+        found: dict[Columns, Floats] = {(): np.array(float(self.total))}
+        for part, numbers in self.parts.items():
+            scale = self.plan.cells(part) ** 2
+            found[part] = np.asarray(numbers / scale, dtype=np.float64)
+        return found
+
+    def table(self, columns: Sequence[str]) -> Floats:
+        """Return the unbiased counts of a measured table, an axis for each of its columns."""
+        table = self.plan.ordered(columns)
+        counts = spread(self.effects, table, self.plan.sizes)
+        return np.asarray(np.transpose(counts, [table.index(name) for name in columns]))
+
+    def shown(self) -> Facts:
+        """Return what was measured, and how precisely."""
+        plan = self.plan
+        deviations = sorted(math.sqrt(plan.cell_variance(table)) for table in plan.tables)
+        return Facts(
+            f"Protected tables of {self.total:,} records",
+            [
+                ("columns", ", ".join(self.columns)),
+                ("tables", f"{len(plan.tables):,}, and all that lie within them"),
+                ("noise", f"± {deviations[0]:.3g} to {deviations[-1]:.3g} people a cell"),
+            ],
+        )
+
+
+def spread(effects: Mapping[Columns, Floats], table: Columns, sizes: Mapping[str, int]) -> Floats:
+    """Return the table that has some parts: each is spread evenly over the axes it does not have.
+
+    >>> parts = {(): np.array(4.0), ("a",): np.array([1.0, -1.0]), ("b",): np.array([0.0, 0.0])}
+    >>> spread(parts, ("a", "b"), {"a": 2, "b": 2}).tolist()
+    [[1.5, 1.5], [0.5, 0.5]]
+    """
+    counts = np.zeros(tuple(sizes[name] for name in table))
+    for part in subsets(table):
+        if part in effects:
+            shape = [sizes[name] if name in part else 1 for name in table]
+            counts = counts + effects[part].reshape(shape) / (counts.size / math.prod(shape))
+    return counts

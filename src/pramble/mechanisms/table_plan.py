@@ -1,0 +1,200 @@
+r"""What is published of tables of counts: how much noise the effect of each set of columns gets.
+
+Take a contingency table :math:`M_T` of the columns T apart into its mean, the effects of single
+columns and their interactions: the part of a set A is :math:`P_A M_A`, where :math:`P_A` subtracts
+the mean along every axis. The parts of different sets are orthogonal, and one that two tables share
+is the same in both. For each set A within some wanted table the release holds
+
+.. math:: r_A = P_A (M_A + \eta_A),
+
+with independent noise of variance :math:`1/u_A` in every cell, and any table T whose
+parts were all released is rebuilt without bias:
+
+.. math:: \hat T = \sum_{A \subseteq T} r_A \Big/ \prod_{j \in T \setminus A} n_j ,
+
+each part spread evenly over the axes that it does not have (McKenna et al. 2018; Xiao, He, Zhang
+and Kifer 2023, "residual planner"). The part of no columns is the number of records over all cells.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from pramble.data.labels import Labels, as_labels
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.mechanisms.json_form import parsed
+from pramble.values import value
+
+SCHEMA = "pramble/tables/1"
+
+Columns = tuple[str, ...]
+"""The columns of a table, or of a part of it, in the order of the plan."""
+
+LEAST = 1e-30
+"""The least precision; its reciprocal is the largest."""
+
+FIELDS = {"schema", "columns", "tables", "precision", "delta", "rows_per_person"}
+
+
+@value(eq=False)
+class TablePlan:
+    """Which tables are published, and with how much noise.
+
+    Attributes
+    ----------
+    labels : mapping from column to Labels
+    tables : tuple of tuples of columns
+        The wanted tables; all tables within them can be rebuilt too.
+    precision : mapping from tuple of columns to float
+        One over the variance of the noise of each part: of every set of columns within a wanted
+        table. The empty set is the number of records, which is measured where one person may have
+        several rows, and public otherwise.
+    delta : float
+        The δ at which the promise is quoted.
+    rows_per_person : int
+        The most rows of one person that are counted.
+
+    Examples
+    --------
+    >>> plan = TablePlan({"sex": as_labels(["f", "m"]), "ill": as_labels(2)}, (("sex", "ill"),),
+    ...     {("sex",): 0.125, ("ill",): 0.125, ("sex", "ill"): 0.25}, delta=1e-6)
+    >>> plan.cell_variance(("sex",)), plan.cell_variance(("sex", "ill"))
+    (4.0, 3.0)
+    """
+
+    labels: Mapping[str, Labels]
+    tables: tuple[Columns, ...]
+    precision: Mapping[Columns, float]
+    delta: float
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        parts = list(parts_within(self.tables))
+        expected = set(parts) | ({()} if self.rows_per_person > 1 else set())
+        if set(self.precision) != expected:
+            raise InvalidPlan("A plan for tables states the precision of every part of each table.")
+        if any(not LEAST <= one <= 1 / LEAST for one in self.precision.values()):
+            raise InvalidPlan(f"A precision lies between {LEAST:g} and {1 / LEAST:g}.")
+        unknown = {name for table in self.tables for name in table} - set(self.labels)
+        if unknown or any(self.ordered(table) != table for table in self.tables):
+            raise InvalidPlan("Tables have columns of the plan, in its order, each once.")
+
+    @property
+    def columns(self) -> Columns:
+        """Every column, in order."""
+        return tuple(self.labels)
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of categories of each column."""
+        return {name: len(own) for name, own in self.labels.items()}
+
+    @property
+    def total_is_public(self) -> bool:
+        """Whether the number of records is published as it is."""
+        return () not in self.precision
+
+    @cached_property
+    def parts(self) -> tuple[Columns, ...]:
+        """The sets of columns of which something is measured, small ones first; not the total."""
+        return tuple(part for part in self.precision if part)
+
+    def shape(self, columns: Sequence[str]) -> tuple[int, ...]:
+        """Return the numbers of categories of some columns."""
+        return tuple(self.sizes[name] for name in columns)
+
+    def cells(self, columns: Sequence[str]) -> int:
+        """Return the number of cells of a table."""
+        return math.prod(self.shape(columns))
+
+    def ordered(self, columns: Sequence[str]) -> Columns:
+        """Return some columns in the order of the plan; refuse others."""
+        unknown = [name for name in columns if name not in self.labels]
+        if unknown or len(set(columns)) != len(columns):
+            raise InvalidInput(
+                f"A table has different columns out of {', '.join(self.labels)}; found "
+                f"{', '.join(map(str, columns))}."
+            )
+        return tuple(name for name in self.labels if name in columns)
+
+    def is_measured(self, columns: Sequence[str]) -> bool:
+        """Whether a table lies within a wanted one."""
+        return not columns or self.ordered(columns) in self.precision
+
+    def cell_variance(self, table: Columns) -> float:
+        """Return the variance of the noise in every cell of a measured table."""
+        total = 0.0
+        for part in subsets(table):
+            if part in self.precision:
+                inside = math.prod(1 - 1 / self.sizes[name] for name in part)
+                beside = math.prod(self.sizes[name] for name in table if name not in part)
+                total += inside / (self.precision[part] * beside**2)
+        return total
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain, schema-versioned document."""
+        return {
+            "schema": SCHEMA,
+            "columns": [
+                {"name": name, "categories": len(own) if is_counted(own) else list(own)}
+                for name, own in self.labels.items()
+            ],
+            "tables": [list(table) for table in self.tables],
+            "precision": [
+                {"columns": list(part), "value": one} for part, one in self.precision.items()
+            ],
+            "delta": self.delta,
+            "rows_per_person": self.rows_per_person,
+        }
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any] | str) -> "TablePlan":
+        """Return the plan that :meth:`to_json` wrote; refuse anything it does not know."""
+        document = parsed(document, InvalidPlan)
+        if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
+            raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
+        if set(document) != FIELDS:
+            raise InvalidPlan(f"A plan for tables has {', '.join(sorted(FIELDS))}.")
+        try:
+            labels = {one["name"]: as_labels(one["categories"]) for one in document["columns"]}
+            precision = {tuple(one["columns"]): one["value"] for one in document["precision"]}
+            tables = tuple(tuple(table) for table in document["tables"])
+            rows, delta = document["rows_per_person"], document["delta"]
+        except (TypeError, KeyError):
+            raise InvalidPlan("A plan for tables has another form than its schema says.") from None
+        if len(labels) != len(document["columns"]) or len(precision) != len(document["precision"]):
+            raise InvalidPlan("A plan for tables names each column and each part once.")
+        if type(rows) is not int or rows < 1 or not is_delta(delta):
+            raise InvalidPlan("A plan for tables has rows_per_person ≥ 1 and 0 < delta < 1.")
+        if not all(type(one) in (int, float) for one in precision.values()):
+            raise InvalidPlan("A precision is a number.")
+        precision = {part: float(one) for part, one in precision.items()}
+        return TablePlan(labels, tables, precision, delta, rows)
+
+
+def is_counted(labels: Labels) -> bool:
+    """Whether labels are the first whole numbers, which their count says."""
+    return isinstance(labels.values, range)
+
+
+def is_delta(number: Any) -> bool:
+    """Whether a value is a probability between 0 and 1."""
+    return isinstance(number, float) and 0 < number < 1
+
+
+def subsets(columns: Columns) -> Iterator[Columns]:
+    """Yield every set of some columns, the empty one first.
+
+    >>> list(subsets(("a", "b")))
+    [(), ('a',), ('b',), ('a', 'b')]
+    """
+    for size in range(len(columns) + 1):
+        yield from combinations(columns, size)
+
+
+def parts_within(tables: Sequence[Columns]) -> Iterator[Columns]:
+    """Yield every set of columns within some table but the empty one, each once."""
+    seen = {part for table in tables for part in subsets(table) if part}
+    yield from sorted(seen, key=lambda part: (len(part), part))

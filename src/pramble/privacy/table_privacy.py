@@ -1,0 +1,136 @@
+r"""The promise of protected tables: what a release of noisy tables reveals of one person at most.
+
+One person has at most k rows. In place of another they move the parts of the tables by at most
+
+.. math:: \mu^2 = k^2 \max\left(G,\; H + u_\emptyset\right)
+
+squared standard deviations, with G the largest shift of one record for another
+(:mod:`pramble.privacy.patterns`) and :math:`H = \sum_A u_A \prod_{j\in A} b_j` that of one record
+for none. (Of a rows for b rows, :math:`a \ge b`: the inner product of two records is at most H and
+at least :math:`H - G/2`, so the square is at most :math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which
+is largest at :math:`a = k` and :math:`b \in \{0, k\}`.) Where every person has one row, the number
+of records is public and :math:`\mu^2 = G`.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from pramble.errors import InvalidInput
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.certificate import certify
+from pramble.privacy.gaussian import delta_above, epsilon_above
+from pramble.privacy.largest_shift import largest_shift
+from pramble.privacy.patterns import exchangeable
+from pramble.shown import Display, Facts
+from pramble.values import value
+
+
+@value(eq=False, repr=False)
+class TableGuarantee(Display):
+    r"""Central (ε, δ) of protected tables, proven; the whole is μ-Gaussian private besides.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Proven, rounded up.
+    mu_squared : Fraction
+        The square of the largest shift of one person, in standard deviations of the noise.
+    worst : tuple of str
+        Two people who differ in these columns are told apart best, as far as is known.
+    attained : bool
+        Whether they are exactly that far apart: no smaller ε then holds.
+    rows_per_person : int
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design_tables({"sex": 2, "age": 5}, 1.0, 1e-6, tables=2)
+    >>> d.guarantee.epsilon <= 1.0, d.guarantee.attained
+    (True, True)
+    """
+
+    epsilon: float
+    delta: float
+    mu_squared: Fraction
+    worst: tuple[str, ...]
+    attained: bool
+    rows_per_person: int = 1
+
+    def curve(self, epsilon: float) -> float:
+        """Return the proven δ at another ε, rounded up."""
+        return delta_above(epsilon, self.mu_squared)
+
+    @property
+    def guarantee(self) -> CentralPrivacy:
+        """The promise as it is kept, compared and added up."""
+        return CentralPrivacy(
+            Fraction(self.epsilon), Fraction(self.delta), self.rows_per_person, self.mu_squared
+        )
+
+    def shown(self) -> Facts:
+        """Return what is proven, and who is told apart best."""
+        people = f", up to {self.rows_per_person} rows a person" if self.rows_per_person > 1 else ""
+        tight = "exactly" if self.attained else "at most"
+        return Facts(
+            f"Central guarantee of protected tables{people}",
+            [
+                ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g}"),
+                ("Gaussian", f"μ = {math.sqrt(self.mu_squared):.6g}, {tight}"),
+                ("told apart best", f"people who differ in {', '.join(self.worst)}"),
+            ],
+        )
+
+    def sentence(self) -> str:
+        """Return the promise in plain words."""
+        return self.guarantee.sentence()
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+def table_guarantee(
+    plan: TablePlan, *, delta: float | None = None, epsilon: float | None = None
+) -> TableGuarantee:
+    """Return what a plan for tables promises at its δ, at another δ, or at an ε."""
+    if delta is not None and epsilon is not None:
+        raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
+    parts = exchangeable(plan.sizes, {part: plan.precision[part] for part in plan.parts})
+    precision = [plan.precision[members[0]] for members in parts.members]
+    largest = largest_shift(parts, precision)
+    k = plan.rows_per_person
+    mu_squared = k * k * max(largest.bound, absence(plan))
+    if epsilon is None:
+        target = plan.delta if delta is None else float(delta)
+        proven = epsilon_above(target, mu_squared)
+    else:
+        proven, target = float(epsilon), delta_above(float(epsilon), mu_squared)
+    return TableGuarantee(proven, target, mu_squared, largest.columns, largest.attained, k)
+
+
+def absence(plan: TablePlan) -> Fraction:
+    """Return the squared shift of one record for none; zero where their number is public."""
+    if plan.total_is_public:
+        return Fraction(0)
+    return Fraction(plan.precision[()]) + presence(plan)
+
+
+def presence(plan: TablePlan) -> Fraction:
+    """Return the squared shift that one record alone gives to all parts but the total."""
+    return sum(
+        (
+            Fraction(plan.precision[part])
+            * math.prod(Fraction(plan.sizes[name] - 1, plan.sizes[name]) for name in part)
+            for part in plan.parts
+        ),
+        Fraction(0),
+    )
+
+
+@certify.register
+def _(plan: TablePlan, *, distance: Any = None) -> Any:
+    """Certify tables: the promise at the δ that the plan states."""
+    if distance is not None:
+        raise InvalidInput("Protected tables have no certificate by distance.")
+    return table_guarantee(plan)

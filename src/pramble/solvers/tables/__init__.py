@@ -1,0 +1,1 @@
+"""Designs of protected tables: how much noise each part of them gets."""

@@ -1,0 +1,152 @@
+r"""The precisions with the least noise that keep a promise, and a bound that proves it.
+
+.. math:: \min_u \sum_A \frac{c_A}{u_A} \quad\text{s.t.}\quad \sum_A g_A(s)\, u_A \le \mu^2
+          \text{ for every pattern } s ,
+
+with the dual
+
+.. math:: \max_{\lambda \in \Delta} \Big(\sum_A \sqrt{c_A (G^\top\lambda)_A}\Big)^2 / \mu^2 .
+
+Patterns are generated: the dual is solved over a few of them by Newton's method with a barrier, the
+pattern that the answer breaks most is added, until none is broken. Every λ proves a bound.
+"""
+
+import numpy as np
+
+from pramble.privacy.patterns import MOST_PATTERNS, Exchangeable, flipped, starts_of
+from pramble.values import Clock, Floats, value
+
+CLOSE = 1e-6
+"""Patterns may be broken by this share; the precisions are scaled down at the end."""
+
+ROUNDS = 400
+BARRIERS = (1e-1, 1e-3, 1e-5, 1e-7, 1e-9)
+NEWTON_STEPS, NEARLY = 60, 0.01
+"""Newton's steps for each barrier, and the relative step at which the next one is taken."""
+
+
+@value(eq=False)
+class LeastNoise:
+    """Precisions of all kinds of parts, and a proven bound on the noise of any.
+
+    Attributes
+    ----------
+    precision : array
+    value, bound : float
+        The cost of these precisions, and what no others can go below, both at μ² = 1.
+    """
+
+    precision: Floats
+    value: float
+    bound: float
+
+
+class PatternPool:
+    """The patterns that were generated so far, and the mixture of them that was best last.
+
+    Parameters
+    ----------
+    parts : Exchangeable
+    """
+
+    def __init__(self, parts: Exchangeable) -> None:
+        self.parts, self.patterns = parts, first_patterns(parts)
+        self.gains = np.stack([parts.gains(pattern) for pattern in self.patterns])
+        self.mixture = np.full(len(self.patterns), 1 / len(self.patterns))
+
+    def best(self, costs: Floats) -> LeastNoise:
+        """Return the least noise against the patterns of the pool."""
+        self.mixture = best_mixture(self.gains, costs, self.mixture)
+        u, bound = precisions(self.gains, costs, self.mixture)
+        u = u / float((self.gains @ u).max())
+        return LeastNoise(u, float((costs / u).sum()), bound)
+
+    def grow(self, found: LeastNoise) -> float:
+        """Add patterns that some precisions break; return the largest shift, 1 where none is."""
+        parts, u = self.parts, found.precision
+        candidates = [
+            flipped(parts, u, first) for first in (*starts_of(parts), *self.patterns[-8:])
+        ]
+        new = self.broken(candidates, u)
+        if not new and parts.patterns <= MOST_PATTERNS:
+            new = self.broken(largest_patterns(parts, u), u)
+        if not new:
+            return 1.0
+        gains = np.stack([parts.gains(pattern) for pattern in new])
+        self.patterns += new
+        self.gains = np.concatenate([self.gains, gains])
+        share = np.full(len(new), 0.1 / len(new))
+        self.mixture = np.concatenate([self.mixture * 0.9, share])
+        return float((gains @ u).max())
+
+    def broken(self, patterns: list[list[int]], u: Floats) -> list[list[int]]:
+        """Return those patterns, each once, that are not in the pool and whose shift is above 1."""
+        found = {
+            tuple(pattern): pattern
+            for pattern in patterns
+            if pattern not in self.patterns and float(self.parts.gains(pattern) @ u) > 1 + CLOSE
+        }
+        return list(found.values())
+
+
+def least_noise(parts: Exchangeable, costs: Floats, clock: Clock) -> LeastNoise:
+    """Return the precisions with the least noise at μ² = 1, against every pattern that was found.
+
+    Their largest shift is proven elsewhere.
+    """
+    pool, bound = PatternPool(parts), 0.0
+    for _ in range(ROUNDS):
+        found = pool.best(costs)
+        bound = max(bound, found.bound)
+        largest = pool.grow(found)
+        clock.tell("designing tables", 1 / largest)
+        if largest == 1.0:
+            break
+    return LeastNoise(found.precision, found.value, bound)
+
+
+def first_patterns(parts: Exchangeable) -> list[list[int]]:
+    """Return patterns to begin with: every start, and one class at a time."""
+    found = starts_of(parts)
+    for place, size in enumerate(parts.grid):
+        found.append([size - 1 if i == place else 0 for i in range(len(parts.grid))])
+    unique = {tuple(pattern): pattern for pattern in found if any(pattern)}
+    return list(unique.values())
+
+
+def largest_patterns(parts: Exchangeable, u: Floats) -> list[list[int]]:
+    """Return the patterns with the largest shifts of all."""
+    shifts = parts.shifts(u)
+    best = np.argpartition(shifts.ravel(), -min(4, shifts.size))[-4:]
+    return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]
+
+
+def precisions(gains: Floats, costs: Floats, mixture: Floats) -> tuple[Floats, float]:
+    """Return the best precisions against a mixture of patterns, and the bound that it proves."""
+    weighted = gains.T @ (mixture / mixture.sum())
+    together = float(np.sqrt(costs * weighted).sum())
+    return np.sqrt(costs / weighted) / together, together**2
+
+
+def best_mixture(gains: Floats, costs: Floats, start: Floats) -> Floats:
+    r"""Return the mixture of patterns with the best bound, by Newton's method with a barrier.
+
+    Maximises :math:`2\sum_A \sqrt{c_A (G^\top\lambda)_A} - \sum_s \lambda_s + \tau \sum_s \log
+    \lambda_s` for ever smaller :math:`\tau`; its gradient is :math:`(Gu)_s - 1 + \tau/\lambda_s`.
+    """
+    scale = float(np.sqrt(costs * (gains.T @ start)).sum()) ** 2
+    costs = costs / scale
+    mixture = start / start.sum()
+    for barrier in BARRIERS:
+        tau = barrier / len(mixture)
+        for _ in range(NEWTON_STEPS):
+            weighted = gains.T @ mixture
+            roots = np.sqrt(costs / weighted)
+            slope = gains @ roots - 1 + tau / mixture
+            bend = (gains * (0.5 * roots / weighted)) @ gains.T + np.diag(tau / mixture**2)
+            step = np.linalg.solve(bend, slope)
+            size = min(1.0, 0.9 / max(float((-step / mixture).max()), 1e-300))
+            mixture = mixture + size * step
+            if float(np.abs(step / mixture).max()) < NEARLY:
+                break
+    return np.asarray(mixture / mixture.sum())

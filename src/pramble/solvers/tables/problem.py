@@ -1,0 +1,123 @@
+r"""What noise in the parts of tables costs, and what it may spend.
+
+The noise in all cells of the wanted tables, each table with its weight, is
+:math:`\sum_A c_A / u_A` with
+
+.. math:: c_A = \sum_{T \supseteq A} w_T \prod_{j \in A}(n_j - 1) \prod_{j \in T \setminus A}
+          \frac{1}{n_j} .
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from pramble.data.labels import Labels
+from pramble.errors import InvalidInput
+from pramble.information.records import Table, as_tables
+from pramble.limits import MOST_MEASURED_CELLS
+from pramble.mechanisms.table_plan import parts_within, subsets
+from pramble.privacy.patterns import Exchangeable, exchangeable
+from pramble.solvers.record.problem import as_columns
+from pramble.values import Floats, value
+
+Objective = Literal["variance", "relative", "largest"]
+OBJECTIVES = ("variance", "relative", "largest")
+
+
+@value(eq=False)
+class TableProblem:
+    """Which tables are wanted of which columns, and how much each matters.
+
+    Attributes
+    ----------
+    labels : mapping from column to Labels
+    tables : tuple of tuples of columns
+    weights : array
+        Of each table in the objective: its importance, and its number of cells where relative
+        errors count.
+    parts : Exchangeable
+        Every set of columns within some table, by kind.
+    """
+
+    labels: Mapping[str, Labels]
+    tables: tuple[Table, ...]
+    weights: Floats
+    parts: Exchangeable
+
+    def costs(self, weights: Floats) -> Floats:
+        """Return c of all parts of each kind together, for some weights of the tables."""
+        sizes = {name: len(own) for name, own in self.labels.items()}
+        by_part = part_costs(self.tables, weights, sizes)
+        return np.array([sum(by_part[part] for part in own) for own in self.parts.members])
+
+
+def as_table_problem(
+    columns: Mapping[str, Any],
+    *,
+    tables: Any,
+    importance: Mapping[Any, float] | None,
+    objective: str,
+) -> TableProblem:
+    """Return the problem that is meant; refuse what cannot be."""
+    if objective not in OBJECTIVES:
+        raise InvalidInput(f"The objective is one of {', '.join(OBJECTIVES)}; found {objective!r}.")
+    labels = as_columns(columns)
+    wanted = as_tables(tables, tuple(labels))
+    unused = [name for name in labels if not any(name in table for table in wanted)]
+    if unused:
+        raise InvalidInput(
+            f"Column {unused[0]!r} is in no wanted table: leave it out, or want one with it."
+        )
+    sizes = {name: len(own) for name, own in labels.items()}
+    refuse_too_many(wanted, sizes)
+    matters = importances(importance, wanted)
+    cells = [math.prod(sizes[name] for name in table) for table in wanted]
+    weights = matters * (np.array(cells, dtype=np.float64) if objective == "relative" else 1.0)
+    costs = part_costs(wanted, weights, sizes)
+    return TableProblem(labels, wanted, weights, exchangeable(sizes, costs))
+
+
+def importances(importance: Mapping[Any, float] | None, tables: Sequence[Table]) -> Floats:
+    """Return how much each wanted table matters: 1 unless it is said."""
+    found = dict.fromkeys(tables, 1.0)
+    as_sets = {frozenset(table): table for table in tables}
+    for key, amount in (importance or {}).items():
+        table = as_sets.get(frozenset([key] if isinstance(key, str) else key))
+        if table is None or not 0 < float(amount) < math.inf:
+            raise InvalidInput(
+                f"importance maps wanted tables to positive numbers; found {key!r}: {amount!r}."
+            )
+        found[table] = float(amount)
+    return np.array(list(found.values()))
+
+
+def refuse_too_many(tables: Sequence[Table], sizes: Mapping[str, int]) -> None:
+    """Refuse tables of more cells than can be held."""
+    cells = {table: math.prod(sizes[name] for name in table) for table in tables}
+    if sum(cells.values()) > MOST_MEASURED_CELLS:
+        largest = max(cells, key=cells.__getitem__)
+        raise InvalidInput(
+            f"The wanted tables have {sum(cells.values()):,} cells, of which "
+            f"{' × '.join(largest)} has {cells[largest]:,}; at most {MOST_MEASURED_CELLS:,} can be "
+            "measured. Want fewer or smaller tables, or merge categories."
+        )
+
+
+def part_costs(
+    tables: Sequence[Table], weights: Floats, sizes: Mapping[str, int]
+) -> dict[Table, float]:
+    """Return c of every part.
+
+    >>> part_costs([("a", "b")], np.ones(1), {"a": 2, "b": 3})
+    {('a',): 0.3333333333333333, ('b',): 1.0, ('a', 'b'): 2.0}
+    """
+    found = dict.fromkeys(parts_within(tables), 0.0)
+    for table, weight in zip(tables, weights.tolist(), strict=True):
+        for part in subsets(table):
+            if part:
+                inside = math.prod(sizes[name] - 1 for name in part)
+                beside = math.prod(sizes[name] for name in table if name not in part)
+                found[part] += weight * inside / beside
+    return found
