@@ -50,7 +50,6 @@ from pramble.mechanisms.geometric import geometric
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
-from pramble.mechanisms.views import Views
 from pramble.plots.kept import plot_kept
 from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
@@ -109,7 +108,6 @@ __all__ = [
     "RecordDesign",
     "Regression",
     "Release",
-    "Views",
     "WriteFailed",
     "assess",
     "calibrate",
