@@ -259,7 +259,7 @@ def test_two_processes_may_open_an_old_ledger_at_once(old):
 @pytest.fixture
 def office(tmp_path, monkeypatch):
     """Two shuffled releases of the same people, and one of others that is not shuffled."""
-    plan = plan_that_keeps(2.0)
+    plan = plan_that_keeps(1.6)
     monkeypatch.setattr(
         central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
     )
