@@ -46,7 +46,6 @@ PINNED = {
     "assess",
     "calibrate",
     "central_guarantee",
-    "Views",
     "WriteFailed",
     "certify",
     "circle",

@@ -52,9 +52,6 @@ def release(
     delta: Annotated[
         float | None, typer.Option(help="δ of the central promise; 1e-6 by default.")
     ] = None,
-    one_file: Annotated[
-        bool, typer.Option("--one-file", help="With --central: no views, one file of records.")
-    ] = False,
     synthetic: Annotated[
         bool,
         typer.Option("--synthetic", help="Write complete records, drawn from the release, beside."),
@@ -163,7 +160,6 @@ def release(
         "columns": listed(columns),
         "central": central,
         "delta": delta,
-        "views": False if one_file else None,
         "synthetic": synthetic or None,
         "prior": prior,
         "prior_file": prior_file,
@@ -334,7 +330,6 @@ def record_document(record: RecordOutcome) -> dict[str, Any]:
         "alpha_prior": record.alpha_prior,
         "prior": record.prior_source,
         "branches": record.branches,
-        "views": record.views,
         "loss": record.loss,
     }
 

@@ -35,7 +35,6 @@ from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.advice import advice
 from pramble.releasing.prepare.figures import expected_figures, risk_figures
-from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.quantile_bands import settle_bands
 from pramble.releasing.prepare.record_figures import expected_record, loss_from_noise
@@ -137,17 +136,16 @@ def release(
         Let the workers of Spark read the Parquet files of a path, and write the release.
     **settings
         Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
-        release, instead of α: every released column is randomised, the rows are shuffled, and
-        ``views`` says whether several files may be written), ``tables`` (2: all pairs; 1, 3, "all"
-        or a list of tuples),
-        ``whole``, ``possible`` (rules of which records can occur), ``design`` ("records" or
-        "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
-        ``drop``, ``person`` (the column that says whose row it is),
-        ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
-        ``output``, ``rows_per_file`` (the data as a folder of files with so many rows each),
-        ``copies`` (the same released records once more, as "csv", "stata", "spss" or
-        "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``), ``shuffle``,
-        ``synthetic`` (complete records drawn from the release alone beside it), ``risk``, ``file``.
+        release, instead of α: every released column is randomised, and the rows are shuffled),
+        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
+        of which records can occur), ``design`` ("records" or "paper"), ``prior``, ``prior_share``,
+        ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
+        says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
+        tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so
+        many rows each), ``copies`` (the same released records once more, as "csv", "stata",
+        "spss" or "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``),
+        ``shuffle``, ``synthetic`` (complete records drawn from the release alone beside it),
+        ``risk``, ``file``.
 
     Returns
     -------
@@ -219,7 +217,7 @@ def release(
     if dry_run:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, [], tables=outcome.tables), job.plan, outcome)
+        return Release(None, manifest_of(job, {}, tables=outcome.tables), job.plan, outcome)
     entry = account.entered(
         job.spent,
         columns=list(job.plan.columns),
@@ -251,7 +249,7 @@ def release(
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
-    asked, document, before = job.decisions.risk, manifest_of(job, []), account.before()
+    asked, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
     risk, tables = None, table_outcomes(job)
     noise = advice(job, tables)
     if asked is not None and job.keys is not None:
@@ -284,12 +282,11 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
 
 
 def files_text(job: Prepared) -> str:
-    """Return the name of the data file, or say how many views or pieces there are."""
-    files = [name for part in job.parts for name in part.files(job.rows)]
-    if len(job.parts) > 1:
-        return f"{len(files)} files in {VIEWS}/"
-    part = job.parts[0]
-    return part.file if part.rows_per_file is None else f"{several(len(files), 'file')} in data/"
+    """Return the name of the data file, or say how many pieces there are."""
+    file = job.file
+    if file.rows_per_file is None:
+        return file.name
+    return f"{several(len(file.files), 'file')} in {file.name}/"
 
 
 def split_of(decisions: Decisions) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from pramble.data.reading import Reading, as_reading
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.prepare.figures import risk_figures
@@ -46,7 +45,7 @@ class Candidate:
     verdict : Verdict
     tables : tuple of TableOutcome
         What readers would get of each wanted table, and of single columns.
-    plan : Plan or Views
+    plan : Plan
         What would be done to a record.
     warnings : tuple of str
     """
@@ -61,7 +60,7 @@ class Candidate:
     right_after: float
     verdict: Verdict
     tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
-    plan: Plan | Views | None = field(default=None, repr=False, compare=False)
+    plan: Plan | None = field(default=None, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
 
     @property

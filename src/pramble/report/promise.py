@@ -5,7 +5,6 @@ from typing import Any
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
-from pramble.words import several
 
 CERTAIN = 0.99
 
@@ -14,21 +13,15 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
     """Return the promise towards readers of the release."""
     central, limit = outcome.central, outcome.limit
     assert central is not None, "asked for where there is one"
-    order = "each view in an order of its own" if in_views(outcome) else "rows in random order"
     return {
         "epsilon": numbers.alpha_text(central.shown),
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
         "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
-        "rests": f"every released column randomised, {order}, {numbers.count(outcome.rows)} rows "
-        "as a crowd; releases of the same people add up",
+        "rests": "every released column randomised, rows in random order, "
+        f"{numbers.count(outcome.rows)} rows as a crowd; releases of the same people add up",
         "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
     }
-
-
-def in_views(outcome: ReleaseOutcome) -> bool:
-    """Whether the release has several files of the same records."""
-    return outcome.record is not None and outcome.record.views > 0
 
 
 def plain_words(outcome: ReleaseOutcome) -> list[str]:
@@ -57,16 +50,10 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
 def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
     """Say what was done to a file that is shuffled, and both promises."""
     assert outcome.central is not None, "asked for where there is one"
-    how = (
-        f"It was done {several(outcome.record.views, 'time')}, for a few columns each, and each "
-        "file has its own order."
-        if outcome.record is not None and outcome.record.views
-        else "Then the rows were put into a random order."
-    )
     return [
         (
             f"In {names}, every person's values were kept or replaced at random, with known "
-            f"probabilities. {how} Nothing else is released."
+            "probabilities. Then the rows were put into a random order. Nothing else is released."
         ),
         outcome.central.sentence(),
         (

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.plots.images import to_svg
 from pramble.plots.matrix import MOST_DRAWN, matrix_figure
 from pramble.releasing.trials import Candidate, Trials
-from pramble.report.record_view import BRANCHES_CAPTION, PLAN_PICTURE, VIEWS_CAPTION
+from pramble.report.record_view import PLAN_CAPTION, PLAN_PICTURE
 from pramble.values import Clock, Watcher, value
 
 MATRIX_PICTURE = "The probability of each released value, for each true one"
@@ -48,12 +47,11 @@ def try_promise(
     return Tried(replace(found, plan=None), *picture_of(found.plan))
 
 
-def picture_of(plan: Plan | Views) -> tuple[str, str]:
+def picture_of(plan: Plan) -> tuple[str, str]:
     """Return a plan as a picture, with its caption; one of a single matrix shows that."""
-    if isinstance(plan, Plan) and len(plan.branches) == len(plan.branches[0].blocks) == 1:
+    if len(plan.branches) == len(plan.branches[0].blocks) == 1:
         (matrix,) = plan.branches[0].blocks.values()
         if max(matrix.shape) <= MOST_DRAWN:
             drawn = matrix_figure(matrix)
             return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
-    caption = VIEWS_CAPTION if isinstance(plan, Views) else BRANCHES_CAPTION
-    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), caption
+    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), PLAN_CAPTION

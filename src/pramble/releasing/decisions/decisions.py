@@ -176,9 +176,6 @@ class Decisions:
         and the rows are shuffled.
     delta : float
         δ of the central promise.
-    views : bool
-        Whether a central promise may be kept by several shuffled files of a few columns each,
-        where that costs less than one.
     synthetic : bool
         Whether complete records, drawn from what is released alone, lie beside it.
     split : str
@@ -222,7 +219,6 @@ class Decisions:
     alpha: float | None = None
     central: float | None = None
     delta: float = DELTA
-    views: bool = True
     synthetic: bool = False
     split: str = "equal"
     split_objective: ObjectiveName = "information"
@@ -253,11 +249,6 @@ class Decisions:
         if self.alpha is not None:
             return RecordPrivacy(Fraction(self.alpha))
         return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
-
-    @property
-    def may_be_views(self) -> bool | None:
-        """Whether views are made under a central promise: never, or (None) if they cost less."""
-        return None if self.views and not self.whole else False
 
     @property
     def is_shuffled(self) -> bool:

@@ -12,7 +12,7 @@ from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.values import names_of
 from pramble.words import hint_at
 
-EITHER = {"alpha": ("central", "views"), "central": ("alpha",)}
+EITHER = {"alpha": ("central",), "central": ("alpha",)}
 """Settings that take the place of others."""
 
 

@@ -183,10 +183,6 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
             f"The plan states a central promise and a distance of {far[0]!r}, which goes with "
             "alpha; state one of them."
         )
-    if "central" not in plan:
-        found.extend(
-            f"The plan states {key}, which goes with central." for key in ("views",) if key in plan
-        )
     if "alpha" not in plan and "central" not in plan and without:
         found.append(
             f"The plan states no alpha in total, and column {without[0]!r} none of its own."

@@ -323,7 +323,6 @@ PLAN: dict[str, Reader] = {
     "alpha": total,
     "central": total,
     "delta": small,
-    "views": flag,
     "synthetic": flag,
     "split": one_of(SPLITS),
     "split_objective": one_of(OBJECTIVES),

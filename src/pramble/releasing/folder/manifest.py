@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.releasing.folder.files import MANIFEST, refuse_link
@@ -25,25 +23,25 @@ from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.apart import sentences_of
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted
-from pramble.releasing.prepare.part import VIEWS
+from pramble.releasing.prepare.data_file import STEM
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
 from pramble.report.tables import TableOutcome, verdict_of
-from pramble.words import several, visible_names
+from pramble.words import visible_names
 
-SCHEMA = "pramble/release/5"
+SCHEMA = "pramble/release/6"
 
 
 def manifest_of(
     job: Prepared,
-    files: Sequence[Mapping[str, Any]],
+    data: Mapping[str, Any],
     *,
     synthetic: Mapping[str, Any] | None = None,
     tables: Sequence[TableOutcome] = (),
 ) -> dict[str, Any]:
-    """Return the manifest; ``files`` are name, format, size and hash of each data file.
+    """Return the manifest; ``data`` are name, format, size and hash of the data file.
 
     ``tables`` are what single columns and the wanted tables will be worth.
     """
@@ -55,7 +53,7 @@ def manifest_of(
         "software": {"name": "pramble", "version": __version__},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "rows": job.rows,
-        **files_entry(job, files),
+        "data": dict(data),
         **({} if synthetic is None else {"synthetic": dict(synthetic)}),
         "promise": {
             "spent": job.spent.to_json(),
@@ -76,14 +74,6 @@ def manifest_of(
         ],
         "notes": notes_on(job),
     }
-
-
-def files_entry(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the data file, or the views."""
-    if isinstance(job.plan, Plan):
-        return {"data": dict(files[0]) if files else {}}
-    named = zip(job.parts, files, strict=False)
-    return {"views": [{"name": part.view, **file} for part, file in named]}
 
 
 def central_entry(job: Prepared) -> dict[str, Any]:
@@ -121,10 +111,7 @@ def assumptions(job: Prepared) -> list[str]:
             "shuffled; towards whoever handles the file before that, only the local promise holds."
         ),
         "Every released column is randomised.",
-        "The rows of each view stand in a secure random order of its own; no row of one view can "
-        "be linked to a row of another."
-        if isinstance(job.plan, Views)
-        else "The rows stand in a secure random order.",
+        "The rows stand in a secure random order.",
         f"The number of rows, {job.rows:,}, is public: neighbouring files have as many.",
         "Other releases of the same people add up with this one.",
         *([FROM_NOISY_COUNTS] if has_private_prior(job) else []),
@@ -220,12 +207,7 @@ def notes_on(job: Prepared) -> list[str]:
         if job.record is None
         else "Each record is protected as a whole: alpha is of all randomised columns together."
     ]
-    if isinstance(job.plan, Views):
-        notes.append(
-            f"The release has {several(len(job.plan), 'view')}: every record is in each of them, "
-            "in some row."
-        )
-    elif len(job.plan.branches) > 1:
+    if len(job.plan.branches) > 1:
         notes.append(
             "A record shows the columns of one branch of the plan, drawn at random; its other "
             "randomised columns are blank, which says nothing of it."
@@ -352,35 +334,18 @@ def undamaged() -> Iterator[None]:
         raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
 
 
-def files_of(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return what is stated of each data file, by the name of its view; the only one has none."""
-    views, one = manifest.get("views"), manifest.get("data")
-    if (views is None) == (one is None):
-        raise InvalidData(f"{MANIFEST} is damaged: it must state one data file, or views.")
-    if views is None:
-        found = one or {}
-        if ("pieces" in found) != (found.get("file") == "data"):
-            raise InvalidData(f"{MANIFEST} is damaged: the folder 'data' is of a file in pieces.")
-        return {"": found}
-    found = {view["name"]: view for view in views}
-    if len(found) < len(views) or not views:
-        raise InvalidData(f"{MANIFEST} is damaged: views have different names.")
-    for name, view in found.items():
-        ending = "" if "pieces" in view else r"\.[a-z]+"
-        if not re.fullmatch(rf"{VIEWS}/{re.escape(name)}{ending}", view["file"]):
-            raise InvalidData(f"{MANIFEST} is damaged: the file of view {name!r} is not its own.")
+def data_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is stated of the data file."""
+    found: Mapping[str, Any] = manifest["data"]
+    if ("pieces" in found) != (found["file"] == STEM):
+        raise InvalidData(f"{MANIFEST} is damaged: the folder {STEM!r} is of a file in pieces.")
     return found
 
 
-def plan_of(manifest: Mapping[str, Any]) -> Plan | Views:
+def plan_of(manifest: Mapping[str, Any]) -> Plan:
     """Return the plan that the data was released with, which randomises the columns it says."""
     with undamaged():
-        stated = manifest["plan"]
-        plan: Plan | Views = (
-            Views.from_json(stated) if "views" in manifest else Plan.from_json(stated)
-        )
-    if isinstance(plan, Views) and set(plan) != set(files_of(manifest)):
-        raise InvalidData(f"{MANIFEST} is damaged: its plan has other views than its files.")
+        plan = Plan.from_json(manifest["plan"])
     stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(stated) != sorted(plan.columns):
         raise InvalidData(

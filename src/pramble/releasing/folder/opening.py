@@ -1,6 +1,6 @@
 """The analyst's door: open a release folder and check it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from pramble.data.scan import scan
 from pramble.data.spark_files import SparkFileRecords, read_frame
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
@@ -30,7 +29,7 @@ from pramble.privacy.guarantee import (
 from pramble.privacy.notions import guarantee_from_json
 from pramble.releasing.folder.files import check_files
 from pramble.releasing.folder.manifest import (
-    files_of,
+    data_of,
     plan_of,
     read_manifest,
     undamaged,
@@ -40,7 +39,6 @@ from pramble.releasing.folder.promised import besides_of, central_promise, check
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 from pramble.shown import Display, Facts
-from pramble.words import several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,9 +54,9 @@ class Release(Display):
         Where it lies; None after a dry run.
     manifest : dict
         What the folder's ``manifest.json`` says.
-    plan : Plan or Views
+    plan : Plan
         What was done to a record: what `pramble.estimate` needs beside the data.
-    data : pyarrow.Table, or dict from the name of a view to one
+    data : pyarrow.Table
         The released records, read when first asked for; a Spark frame, if opened with Spark.
     guarantee : Guarantee
         What was spent on each person, whatever happens to the file.
@@ -80,7 +78,7 @@ class Release(Display):
 
     folder: Path | None
     manifest: Mapping[str, Any]
-    plan: Plan | Views
+    plan: Plan
     outcome: ReleaseOutcome | None = field(default=None, repr=False)
     spark: Any = field(default=None, repr=False)
 
@@ -101,16 +99,11 @@ class Release(Display):
 
     @cached_property
     def data(self) -> Any:
-        """The released records as pyarrow Tables; labels have the types of the plan."""
+        """The released records as a pyarrow Table; labels have the types of the plan."""
         if self.folder is None:
             raise InvalidData("A dry run writes no data.")
         read = read_data if self.spark is None else partial(frame_of_data, self.spark)
-        if isinstance(self.plan, Plan):
-            return read(self.folder, self.manifest, self.plan, view="")
-        return {
-            name: read(self.folder, self.manifest, plan, view=name)
-            for name, plan in self.plan.items()
-        }
+        return read(self.folder, self.manifest, self.plan)
 
     @property
     def synthetic(self) -> Any:
@@ -124,10 +117,9 @@ class Release(Display):
 
     def shown(self) -> Facts:
         """Return where it lies, what it promises and what is in it."""
-        views = f" in {several(len(self.plan), 'view')}" if isinstance(self.plan, Views) else ""
         others = [c["name"] for c in self.manifest["columns"] if c["name"] not in self.plan.columns]
         rows = [
-            ("rows", f"{self.manifest['rows']:,}{views}"),
+            ("rows", f"{self.manifest['rows']:,}"),
             ("randomised", ", ".join(self.plan.columns)),
             *([("as they were", ", ".join(others))] if others else []),
             ("α of a person", f"{self.alpha:g}"),
@@ -216,7 +208,7 @@ def open_release(
     """
     folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
-    data = [*files_of(manifest).values()]
+    data = data_of(manifest)
     if spark is not None:
         refuse_other_than_pieces(data)
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
@@ -240,13 +232,13 @@ def session_of(engine: str | None) -> Any:
     return found
 
 
-def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str) -> Any:
-    """Read a data file as an Arrow table, and check it against the manifest.
+def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Read the data file as an Arrow table, and check it against the manifest.
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / files_of(manifest)[view]["file"], points_in(manifest))
-    names = checked_names(records, manifest, plan, view=view)
+    records = open_written(folder / data_of(manifest)["file"], points_in(manifest))
+    names = checked_names(records, manifest)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
     labels = plan.column_labels()
@@ -260,13 +252,9 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: st
     return table
 
 
-def checked_names(
-    records: Records, manifest: Mapping[str, Any], plan: Plan, *, view: str
-) -> list[str]:
-    """Return the columns of a data file, which are those of the manifest, as are its rows."""
+def checked_names(records: Records, manifest: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the data file, which are those of the manifest, as are its rows."""
     names = [column["name"] for column in manifest["columns"]]
-    if view:
-        names = [name for name in names if name in plan.columns]
     if list(records.names) != names:
         raise InvalidData(
             f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
@@ -275,14 +263,11 @@ def checked_names(
     return names
 
 
-def frame_of_data(
-    spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str
-) -> Any:
-    """Return the pieces of a data file as a Spark frame, once tasks have checked every value."""
-    path = (folder / files_of(manifest)[view]["file"]).absolute()
-    points = {name: own for name, own in points_in(manifest).items() if name in plan.columns}
-    records = open_written(path, points)
-    checked_names(records, manifest, plan, view=view)
+def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
+    path = (folder / data_of(manifest)["file"]).absolute()
+    records = open_written(path, points_in(manifest))
+    checked_names(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
     found = SparkFileRecords.of(records, spark)
     refuse_rows(scan(found, [ReleasedLabels(labels)]), manifest["rows"])
@@ -304,9 +289,9 @@ class ReleasedLabels:
         """Take nothing: what is not refused is fine."""
 
 
-def refuse_other_than_pieces(data: Sequence[Mapping[str, Any]]) -> None:
+def refuse_other_than_pieces(data: Mapping[str, Any]) -> None:
     """Refuse to read data on Spark that is one file, or no Parquet."""
-    if any("pieces" not in stated or stated["format"] != "parquet" for stated in data):
+    if "pieces" not in data or data["format"] != "parquet":
         raise InvalidData(
             "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
             "or of another format. Open it without spark=, or release with rows_per_file."

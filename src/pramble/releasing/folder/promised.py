@@ -12,7 +12,6 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below, stated_alpha
@@ -26,7 +25,7 @@ SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
 
 
-def check_promise(manifest: Mapping[str, Any], plan: Plan | Views) -> None:
+def check_promise(manifest: Mapping[str, Any], plan: Plan) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
     promise, spent, conditional = manifest["promise"], Fraction(0), False
     with undamaged():
@@ -62,7 +61,7 @@ def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
 
 
 def check_central(
-    manifest: Mapping[str, Any], plan: Plan | Views, *, besides: Fraction
+    manifest: Mapping[str, Any], plan: Plan, *, besides: Fraction
 ) -> CentralPrivacy | None:
     """Return the central promise that a manifest states; refuse one that is not proven."""
     with undamaged():
@@ -105,8 +104,8 @@ def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def protected_parts(
-    design: Mapping[str, Any], plan: Plan | Views
-) -> Iterator[tuple[Mapping[str, Any], Plan | Views, str]]:
+    design: Mapping[str, Any], plan: Plan
+) -> Iterator[tuple[Mapping[str, Any], Plan, str]]:
     """Yield every part of a design with what it protects, each column once."""
     parts = parts_of(design)
     if design["kind"] == "records":
@@ -114,8 +113,6 @@ def protected_parts(
         check_distances(design.get("distances"), plan)
         yield parts[0], plan, "the record"
         return
-    if isinstance(plan, Views):
-        raise InvalidData("views are designed for records.")
     mechanisms = plan.single_columns(what="A design by columns")
     if sorted(part["column"] for part in parts) != sorted(mechanisms):
         raise InvalidData("its design has other columns than its plan.")
@@ -126,7 +123,7 @@ def protected_parts(
         yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
 
 
-def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
+def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
     """Refuse tables of a prior that are no laws of the plan's columns."""
     labels = plan.column_labels()
     for table in prior.get("tables", []):
@@ -136,7 +133,7 @@ def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
         check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
 
 
-def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan | Views) -> None:
+def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> None:
     """Refuse a promise by distance, summed over columns, that a plan does not keep."""
     if stated is None:
         return
@@ -194,7 +191,7 @@ def check_shares(shares: Any, size: int, *, what: str) -> None:
         raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
 
 
-def spent_on(part: Mapping[str, Any], protected: Plan | Views, *, what: str) -> Fraction:
+def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
     """Return the α of a part and its prior; refuse what the plan does not satisfy."""
     alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
     if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):

@@ -103,7 +103,6 @@ def promised(
         "central": central,
         "rows": max(job.rows, 1),
         "rows_per_person": job.spent.rows,
-        "views": decisions.may_be_views,
         "whole": True,
     }
 

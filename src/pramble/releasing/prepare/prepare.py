@@ -17,7 +17,6 @@ from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_above
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
@@ -26,9 +25,9 @@ from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.central_design import design_for_readers
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted, Counts, count_columns
+from pramble.releasing.prepare.data_file import DataFile
 from pramble.releasing.prepare.designs import design_columns
 from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
-from pramble.releasing.prepare.part import Part, parts_of
 from pramble.releasing.prepare.points import points_of
 from pramble.releasing.prepare.record_design import (
     RecordDesigned,
@@ -86,7 +85,7 @@ class Prepared:
     guarantee: CentralGuarantee | None = None
 
     @cached_property
-    def plan(self) -> Plan | Views:
+    def plan(self) -> Plan:
         """What is done to a record."""
         return plan_of(self.designs, self.record)
 
@@ -96,15 +95,9 @@ class Prepared:
         return points_of(self.decisions.columns)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """The files to write."""
-        return parts_of(
-            self.plan,
-            self.names,
-            data_file=self.decisions.data_file,
-            rows=self.rows,
-            rows_per_file=self.decisions.rows_per_file,
-        )
+    def file(self) -> DataFile:
+        """The data file to write."""
+        return DataFile(self.decisions.ending, self.rows, self.decisions.rows_per_file)
 
     @property
     def central(self) -> CentralPrivacy:
@@ -273,7 +266,7 @@ def designed(
     return job
 
 
-def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan | Views:
+def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan:
     """Return what is done to a record."""
     if record is not None:
         return record.design.plan

@@ -125,6 +125,6 @@ def loss_from_noise(job: Prepared) -> float | None:
     )
     here, there = (
         sum(plan_costs(plan, labels, law, tables=wanted, possible=possible).values())
-        for plan in (record.design.one_file, best.one_file)
+        for plan in (record.design.plan, best.plan)
     )
     return max(1 - there / here, 0.0) if math.isfinite(here) else None

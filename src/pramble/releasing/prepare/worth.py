@@ -11,12 +11,10 @@ from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Law, Table, as_law
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import rules_of
 from pramble.report.tables import TableOutcome
-from pramble.solvers.central.costs import views_costs
-from pramble.solvers.record.costs import plan_costs, tables_problem
+from pramble.solvers.record.costs import plan_costs
 from pramble.values import value
 
 MOST_PAIRS = 190
@@ -51,13 +49,9 @@ class Ground:
         """Return the number of possible cells of a table."""
         return int(self.possible.mask(table).sum())
 
-    def costs(self, plan: Plan | Views, tables: Sequence[Table]) -> dict[Table, float]:
+    def costs(self, plan: Plan, tables: Sequence[Table]) -> dict[Table, float]:
         """Return n times the summed variance of each of some tables."""
-        if isinstance(plan, Plan):
-            found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
-        else:
-            problem = tables_problem(self.labels, self.law, tables=tables, possible=self.possible)
-            found = views_costs(plan, problem)
+        found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
         return {table: cost if cost < LOST else math.inf for table, cost in found.items()}
 
     def outcomes(self, costs: dict[Table, float]) -> tuple[TableOutcome, ...]:

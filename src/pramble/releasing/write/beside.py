@@ -12,8 +12,7 @@ from pramble.releasing.write.synthetic import SYNTHETIC
 
 def published_files(job: Prepared) -> list[str]:
     """Return the paths in the folder of data, copies, synthetic records and scripts."""
-    data = (name for part in job.parts for name in part.files(job.rows))
-    return [*data, *copy_names(job), SYNTHETIC, *SCRIPTS]
+    return [*job.file.files, *copy_names(job), SYNTHETIC, *SCRIPTS]
 
 
 def write_beside(job: Prepared, release: Release) -> dict[str, Any]:

@@ -1,14 +1,12 @@
 """Complete records beside the data of a release, drawn from what was released alone."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pramble.data.save import save_table
 from pramble.estimation.draws.synthesis import synthesis
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.releasing.folder.files import file_sha256
 from pramble.values import Clock
 
@@ -23,17 +21,16 @@ SENTENCE = (
 def write_synthetic(
     folder: Path,
     data: Any,
-    plan: Plan | Views,
+    plan: Plan,
     *,
-    files: Sequence[Mapping[str, Any]],
+    sha256: str,
     clock: Clock,
 ) -> dict[str, Any]:
-    """Write synthetic records from released files, and return what the manifest says of them.
+    """Write synthetic records from released ones, and return what the manifest says of them.
 
-    The seed follows from the contents of the files, so that every reader can draw the same.
+    The seed follows from the ``sha256`` of the data file, so that every reader can draw the same.
     """
-    together = "".join(file["sha256"] for file in files)
-    seed = int(hashlib.sha256(together.encode()).hexdigest()[:12], 16)
+    seed = int(hashlib.sha256(sha256.encode()).hexdigest()[:12], 16)
     made = synthesis(data, plan, seed=seed, progress=lambda told: clock.tell(told.what, told.share))
     path = folder / SYNTHETIC
     save_table(made.frame, path)
