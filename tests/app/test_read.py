@@ -39,7 +39,7 @@ def folders(tmp_path_factory):
         )
 
     make("local", ["SEX", "MARST", "EMPSTAT"], ["AGE"], alpha=2.0)
-    make("central", ["SEX", "MARST"], central=3.0, tables=1)
+    make("central", ["SEX", "MARST"], central=3.0, tables=1, design="records")
     make("paper", ["SEX", "MARST"], alpha=3.0, design="paper")
     return place
 

@@ -51,6 +51,7 @@ def released(people, tmp_path, monkeypatch):
             tmp_path / name,
             columns={"a": {"categories": CODES}},
             central=100.0,
+            design="records",
             delta=1e-5,
             tables=1,
             key=key,

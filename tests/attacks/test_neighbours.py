@@ -237,6 +237,7 @@ def central_folders(pair, folder, *, source, target, coded, pages=False):
                 folder / f"{name}-out",
                 columns=MISSING,
                 central=9.0,
+                design="records",
                 delta=1e-6,
                 drop=["age", "town"],
                 output=target,
@@ -363,7 +364,7 @@ def test_what_is_stored_says_nothing_of_the_source(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(central_design, "design_record", lambda _, **o: designed(o["rows"]))
         made = pramble.release(
-            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0,
+            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0, design="records",
             delta=1e-6, drop=["age", "town"], ledger=False,
         )  # fmt: skip
     for path in made.folder.rglob("*"):

@@ -119,7 +119,7 @@ def test_releases(inside):
     frame.to_csv("people.csv", index=False)
     asked = {"columns": ["x", "y"], "prior": "uniform"}
     pramble.release("people.csv", "plain", alpha=2.0, **asked)
-    pramble.release("people.csv", "shuffled", central=1.0, **asked)
+    pramble.release("people.csv", "shuffled", central=1.0, design="records", **asked)
     assert answered("plain")["central"] is None
     assert isinstance(run("plain", "--rows", 1200).exception, PrivacyError)
     shuffled = pramble.open_release("shuffled")

@@ -145,7 +145,8 @@ def crowd(rows, seed=1):
 
 
 def central(source, target, **options):
-    """A release under a central promise."""
-    settings = {"columns": COLUMNS, "central": 1.0, "delta": 1e-5, "tables": 1, **options}
+    """A release of shuffled records under a central promise."""
+    settings = {"columns": COLUMNS, "central": 1.0, "delta": 1e-5, "tables": 1}
+    settings |= {"design": "records", **options}
     settings = {name: value for name, value in settings.items() if value is not None}
     return pramble.release(source, target, **{"ledger": False, "pages": False, **settings})

@@ -59,7 +59,7 @@ CASES = {
     "plain": by_plan(PLAN, drop=["person"]),
     "shuffled": by_plan(PLAN, drop=["person", "town", "income"], shuffle=True),
     "bands": by_plan(WITH_BANDS, **BANDS),
-    "central": by_plan(plan_that_keeps(2.0), tables=2, central=40.0),
+    "central": by_plan(plan_that_keeps(2.0), tables=2, central=40.0, design="records"),
 }
 
 

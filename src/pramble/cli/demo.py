@@ -73,9 +73,9 @@ def demo(
     show_release(release)
     with step("estimating from the release alone"):
         opened = pramble.open_release(out / "release")
-        estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
+        estimate = pramble.estimate(opened, by=["MARST"])
     show_estimate(estimate, truth=people, released=opened.data)
-    with step("the same people for a trusted office: three columns, shuffled"):
+    with step("the same people from a trusted office: protected tables of three columns"):
         central = quiet_release(
             source,
             out / "central",
@@ -84,7 +84,7 @@ def demo(
             central=CENTRAL,
             ledger=False,
         )
-    with step("estimating a table from the shuffled file"):
+    with step("estimating a table from the protected ones"):
         table = pramble.estimate(pramble.open_release(out / "central"), by=list(TABLE))
     show_central(central, table, truth=people)
     say(
@@ -142,7 +142,7 @@ def show_release(release: Any) -> None:
 
 
 def show_central(release: Any, estimate: Estimate, *, truth: Any) -> None:
-    """Print the promise towards readers, and how near an estimated table is to the file."""
+    """Print the central promise, and how near an estimated table is to the file."""
     counted = truth.group_by(list(TABLE)).aggregate([([], "count_all")]).to_pylist()
     true = {tuple(row[name] for name in TABLE): row["count_all"] for row in counted}
     cells = list(zip(*(estimate.cells[name] for name in TABLE), strict=True))

@@ -18,15 +18,57 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
         "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
-        "rests": "every released column randomised, rows in random order, "
-        f"{numbers.count(outcome.rows)} rows as a crowd; releases of the same people add up",
+        "rests": rests_on(outcome),
         "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
     }
+
+
+def rests_on(outcome: ReleaseOutcome) -> str:
+    """Say what a central promise rests on."""
+    if outcome.protected is not None:
+        return (
+            "trust in whoever handles the file, and noise that was drawn once and stays secret; "
+            "releases of the same people add up"
+        )
+    return (
+        "every released column randomised, rows in random order, "
+        f"{numbers.count(outcome.rows)} rows as a crowd; releases of the same people add up"
+    )
+
+
+def promises_of(outcome: ReleaseOutcome) -> list[dict[str, Any]]:
+    """Return every promise of a release: against whom, how much, and what it rests on."""
+    found = []
+    if outcome.central is not None:
+        central = central_view(outcome)
+        found.append({
+            "who": "whoever reads the release, and knows everybody else in the file",
+            "what": f"ε = {central['epsilon']}, δ = {central['delta']}",
+            "rests": central["rests"],
+        })  # fmt: skip
+    if outcome.protected is None:
+        found.append({
+            "who": "whoever handles the file before its rows are shuffled",
+            "what": f"α = {numbers.alpha_text(outcome.alpha)}",
+            "rests": "nothing: it holds value by value"
+            + (central["weak"] if outcome.central is not None else ""),
+        })  # fmt: skip
+    return found
 
 
 def plain_words(outcome: ReleaseOutcome) -> list[str]:
     """Say what was done in sentences without symbols where they can be avoided."""
     names = joined(list(outcome.names))
+    if outcome.protected is not None and outcome.central is not None:
+        return [
+            (
+                f"The people in the file were counted by {names}, in tables of a few columns each. "
+                "Random noise was added to every count, and nothing else of the file is released. "
+                "The complete records were made from the noisy counts alone: none of them is a "
+                "person."
+            ),
+            outcome.central.sentence(),
+        ]
     columns = "these columns" if len(outcome.names) > 1 else names
     blank = outcome.record is not None and outcome.record.branches > 1
     if outcome.central is not None:

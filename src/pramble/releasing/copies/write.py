@@ -9,7 +9,10 @@ import pyarrow.compute as pc
 
 from pramble.data.formats.delimited import CSV
 from pramble.data.formats.excel import EXCEL
+from pramble.data.labels import Labels
 from pramble.data.save import writing
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.copies.kinds import (
     KINDS,
     Kind,
@@ -22,9 +25,9 @@ from pramble.releasing.copies.kinds import (
 from pramble.releasing.copies.statistics import write_statistics
 from pramble.releasing.copies.workbook import write_workbook
 from pramble.releasing.folder.files import file_sha256
-from pramble.releasing.folder.manifest import data_of
 from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.opening import Release
+from pramble.releasing.folder.read_manifest import data_of
 from pramble.releasing.prepare.data_file import STEM
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import open_written
@@ -45,18 +48,23 @@ SENTENCES = {
 }
 
 
-def copy_name(word: str) -> str:
-    """Return the name of a copy of the data file.
+COMPLETE = "synthetic"
+"""The name of the file of complete records without its ending."""
 
-    >>> copy_name("stata")
-    'data.dta'
+
+def copy_name(word: str, *, of: str = STEM) -> str:
+    """Return the name of a copy of the data file, or of the complete records.
+
+    >>> copy_name("stata"), copy_name("csv", of="synthetic")
+    ('data.dta', 'synthetic.csv')
     """
-    return STEM + KINDS[word].form.endings[0]
+    return of + KINDS[word].form.endings[0]
 
 
 def copy_names(job: Prepared) -> list[str]:
     """Return the names of all copies of a release."""
-    return [copy_name(word) for word in job.decisions.copies]
+    of = STEM if job.protected is None else COMPLETE
+    return [copy_name(word, of=of) for word in job.decisions.copies]
 
 
 def check_copies(job: Prepared) -> None:
@@ -66,13 +74,13 @@ def check_copies(job: Prepared) -> None:
     and the columns that are released as they are.
     """
     kinds = [KINDS[word] for word in job.decisions.copies]
-    labels = job.plan.column_labels()
+    labels = released_labels(job.published)
     types = {field.name: field.type for field in job.records.schema}
     for kind in kinds:
         refuse_library(kind)
         refuse_size(kind, rows=job.rows, names=job.names)
         for name, own in labels.items():
-            refuse_labels(kind, name, own.released)
+            refuse_labels(kind, name, own)
         for name in job.untouched:
             refuse_type(kind, name, types[name])
     if any(kind.form is not CSV for kind in kinds) and job.untouched:
@@ -109,11 +117,20 @@ def with_numbers(table: Any, path: Path, names: Sequence[str]) -> Any:
     return table
 
 
+def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
+    """Return what may stand in each protected column."""
+    if isinstance(plan, TablePlan):
+        return dict(plan.labels)
+    return {name: own.released for name, own in plan.column_labels().items()}
+
+
 def write_copy(release: Release, word: str) -> dict[str, Any]:
-    """Write one copy of the data file, as one file."""
-    kind, file = KINDS[word], copy_name(word)
+    """Write one copy of the data file, or of the complete records, as one file."""
+    complete = isinstance(release.plan, TablePlan)
+    kind, file = KINDS[word], copy_name(word, of=COMPLETE if complete else STEM)
     assert release.folder is not None, "copies lie in a folder"
-    path, source = release.folder / file, release.folder / data_of(release.manifest)["file"]
+    stated = release.manifest["synthetic"] if complete else data_of(release.manifest)
+    path, source = release.folder / file, release.folder / stated["file"]
     names: Mapping[str, Any] = {}
     if kind.form is CSV:
         records = open_written(source)
@@ -122,12 +139,9 @@ def write_copy(release: Release, word: str) -> dict[str, Any]:
                 writer.write(batch)
     else:
         points = points_in(release.manifest)
-        table = with_numbers(release.data, source, list(points))
-        labels = {
-            name: own.released
-            for name, own in release.plan.column_labels().items()
-            if name not in points
-        }
+        table = with_numbers(release.synthetic if complete else release.data, source, list(points))
+        known = released_labels(release.plan).items()
+        labels = {name: own for name, own in known if name not in points}
         others = [name for name in table.column_names if name not in labels]
         for name in others:
             refuse_type(kind, name, table[name].type)

@@ -99,7 +99,9 @@ def refuse_link(path: Path) -> None:
 
 def refuse_others(folder: Path, stated: Sequence[str]) -> None:
     """Refuse data files that the manifest does not state: nobody vouches for them."""
-    found = [path for one in (STEM, f"{STEM}.*", "synthetic.*") for path in folder.glob(one)]
+    found = [
+        path for one in (STEM, f"{STEM}.*", "tables.*", "synthetic.*") for path in folder.glob(one)
+    ]
     refuse_unstated(sorted(path.relative_to(folder).as_posix() for path in found), stated)
 
 

@@ -12,21 +12,26 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below, stated_alpha
 from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.shuffled.central import is_proven
+from pramble.privacy.table_privacy import table_guarantee
 from pramble.releasing.folder.files import MANIFEST
-from pramble.releasing.folder.manifest import undamaged
+from pramble.releasing.folder.read_manifest import undamaged
 from pramble.releasing.prepare.apart import Apart
 
 SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
 
 
-def check_promise(manifest: Mapping[str, Any], plan: Plan) -> None:
+def check_promise(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
+    if isinstance(plan, TablePlan):
+        check_tables_promise(manifest, plan)
+        return
     promise, spent, conditional = manifest["promise"], Fraction(0), False
     with undamaged():
         stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
@@ -49,13 +54,34 @@ def check_promise(manifest: Mapping[str, Any], plan: Plan) -> None:
         )
 
 
+def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
+    """Refuse protected tables that reveal more than the manifest states."""
+    promise = manifest["promise"]
+    with undamaged():
+        stated, limit = (CentralPrivacy.from_json(promise[part]) for part in ("spent", "limit"))
+    proven = table_guarantee(plan)
+    if (
+        stated.mu_squared is None
+        or proven.mu_squared > stated.mu_squared * (1 + Fraction(SAME))
+        or stated.rows != plan.rows_per_person
+    ):
+        raise InvalidData(
+            f"{MANIFEST} is damaged: it states ε = {stated.shown:.6g} of its tables, which their "
+            "noise does not prove."
+        )
+    if not limit.allows(stated):
+        raise InvalidData(f"{MANIFEST} is damaged: it states {stated}, above its {limit}.")
+
+
 def besides_of(design: Mapping[str, Any]) -> Fraction:
     """Return what priors spent on a record."""
     return sum((stated_alpha(part["prior"]) for part in parts_of(design)), Fraction(0))
 
 
 def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
-    """Return what was spent towards readers of a release, where that is stated."""
+    """Return what was spent against readers of a release, where that is stated."""
+    if "tables" in manifest:
+        return CentralPrivacy.from_json(manifest["promise"]["spent"])
     stated = manifest["promise"].get("central")
     return None if stated is None else CentralPrivacy.from_json(stated["spent"])
 

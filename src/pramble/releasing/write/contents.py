@@ -9,7 +9,6 @@ from pramble.data.records import Records
 from pramble.data.spark_files import SparkFileRecords
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
-from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.figures import observed_figures, observed_risk
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_figures import observed_record
@@ -36,7 +35,7 @@ def write_folder(
     checks = passed(found)
     synthetic = None
     if job.decisions.synthetic:
-        synthetic = write_synthetic(
+        synthetic, _ = write_synthetic(
             folder,
             data_in(folder, job, here=True),
             job.plan,
@@ -44,7 +43,7 @@ def write_folder(
             clock=clock.part(SYNTHESIS, 0.02),
         )
     document = manifest_of(job, entry, synthetic=synthetic, tables=outcome.tables)
-    document |= write_beside(job, Release(folder, document, job.plan))
+    document |= write_beside(job, folder, document)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     after, changed = tally.after, tally.changed
     return document, replace(

@@ -9,6 +9,7 @@ from typing import Any
 from pramble.data.points import Points
 from pramble.estimation.records import answerable
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.files import SCRIPTS, file_sha256
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.r_code import Unwritable, plan_code, r_text, r_vector
@@ -111,9 +112,26 @@ def script_texts(
     return dict(zip(SCRIPTS, (in_r, PYTHON.format(tables=lines)), strict=True))
 
 
+def table_scripts(plan: TablePlan) -> dict[str, str]:
+    """Return the scripts that rebuild protected tables: a page each, in R and in Python."""
+    tables = [list(plan.tables[0][:1]), list(plan.tables[0])]
+    shown = [table for i, table in enumerate(tables) if table not in tables[:i]]
+    in_r = f"list({', '.join(r_vector(map(r_text, table)) for table in shown)})"
+    in_python = ascii(shown)
+    firsts = zip(SCRIPTS, ("tables.R.txt", "tables.py.txt"), (in_r, in_python), strict=True)
+    folder = files("pramble") / "resources"
+    return {
+        name: (folder / source).read_text(encoding="utf-8").format(first=first)
+        for name, source, first in firsts
+    }
+
+
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     """Write the scripts, and return what the manifest says of each."""
-    texts = script_texts(job.plan, job.names, rows=job.rows, points=job.points)
+    if job.protected is not None:
+        texts = table_scripts(job.protected.plan)
+    else:
+        texts = script_texts(job.plan, job.names, rows=job.rows, points=job.points)
     found = []
     for name, text in texts.items():
         path = folder / name
