@@ -13,6 +13,7 @@ from pramble.calibration.calibrate import calibrate
 from pramble.calibration.calibration import Calibration
 from pramble.data.reading import Reading
 from pramble.engine.files import perturb_file
+from pramble.engine.measure import measure
 from pramble.engine.perturb import perturb
 from pramble.errors import (
     InvalidData,
@@ -47,6 +48,7 @@ from pramble.information.measures import (
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.geometric import geometric
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
@@ -96,6 +98,7 @@ __all__ = [
     "InvalidPlan",
     "InvalidPrior",
     "KeptShares",
+    "Measured",
     "Mechanism",
     "Membership",
     "NotConverged",
@@ -136,6 +139,7 @@ __all__ = [
     "information_bound",
     "keep_probabilities",
     "kept_shares",
+    "measure",
     "mutual_information",
     "open_release",
     "paper",

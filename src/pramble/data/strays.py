@@ -10,7 +10,10 @@ SHOWN = 5
 
 
 class Strays(NamedTuple):
-    """Values of a column that are no declared categories: how many, and the first of them."""
+    """Values of a column that are no declared categories: how many, and the first of them.
+
+    ``rows`` is empty where an engine counted groups of rows, which have no numbers.
+    """
 
     column: str
     rows: list[int]
@@ -28,7 +31,7 @@ class Strays(NamedTuple):
 
     def error(self) -> InvalidData:
         """Return the error that tells of them."""
-        pairs = list(zip(self.rows, self.values, strict=True))
+        pairs = list(zip(self.rows, self.values, strict=bool(self.rows)))
         found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
         found += "" if self.many <= len(pairs) else ", …"
         where = f" ({found})" if pairs else ""
@@ -44,7 +47,8 @@ class Strays(NamedTuple):
             f"{'row does' if self.many == 1 else 'rows do'} not{where}. {advice}"
         )
         error.strays = self
-        return with_values(error, ", ".join(f"row {row}: {one!r}" for row, one in pairs))
+        shown = [f"row {row}: {one!r}" for row, one in pairs] or map(repr, self.values)
+        return with_values(error, ", ".join(shown))
 
 
 def named(column: str) -> str:

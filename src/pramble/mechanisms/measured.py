@@ -33,6 +33,15 @@ class Measured(Display):
     Notes
     -----
     `pramble.measure` makes one; `pramble.estimate` and `pramble.synthesize` take it.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design_tables({"sex": ["f", "m"], "ill": ["no", "yes"]}, 1.0, 1e-6)
+    >>> people = {"sex": ["f", "m", "m"] * 1000, "ill": ["no", "no", "yes"] * 1000}
+    >>> m = pramble.measure(people, d, key=bytes(32))  # an example; keep yours secret
+    >>> m.table(["sex"]).round().tolist(), m.total
+    ([993.0, 2007.0], 3000)
     """
 
     plan: TablePlan
@@ -42,7 +51,9 @@ class Measured(Display):
     def __post_init__(self) -> None:
         if set(self.parts) != set(self.plan.parts):
             raise InvalidData("Protected tables have the parts that their plan states.")
-        for part, numbers in self.parts.items():
+        exact = {part: as_exact(numbers) for part, numbers in self.parts.items()}
+        object.__setattr__(self, "parts", exact)
+        for part, numbers in exact.items():
             if numbers.shape != self.plan.shape(part):
                 raise InvalidData(f"The part of {', '.join(part)} has another shape than its plan.")
             if any(np.any(numbers.sum(axis=axis)) for axis in range(numbers.ndim)):
@@ -72,14 +83,27 @@ class Measured(Display):
         """Return what was measured, and how precisely."""
         plan = self.plan
         deviations = sorted(math.sqrt(plan.cell_variance(table)) for table in plan.tables)
+        ends = dict.fromkeys(f"{one:.3g}" for one in (deviations[0], deviations[-1]))
         return Facts(
             f"Protected tables of {self.total:,} records",
             [
                 ("columns", ", ".join(self.columns)),
                 ("tables", f"{len(plan.tables):,}, and all that lie within them"),
-                ("noise", f"± {deviations[0]:.3g} to {deviations[-1]:.3g} people a cell"),
+                ("noise", f"± {' to '.join(ends)} people a cell"),
             ],
         )
+
+
+def as_exact(numbers: Exact) -> Exact:
+    """Return whole numbers as int64 where even sums along an axis are, else as Python's own.
+
+    Which of the two follows from the numbers alone, not from how they were computed.
+    """
+    largest = max(abs(int(numbers.max(initial=0))), abs(int(numbers.min(initial=0))))
+    narrow = largest * max(numbers.shape, default=1) < 2**63
+    found = np.array(numbers, dtype=np.int64 if narrow else object)
+    found.flags.writeable = False
+    return found
 
 
 def spread(effects: Mapping[Columns, Floats], table: Columns, sizes: Mapping[str, int]) -> Floats:

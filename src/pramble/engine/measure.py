@@ -1,0 +1,212 @@
+"""The verb: count tables wherever the data live, and add the noise of a design once."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pramble.data.open import open_records
+from pramble.data.pushed_counts import counted_by_engine
+from pramble.data.reading import Reading
+from pramble.data.records import Records, Watch
+from pramble.data.scan import scan
+from pramble.data.spark_files import spark_source
+from pramble.data.table_counts import TableCounts
+from pramble.engine.keystream import KeyStream, checked_key, derived_key
+from pramble.engine.lattice_noise import lattice_noise
+from pramble.engine.person_counts import PersonCounts, count_people
+from pramble.errors import InvalidInput
+from pramble.mechanisms.measured import Exact, Measured
+from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.values import Clock, Integers, Watcher, names_of
+
+Counts = Mapping[Columns, Integers]
+
+
+def measure(
+    data: Any,
+    design: Any,
+    *,
+    key: bytes | None = None,
+    person: str | Sequence[str] | None = None,
+    reading: Reading | Mapping[str, Any] | None = None,
+    spark: Any = None,
+    progress: Watcher | None = None,
+) -> Measured:
+    r"""Count the tables of a design and add its noise, exactly and once.
+
+    For every set A of columns within a wanted table the release holds
+
+    .. math:: r_A = P_A (M_A + \eta_A), \qquad
+              \eta_A \sim \operatorname{round}_{\mathbb Z / N}\left(N(0, 1/u_A)\right), \qquad
+              N = \prod_{j \in A} n_j,
+
+    where :math:`M_A` is the table of A and :math:`P_A` subtracts the mean along every axis. Noise
+    that is rounded to this lattice keeps exactly the promise of the real Gaussian, and every bit of
+    it is drawn without rounding errors. Rows are counted where they are; only tables come here.
+
+    Parameters
+    ----------
+    data : path, frame, stream or mapping
+        Whatever holds the records: a file or folder of any known format; a frame of pandas, polars
+        (eager or lazy), pyarrow, DuckDB or Spark; a table in a database, as an ``ibis.Table``; a
+        mapping from names to columns. Every value must be a declared category of its column.
+    design : TableDesign or TablePlan
+        What :func:`~pramble.design_tables` returns.
+    key : bytes, optional
+        32 secret bytes; None draws fresh ones. The same rows, design and key give the same release,
+        whatever engine counts; a change in any of them gives independent noise. Key and release
+        together give the exact tables: keep the key like the file.
+    person : str or list of str, optional
+        The columns that say whose a row is. At most ``rows_per_person`` rows of each person are
+        counted: random ones, by the key. Without it rows are taken to keep to the limit.
+    reading : Reading or mapping, optional
+        How to read the data, with recodings.
+    spark : SparkSession, optional
+        Next to a path: the tasks of this session read the Parquet files and count.
+    progress : callable, optional
+        Is called with a :class:`~pramble.Progress` now and then.
+
+    Returns
+    -------
+    Measured
+        Protected tables: all of it may be published. ``table(columns)`` gives unbiased counts.
+
+    Raises
+    ------
+    InvalidData
+        If a column is missing, or a value is no declared category.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design_tables({"sex": ["f", "m"], "ill": ["no", "yes"]}, 1.0, 1e-6)
+    >>> people = {"sex": ["f", "m", "m"] * 1000, "ill": ["no", "no", "yes"] * 1000}
+    >>> m = pramble.measure(people, d, key=bytes(32))  # an example; keep yours secret
+    >>> m
+    Protected tables of 3,000 records
+      columns  sex, ill
+      tables   1, and all that lie within them
+      noise    ± 5.17 people a cell
+    >>> m.table(["sex", "ill"]).round().tolist()
+    [[998.0, -5.0], [999.0, 1008.0]]
+    """
+    plan = plan_of(design)
+    secret = checked_key(key)
+    clock = Clock(progress)
+    records = open_records(spark_source(data, spark), reading)
+    people = [] if person is None else names_of(person)
+    counted = count(records, plan, people, secret=secret, watch=counting(clock))
+    measured = with_noise(plan, counted, secret=secret, clock=clock.part(0.9, 0.1))
+    clock.tell("done", 1.0)
+    return measured
+
+
+def plan_of(design: Any) -> TablePlan:
+    """Return the plan of a design for tables, or the plan itself."""
+    plan = design if isinstance(design, TablePlan) else getattr(design, "plan", None)
+    if not isinstance(plan, TablePlan):
+        raise InvalidInput(
+            "Tables are measured by a design of design_tables, or its plan; found "
+            f"{type(design).__name__}."
+        )
+    return plan
+
+
+def counting(clock: Clock) -> Watch:
+    """Return what is told of batches that were counted."""
+    return lambda rows, share: clock.tell("counting", 0.9 * share, rows=rows)
+
+
+def count(
+    records: Records,
+    plan: TablePlan,
+    person: Sequence[str],
+    *,
+    secret: bytes,
+    watch: Watch | None = None,
+) -> Counts:
+    """Return the exact tables that are wanted, counted wherever the records are."""
+    job = TableCounts(plan.tables, plan.labels, typed=records.typed)
+    records.refuse_missing([*job.columns, *person])
+    if person:
+        together = records.rows_stay
+        own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=together)
+        return count_people(records, own, watch=watch).counts
+    if not counted_by_engine(records, job, watch):
+        scan(records, [job], watch=watch)
+    return job.counts
+
+
+def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) -> Measured:
+    """Return protected tables from exact ones."""
+    own = key_of_tables(secret, plan, counts)
+    parts: dict[Columns, Exact] = {}
+    for i, part in enumerate(plan.parts):
+        margin = margin_of(counts, part)
+        scale = plan.cells(part)
+        stream = stream_of(own, part)
+        noise = lattice_noise(stream, scale, scale=scale, precision=plan.precision[part])
+        parts[part] = interaction(margin, noise.reshape(margin.shape), scale)
+        clock.tell("adding noise", (i + 1) / len(plan.parts))
+    total = int(next(iter(counts.values())).sum())
+    if not plan.total_is_public:
+        noise = lattice_noise(stream_of(own, ()), 1, scale=1, precision=plan.precision[()])
+        total += int(noise[0])
+    return Measured(plan, total, parts)
+
+
+def key_of_tables(secret: bytes, plan: TablePlan, counts: Counts) -> bytes:
+    """Return a key for these tables under this plan alone.
+
+    Were noise a function of key and plan, two files of one key, such as a file and its correction,
+    would differ by their exact difference.
+    """
+    digest = hashlib.sha256()
+    for table in sorted(counts):
+        own = np.ascontiguousarray(counts[table], dtype="<i8")
+        head = json.dumps([list(table), own.shape]).encode()
+        digest.update(len(head).to_bytes(8, "big") + head)
+        digest.update(own.data)
+    # read back, so that a number is a float however it was given
+    document = TablePlan.from_json(plan.to_json()).to_json()
+    written = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return derived_key(secret, "protected tables", written, digest.hexdigest())
+
+
+def stream_of(own: bytes, part: Columns) -> KeyStream:
+    """Return the bits of the noise of one part: one name, whatever columns are called."""
+    return KeyStream(own, json.dumps(list(part)))
+
+
+def margin_of(counts: Counts, part: Columns) -> Integers:
+    """Return the exact table of some columns, from the smallest that has them."""
+    table = min((t for t in counts if set(part) <= set(t)), key=lambda t: counts[t].size)
+    beside = tuple(axis for axis, name in enumerate(table) if name not in part)
+    return np.asarray(counts[table].sum(axis=beside))
+
+
+def interaction(margin: Integers, noise: Exact, scale: int) -> Exact:
+    r"""Return :math:`N \prod_j n_j P(M + \eta)` exactly, from M and :math:`N \eta`.
+
+    Along each axis :math:`n_j` times "subtract the mean" is "multiply by :math:`n_j` and subtract
+    the sum".
+
+    >>> interaction(np.array([3, 1]), np.array([0, 1]), 2).tolist()
+    [3, -3]
+    """
+    found = fitting(margin, scale) * scale
+    found = fitting(found, 2) + noise
+    for axis, size in enumerate(found.shape):
+        # no number below is larger than 2 n_j times the largest so far
+        found = fitting(found, 2 * size)
+        found = found * size - found.sum(axis=axis, keepdims=True)
+    return found
+
+
+def fitting(numbers: Exact, factor: int) -> Exact:
+    """Return whole numbers in a type in which so many times the largest is still exact."""
+    largest = max(abs(int(numbers.max(initial=0))), abs(int(numbers.min(initial=0))))
+    return numbers if largest * factor < 2**62 else numbers.astype(object)

@@ -1,0 +1,229 @@
+r"""At most k rows of each person are counted: which ones, the secret key says.
+
+A person's rows are known by their cells alone, and the rows of one cell are numbered, so that
+
+.. math:: \operatorname{AES-CBC-MAC}_K(\text{person},\ \text{cell},\ \text{number})
+
+orders them at random in a way that depends on nothing else: not on other people, nor on the order
+of the rows, nor on the engine that holds them. The first k in this order are counted.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pramble.data.arrays import plain
+from pramble.data.crosstab import unused
+from pramble.data.frame_records import LazyRecords
+from pramble.data.records import Records, Watch
+from pramble.data.scan import scan
+from pramble.data.spark_records import SparkRecords
+from pramble.data.spark_workers import quoted
+from pramble.data.table import group
+from pramble.data.table_counts import TableCounts
+from pramble.engine.keystream import derived_key
+from pramble.errors import InvalidData, InvalidInput, PrambleError, bad_row
+from pramble.values import Integers
+
+BLOCK = 16
+ARROW = pa.Array | pa.ChunkedArray
+
+
+class PersonCounts:
+    """Tables of at most so many rows of each person: a job for `pramble.data.scan.scan`.
+
+    ``together`` says that whoever has rows in a part of the data has all of them there: then a part
+    sends its tables, else its rows.
+    """
+
+    def __init__(
+        self,
+        tables: TableCounts,
+        person: Sequence[str],
+        most: int,
+        *,
+        secret: bytes,
+        together: bool = False,
+    ) -> None:
+        self.tables, self.person, self.most, self.together = tables, list(person), most, together
+        self.secret = derived_key(secret, "rows of a person")
+        self.columns = list(dict.fromkeys([*tables.columns, *person]))
+        self.codes: list[NDArray[np.int32]] = []
+        self.people: list[list[Any]] = []
+        self.times: list[Integers] = []
+
+    def add(self, batch: Any, times: Integers | None = None) -> None:
+        """Take a batch of rows, or of groups of so many rows."""
+        start = self.tables.rows if times is None else None
+        codes = self.tables.codes(batch)
+        self.codes.append(np.array(list(codes.values()), dtype=np.int32))
+        self.people.append([person_texts(batch[name], name, start) for name in self.person])
+        ones = np.ones(batch.num_rows, dtype=np.int64)
+        self.times.append(ones if times is None else times)
+
+    def merge(self, later: "PersonCounts") -> None:
+        """Take what a job made of the rows that follow."""
+        self.tables.merge(later.tables)
+        self.codes += later.codes
+        self.people += later.people
+        self.times += later.times
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: tables, where nobody has rows elsewhere."""
+        if self.together:
+            self.settle()
+        return self.__dict__
+
+    def settle(self) -> None:
+        """Count at most so many rows of each person that was met."""
+        if self.codes:
+            codes, times = np.concatenate(self.codes, axis=1), np.concatenate(self.times)
+            columns = [
+                pa.chunked_array([texts[i] for texts in self.people])
+                for i in range(len(self.person))
+            ]
+            self._count(codes, times, columns)
+        self.codes, self.people, self.times = [], [], []
+
+    def _count(self, codes: NDArray[np.int32], times: Integers, people: list[Any]) -> None:
+        ids = [place_of_each(texts) for texts in people]
+        sizes = [int(own.max(initial=0)) + 1 for own in ids]
+        member, first = group(ids, sizes, rows=len(times))
+        rows_of = np.zeros(len(first), dtype=np.int64)
+        np.add.at(rows_of, member, times)
+        over = (rows_of > self.most)[member]
+        self._add(codes[:, ~over], times[~over])
+        if over.any():
+            some, own = np.unique(member[over], return_inverse=True)
+            names = [texts.take(pa.array(first[some])).to_pylist() for texts in people]
+            digests = [person_digest(self.secret, parts) for parts in zip(*names, strict=True)]
+            each = np.repeat(np.arange(len(own)), times[over])
+            codes, own = codes[:, over][:, each], own[each]
+            chosen = first_rows(codes, own, digests, key=self.secret, most=self.most)
+            self._add(codes[:, chosen], np.ones(len(chosen), dtype=np.int64))
+
+    def _add(self, codes: NDArray[np.int32], times: Integers) -> None:
+        names = self.tables.columns
+        by_name = {name: own.astype(np.int64) for name, own in zip(names, codes, strict=True)}
+        self.tables.add_codes(by_name, times)
+
+
+def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = None) -> TableCounts:
+    """Return the tables of at most so many rows of each person, wherever the rows are."""
+    if isinstance(records, LazyRecords) and not records.reading.recode:
+        add_groups(records, job)
+    elif isinstance(records, SparkRecords):
+        count_on_spark(records, job, watch)
+    else:
+        scan(records, [job], watch=watch)
+    job.tables.refuse_strays()
+    job.settle()
+    return job.tables
+
+
+def add_groups(records: LazyRecords, job: PersonCounts) -> None:
+    """Take the cells of each person with their counts, from the engine that holds the rows."""
+    count = unused("count", job.columns)
+    groups = records.frame.group_by(job.columns).agg(nw.len().alias(count))
+    for batch in records.collect(groups).to_batches():
+        job.add(batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64))
+
+
+def count_on_spark(records: SparkRecords, job: PersonCounts, watch: Watch | None) -> None:
+    """Count where the rows are, after all rows of a person have come to one part of them."""
+    if any(records.reading.recode.get(name) for name in job.person):
+        raise InvalidInput(
+            "On Spark a column that says whose a row is cannot be recoded: rows are brought "
+            f"together by it. Recode {', '.join(job.person)} in the frame."
+        )
+    frame = records.rows_in_spark().select(*map(quoted, job.columns))
+    here = SparkRecords(frame.repartition(*map(quoted, job.person)), reading=records.reading)
+    spare = deepcopy(job)
+    try:
+        scan(here, [job], watch=watch)
+        job.tables.refuse_strays()
+    except PrambleError:
+        # rows were moved: an error is to name them by the places that the caller knows
+        scan(records, [spare])
+        spare.tables.refuse_strays()
+        raise
+
+
+def person_texts(values: Any, name: str, start: int | None) -> Any:
+    """Return what says whose each row is, as text: the same for 7 and "7"; refuse missing ones."""
+    try:
+        array = plain(values if isinstance(values, ARROW) else pa.array(values))
+        if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
+            array = array.cast(pa.int64())  # pandas and databases hold whole numbers so
+        texts = array.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise InvalidData(
+            f"Column {name!r} must say whose each row is by text or whole numbers; it holds others."
+        ) from None
+    if texts.null_count:
+        gone = int(np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False))[0])
+        before, after = f"Column {name!r} must say whose each row is; ", "says nothing."
+        if start is None:
+            raise InvalidData(f"{before}some row {after}")
+        raise bad_row(f"{before}row ", start + gone, f" {after}")
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def place_of_each(texts: Any) -> Integers:
+    """Return a number for each text, the same for the same."""
+    coded = texts.dictionary_encode().combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    return np.asarray(coded.indices.to_numpy(), dtype=np.int64)
+
+
+def person_digest(secret: bytes, parts: Sequence[str]) -> bytes:
+    """Return the block that stands for a person."""
+    return derived_key(secret, "person", *parts)[:BLOCK]
+
+
+def first_rows(
+    codes: NDArray[np.int32], own: Integers, digests: Sequence[bytes], *, key: bytes, most: int
+) -> Integers:
+    """Return which rows are counted: of each person so many that come first in random order.
+
+    ``codes`` has a line for each column, ``own`` says whose each row is, by place in ``digests``.
+    """
+    order = np.lexsort([*codes[::-1], own])
+    same = np.all(codes[:, order[1:]] == codes[:, order[:-1]], axis=0)
+    same &= own[order[1:]] == own[order[:-1]]
+    number = np.zeros(len(own), dtype=np.int64)
+    number[order] = place_in_run(np.concatenate([[False], same]))
+    words = chained(key, np.frombuffer(b"".join(digests), np.uint64).reshape(-1, 2)[own])
+    filled = -len(codes) % 4
+    cells = np.pad(codes, ((0, filled), (0, 0))).T.copy().view(np.uint64)
+    for start in range(0, cells.shape[1], 2):
+        words = chained(key, words ^ cells[:, start : start + 2])
+    words[:, 0] ^= number.astype(np.uint64)
+    words = chained(key, words)
+    order = np.lexsort([words[:, 1], words[:, 0], own])
+    again = np.concatenate([[False], own[order[1:]] == own[order[:-1]]])
+    return np.asarray(order[place_in_run(again) < most])
+
+
+def place_in_run(again: NDArray[np.bool_]) -> Integers:
+    """Return how many places each entry is behind the start of its run.
+
+    >>> place_in_run(np.array([False, True, True, False])).tolist()
+    [0, 1, 2, 0]
+    """
+    places = np.arange(len(again))
+    return places - np.maximum.accumulate(np.where(again, 0, places))
+
+
+def chained(key: bytes, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the encryption of each block of 16 bytes, one step of CBC."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    cipher = Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305 - a step of CBC-MAC, fixed length
+    encrypted = cipher.encryptor().update(np.ascontiguousarray(blocks).tobytes())
+    return np.frombuffer(encrypted, dtype="<u8").reshape(-1, 2).copy()
