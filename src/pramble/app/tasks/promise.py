@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
 from pramble.plots.matrix import MOST_DRAWN, matrix_figure
 from pramble.releasing.trials import Candidate, Trials
@@ -15,6 +16,9 @@ MATRIX_PICTURE = "The probability of each released value, for each true one"
 MATRIX_CAPTION = "Each row is a true value: the probabilities of what is released for it."
 COUNTED: dict[str, Trials] = {}
 """The file and plan that were tried last, counted."""
+
+NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
+NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
 
 
 @value
@@ -47,8 +51,10 @@ def try_promise(
     return Tried(replace(found, plan=None), *picture_of(found.plan))
 
 
-def picture_of(plan: Plan) -> tuple[str, str]:
+def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
     """Return a plan as a picture, with its caption; one of a single matrix shows that."""
+    if isinstance(plan, TablePlan):
+        return to_svg(plan.plot(), name="tried", description=NOISE_PICTURE), NOISE_CAPTION
     if len(plan.branches) == len(plan.branches[0].blocks) == 1:
         (matrix,) = plan.branches[0].blocks.values()
         if max(matrix.shape) <= MOST_DRAWN:
