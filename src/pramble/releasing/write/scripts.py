@@ -8,6 +8,7 @@ from typing import Any
 
 from pramble.data.points import Points
 from pramble.estimation.records import answerable
+from pramble.mechanisms.measured_table import own_names
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.files import SCRIPTS, file_sha256
@@ -118,11 +119,15 @@ def table_scripts(plan: TablePlan) -> dict[str, str]:
     shown = [table for i, table in enumerate(tables) if table not in tables[:i]]
     in_r = f"list({', '.join(r_vector(map(r_text, table)) for table in shown)})"
     in_python = ascii(shown)
-    firsts = zip(SCRIPTS, ("tables.R.txt", "tables.py.txt"), (in_r, in_python), strict=True)
+    own = own_names(plan)
+    told = {
+        "tables.R.txt": {"first": in_r, "names": r_vector(map(r_text, own))},
+        "tables.py.txt": {"first": in_python, "names": ascii(tuple(own))},
+    }
     folder = files("pramble") / "resources"
     return {
-        name: (folder / source).read_text(encoding="utf-8").format(first=first)
-        for name, source, first in firsts
+        name: (folder / source).read_text(encoding="utf-8").format(**words)
+        for name, (source, words) in zip(SCRIPTS, told.items(), strict=True)
     }
 
 
