@@ -15,7 +15,7 @@ def told(r):
 @pytest.mark.parametrize("design", ["records", "paper"])
 def test_many_columns_at_a_small_alpha_are_warned_of_with_ways_out(tmp_path, design):
     rng = np.random.default_rng(1)
-    frame = pa.table({f"c{i}": rng.integers(0, 4, 1500) for i in range(6)})
+    frame = pa.table({f"c{i}": rng.integers(0, 4, 6000) for i in range(6)})
     columns = {name: {"categories": [0, 1, 2, 3]} for name in frame.column_names}
     r = pramble.release(
         frame, tmp_path / "out", columns=columns, alpha=1.0, prior="uniform", design=design,
@@ -26,16 +26,7 @@ def test_many_columns_at_a_small_alpha_are_warned_of_with_ways_out(tmp_path, des
     ways = said.partition("What would help: ")[2].split(";")
     assert 1 <= len(ways) <= 3
     if design == "records":
-        assert any("α = " in way or "alone" in way for way in ways)
-
-
-def test_a_promise_towards_readers_is_a_way_out_where_they_see_few_columns(tmp_path):
-    rng = np.random.default_rng(1)
-    frame = pa.table({f"c{i}": rng.integers(0, 4, 20_000) for i in range(3)})
-    columns = {name: {"categories": [0, 1, 2, 3]} for name in frame.column_names}
-    r = pramble.release(frame, tmp_path / "out", columns=columns, alpha=0.1, prior="uniform",
-                        dry_run=True, ledger=False)  # fmt: skip
-    assert "a promise towards readers alone, --central 1 (noise: 0 of 3)" in told(r)
+        assert any("--central 1" in way or "alone" in way for way in ways)
 
 
 def test_empty_cells_that_are_a_category_keep_records_whole_in_tries_too(tmp_path):
