@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import InvalidData
+from pramble.mechanisms.measured_table import refuse_far, residuals_in, tidy_table
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.shown import Display, Facts
 from pramble.values import Floats, value
@@ -78,6 +79,21 @@ class Measured(Display):
         table = self.plan.ordered(columns)
         counts = spread(self.effects, table, self.plan.sizes)
         return np.asarray(np.transpose(counts, [table.index(name) for name in columns]))
+
+    def to_table(self) -> Any:
+        """Return everything as one tidy Arrow table: a row for each cell that can be rebuilt.
+
+        Its columns are ``table``, those of the data, ``count``, ``deviation`` and ``residual``; see
+        :mod:`pramble.mechanisms.measured_table`.
+        """
+        return tidy_table(self.plan, self.parts, self.table)
+
+    @staticmethod
+    def from_table(table: Any, plan: TablePlan, total: int) -> "Measured":
+        """Return what :meth:`to_table` wrote, exactly; refuse a table that contradicts itself."""
+        found = Measured(plan, total, residuals_in(table, plan))
+        refuse_far(table, plan, found.table)
+        return found
 
     def shown(self) -> Facts:
         """Return what was measured, and how precisely."""

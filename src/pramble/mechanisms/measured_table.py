@@ -1,0 +1,184 @@
+"""Protected tables as one tidy table: a row for each cell of every table that can be rebuilt.
+
+The columns are ``table``, the names joined by " × "; every column of the data, with its label in
+the cell and null where the table does not have it; ``count``, unbiased; ``deviation``, the standard
+deviation of its noise; and ``residual``, the exact whole number that was published for the cell.
+Where a column of the data has one of these names, ours has an underscore at its end.
+
+Residuals are decimals of 38 digits without fraction, whatever their size, so that the type of the
+column never depends on the noise.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.crosstab import unused
+from pramble.data.decode import natural_arrow_labels
+from pramble.errors import InvalidData
+from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.values import Floats, Integers, value
+
+WHOLE = pa.decimal128(38, 0)
+CLOSE = 1e-9
+"""How far a count or deviation may be from what residuals and plan say, relatively."""
+
+
+@value
+class OwnNames:
+    """The names of the columns that are not the data's."""
+
+    table: str
+    count: str
+    deviation: str
+    residual: str
+
+
+def own_names(plan: TablePlan) -> OwnNames:
+    """Return the names of the columns that are not the data's, which no column of the data has."""
+    return OwnNames(*(unused(field.name, plan.columns) for field in fields(OwnNames)))
+
+
+def tidy_table(
+    plan: TablePlan, residuals: Mapping[Columns, Any], counts: Callable[[Columns], Floats]
+) -> Any:
+    """Return the tidy table: parts in the order of the plan, cells in lexicographic order."""
+    own = own_names(plan)
+    columns = keys(plan)
+    columns[own.count] = pa.array(joined(plan, counts))
+    columns[own.deviation] = pa.array(deviations(plan))
+    columns[own.residual] = pa.chunked_array(
+        [as_decimals(residuals[part].ravel()) for part in plan.parts], WHOLE
+    )
+    return pa.table(columns)
+
+
+def keys(plan: TablePlan) -> dict[str, Any]:
+    """Return the columns that say which cell of which table a row is."""
+    sizes = [plan.cells(part) for part in plan.parts]
+    texts = pa.array([" × ".join(part) for part in plan.parts])
+    found = {own_names(plan).table: texts.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))}
+    for name, labels in plan.labels.items():
+        codes = np.concatenate([codes_in(plan, part, name) for part in plan.parts])
+        places = pa.array(codes, mask=codes < 0)
+        found[name] = natural_arrow_labels(labels.as_tuple()).take(places)
+    return found
+
+
+def codes_in(plan: TablePlan, part: Columns, name: str) -> Integers:
+    """Return the code of a column in each cell of a table; -1 where the table does not have it."""
+    shape = plan.shape(part)
+    if name not in part:
+        return np.full(math.prod(shape), -1)
+    axis = part.index(name)
+    along = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return np.broadcast_to(along, shape).ravel()
+
+
+def joined(plan: TablePlan, values: Callable[[Columns], Floats]) -> Floats:
+    """Return a value for each cell, all tables one after the other."""
+    return np.concatenate([values(part).ravel() for part in plan.parts])
+
+
+def deviations(plan: TablePlan) -> Floats:
+    """Return the standard deviation of the noise in each cell."""
+    own = [math.sqrt(plan.cell_variance(part)) for part in plan.parts]
+    return np.repeat(own, [plan.cells(part) for part in plan.parts])
+
+
+def as_decimals(numbers: Any) -> Any:
+    """Return whole numbers as decimals."""
+    if numbers.dtype == np.int64:
+        return pa.array(numbers).cast(WHOLE)
+    return pa.array([int(one) for one in numbers], type=WHOLE)
+
+
+def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
+    """Return the residuals of a tidy table; refuse one with other columns, rows or labels."""
+    own = own_names(plan)
+    columns = [own.table, *plan.columns, own.count, own.deviation, own.residual]
+    if table.column_names != columns:
+        raise InvalidData(
+            f"Protected tables have the columns {', '.join(columns)}; found "
+            f"{', '.join(table.column_names)}."
+        )
+    expected = keys(plan)
+    rows = len(expected[own.table])
+    if table.num_rows != rows:
+        raise InvalidData(
+            f"Protected tables of this plan have {rows:,} cells; found {table.num_rows:,}."
+        )
+    for name, values in expected.items():
+        refuse_others(table[name], values, name)
+    numbers = whole_numbers(table[own.residual], own.residual)
+    return dict(slices(plan, numbers))
+
+
+def refuse_others(found: Any, expected: Any, name: str) -> None:
+    """Refuse a column that is not what it must be, naming the first row that differs."""
+    try:
+        found = found.cast(expected.type).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InvalidData(
+            f"Column {name!r} of protected tables is of type {expected.type}; found {found.type}."
+        ) from None
+    both = pc.and_(found.is_null(), expected.is_null())
+    same = pc.fill_null(pc.equal(found, expected), False)  # noqa: FBT003
+    bad = np.flatnonzero(~pc.or_(both, same).to_numpy(zero_copy_only=False))
+    if bad.size:
+        row = int(bad[0])
+        raise InvalidData(
+            f"Column {name!r} of protected tables must hold {expected[row].as_py()!r} in row "
+            f"{row}, as its plan says; found {found[row].as_py()!r}. Leave the rows in their order."
+        )
+
+
+def whole_numbers(values: Any, name: str) -> Any:
+    """Return the whole numbers of a column: int64 where they fit, else Python's own."""
+    kind = values.type
+    exact = pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_string(kind)
+    try:
+        found = values.cast(WHOLE) if exact and not values.null_count else None
+    except pa.ArrowInvalid:
+        found = None
+    if found is None:
+        raise InvalidData(
+            f"Column {name!r} of protected tables holds whole numbers, none missing or rounded."
+        )
+    try:
+        return found.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return np.array([int(one) for one in found.to_pylist()], dtype=object)
+
+
+def slices(plan: TablePlan, numbers: Any) -> Iterator[tuple[Columns, Any]]:
+    """Yield the numbers of each part, an axis for each column."""
+    start = 0
+    for part in plan.parts:
+        end = start + plan.cells(part)
+        yield part, numbers[start:end].reshape(plan.shape(part))
+        start = end
+
+
+def refuse_far(table: Any, plan: TablePlan, counts: Callable[[Columns], Floats]) -> None:
+    """Refuse counts and deviations that do not follow from residuals and plan."""
+    own = own_names(plan)
+    noise = deviations(plan)
+    for name, expected in ((own.count, joined(plan, counts)), (own.deviation, noise)):
+        try:
+            found = np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InvalidData(f"Column {name!r} of protected tables holds numbers.") from None
+        # a count near zero is a difference of larger numbers, rounded as they are
+        bad = np.flatnonzero(~(np.abs(found - expected) <= CLOSE * (np.abs(expected) + noise)))
+        if bad.size:
+            row = int(bad[0])
+            raise InvalidData(
+                f"Column {name!r} of protected tables must hold {expected[row]!r} in row {row}, "
+                f"which follows from the residuals; found {found[row]!r}."
+            )
