@@ -39,7 +39,6 @@ def results(tmp_path_factory):
         pramble.design_record({"sex": 2, "work": 3, "age": 4}, 2.0, tables=2, time_limit=0.2).plan,
         pramble.datasets.synthetic_island(),
         pramble.Distance.path(4),
-        pramble.Views([PLAN, {"sex": PLAN["sex"]}]),
         table,
         table.loglinear(["sex", "work"]),
         table.distribution("work", edges=[0, 1, 2]),

@@ -47,7 +47,6 @@ PINNED = {
     "assess",
     "calibrate",
     "central_guarantee",
-    "Views",
     "WriteFailed",
     "certify",
     "circle",

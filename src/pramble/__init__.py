@@ -52,7 +52,6 @@ from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
-from pramble.mechanisms.views import Views
 from pramble.plots.kept import plot_kept
 from pramble.plots.tradeoff import plot_tradeoff
 from pramble.privacy.certificate import Certificate, certify
@@ -115,7 +114,6 @@ __all__ = [
     "Regression",
     "Release",
     "TableDesign",
-    "Views",
     "WriteFailed",
     "assess",
     "calibrate",

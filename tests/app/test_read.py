@@ -18,7 +18,7 @@ KEY = bytes(range(32))
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A folder with a confidential file, and releases of it: with blanks, in views, by columns."""
+    """A folder with a confidential file, and releases of it: with blanks, shuffled, by columns."""
     place = tmp_path_factory.mktemp("releases")
     people = pramble.datasets.synthetic_new_york(20_000)
     pq.write_table(people, place / "people.parquet")
@@ -39,7 +39,7 @@ def folders(tmp_path_factory):
         )
 
     make("local", ["SEX", "MARST", "EMPSTAT"], ["AGE"], alpha=2.0)
-    make("central", ["SEX", "MARST"], central=3.0, tables=1)
+    make("central", ["SEX", "MARST"], central=3.0, tables=1, design="records")
     make("paper", ["SEX", "MARST"], alpha=3.0, design="paper")
     return place
 
@@ -166,7 +166,7 @@ def test_tables_and_regressions_are_those_of_the_verbs_and_outlive_a_reload(page
     page.get_by_role("alert").get_by_text("'SEX' is chosen twice").wait_for()
 
 
-def test_views_are_asked_and_compared_with_the_file_of_the_first_step(page, folders):
+def test_a_shuffled_file_is_asked_and_compared_with_the_file_of_the_first_step(page, folders):
     page.get_by_label("Path of the file").fill(str(folders / "people.parquet"))
     page.locator("#open-open").click()
     page.locator("#open-onwards").wait_for()

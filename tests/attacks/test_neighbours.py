@@ -211,41 +211,33 @@ def folders_written(pair, folder, *, source, target, shuffle, coded, pages=False
 MISSING = {"sex": {"categories": LABELS[:-1], "missing": "missing"},
            "code": {"categories": [0, 1, 2], "missing": 3}}  # fmt: skip
 PAIR = pramble.randomized_response([(sex, code) for sex in TEXTS for code in range(4)], 2.0)
-CENTRAL = {
-    "views": pramble.Views([
-        {("sex", "code"): PAIR},
-        {"sex": pramble.randomized_response(TEXTS, 1.0)},
-        {"code": pramble.randomized_response(4, 1.0)},
-    ]),
-    "one file": pramble.Plan({("sex", "code"): PAIR}),
-}  # fmt: skip
+CENTRAL = pramble.Plan({("sex", "code"): PAIR})
 PROVEN = {}
 
 
-def designed(kind, rows):
-    """The plan, or the views, with what is proven of so many rows."""
-    if (kind, rows) not in PROVEN:
-        plan, promise = CENTRAL[kind], as_promise((9.0, 1e-6), rows)
-        PROVEN[kind, rows] = RecordDesign(
-            plan, pramble.certify(plan).alpha, "estimation", 1.0, 1.0,
-            {("sex", "code"): 1e-9}, central=promise.guarantee(plan),
+def designed(rows):
+    """The plan with what is proven of so many rows."""
+    if rows not in PROVEN:
+        promise = as_promise((9.0, 1e-6), rows)
+        PROVEN[rows] = RecordDesign(
+            CENTRAL, pramble.certify(CENTRAL).alpha, "estimation", 1.0, 1.0,
+            {("sex", "code"): 1e-9}, central=promise.guarantee(CENTRAL),
         )  # fmt: skip
-    return PROVEN[kind, rows]
+    return PROVEN[rows]
 
 
-def central_folders(pair, folder, *, source, target, coded, kind, pages=False):
+def central_folders(pair, folder, *, source, target, coded, pages=False):
     """Every file of both releases under a central promise, by path; the time aside."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            central_design, "design_record", lambda _, **options: designed(kind, options["rows"])
-        )
+        patch.setattr(central_design, "design_record", lambda _, **o: designed(o["rows"]))
         for name, people in zip("ab", pair, strict=True):
             r = pramble.release(
                 DOORS[source](table_of(people, coded=coded), folder / name),
                 folder / f"{name}-out",
                 columns=MISSING,
                 central=9.0,
+                design="records",
                 delta=1e-6,
                 drop=["age", "town"],
                 output=target,
@@ -274,16 +266,12 @@ def promising(count):
         pair=neighbours(),
         source=st.sampled_from(list(DOORS)),
         coded=st.booleans(),
-        kind=st.sampled_from(list(CENTRAL)),
     )
-    def law(target, tmp_path_factory, pair, source, coded, kind):
+    def law(target, tmp_path_factory, pair, source, coded):
         folder = tmp_path_factory.mktemp("neighbours")
-        one, other = central_folders(
-            pair, folder, source=source, target=target, coded=coded, kind=kind
-        )
+        one, other = central_folders(pair, folder, source=source, target=target, coded=coded)
         shutil.rmtree(folder)
-        files = 1 if kind == "one file" else 3
-        assert len(one) == files * (1 + len(copies(target))) + len(SCRIPTS) + 1
+        assert len(one) == 1 + len(copies(target)) + len(SCRIPTS) + 1
         assert one == other
 
     return law
@@ -352,16 +340,15 @@ def test_release_writes_the_same_folder(tmp_path_factory, target):
 
 
 @pytest.mark.parametrize("target", FORMATS)
-def test_views_are_the_same_folder(tmp_path_factory, target):
+def test_central_releases_are_the_same_folder(tmp_path_factory, target):
     promising(FEW // 2)(target, tmp_path_factory)
 
 
-@pytest.mark.parametrize("kind", list(CENTRAL))
-def test_the_page_of_a_central_release_is_the_same(tmp_path, kind):
+def test_the_page_of_a_central_release_is_the_same(tmp_path):
     rows = [("f", 1, 2), ("m", None, 4)] * 20
     pair = rows, [*rows[:-1], (LABELS[2], 0, 4)]
     one, other = central_folders(
-        pair, tmp_path, source="pyarrow", target="csv", coded=True, kind=kind, pages=True
+        pair, tmp_path, source="pyarrow", target="csv", coded=True, pages=True
     )
     assert one["summary.html"]
     assert one == other
@@ -375,18 +362,16 @@ def test_what_is_stored_says_nothing_of_the_source(tmp_path):
     table = table.replace_schema_metadata({**table.schema.metadata, b"secret": b"secret"})
     pq.write_table(table, tmp_path / "people.parquet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(central_design, "design_record", lambda _, **o: designed("views", o["rows"]))
+        patch.setattr(central_design, "design_record", lambda _, **o: designed(o["rows"]))
         made = pramble.release(
-            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0,
+            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0, design="records",
             delta=1e-6, drop=["age", "town"], ledger=False,
         )  # fmt: skip
     for path in made.folder.rglob("*"):
         assert path.is_dir() or b"secret" not in path.read_bytes()
-    for path in (made.folder / "views").iterdir():
-        found = pq.ParquetFile(path)
-        assert set(found.schema_arrow.metadata or {}) == set()
-        groups = [found.metadata.row_group(i).num_rows for i in range(found.num_row_groups)]
-        assert groups == [40]
+    found = pq.ParquetFile(made.folder / "data.parquet")
+    assert set(found.schema_arrow.metadata or {}) == set()
+    assert [found.metadata.row_group(i).num_rows for i in range(found.num_row_groups)] == [40]
 
 
 @pytest.mark.slow

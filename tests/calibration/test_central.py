@@ -76,25 +76,13 @@ def test_the_largest_epsilon_for_a_risk(people):
     assert k.value <= 0.01
 
 
-def test_views_are_calibrated_to_an_error(people):
-    k = central(people, measure="error", at_most=0.02, tables=1, views=True, tolerance=0.5)
-    assert k.met
-    assert isinstance(k.plan, pramble.Views)
-    assert k.after is None
-    drawn = k.plot().axes
-    assert len(drawn) == 1
-    assert drawn[0].get_xlabel() == "ε"
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
         ({"columns": None, "column": KEYS, "measure": "error"}, InvalidInput, "takes columns="),
         ({"delta": None, "measure": "error"}, InvalidInput, "needs delta="),
         ({"measure": "epsilon"}, InvalidInput, 'promise="local"'),
-        ({"measure": "tau2", "views": None}, InvalidInput, "no records to match"),
         ({"promise": "middle", "measure": "error"}, InvalidInput, "one of local, central"),
-        ({"promise": "local", "views": True, "measure": "error"}, InvalidInput, "views= goes with"),
         ({"promise": "local", "delta": None, "measure": "epsilon"}, InvalidInput, "needs delta="),
     ],
 )

@@ -10,13 +10,12 @@ from pramble.cli.app import app
 from pramble.errors import PrivacyError
 
 M = pramble.randomized_response(["a", "b", "c"], 2.0)
-VIEWS = pramble.Views([{"x": M}, {"y": M}])
 
 
 @pytest.fixture
 def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    documents = {"m": M, "plan": pramble.Plan({"x": M, "y": M}), "views": VIEWS}
+    documents = {"m": M, "plan": pramble.Plan({"x": M, "y": M})}
     for name, given in documents.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(given.to_json()))
     return tmp_path
@@ -33,9 +32,7 @@ def answered(*words):
     return json.loads(answer.stdout)
 
 
-@pytest.mark.parametrize(
-    ("name", "given"), [("m", M), ("plan", {"x": M, "y": M}), ("views", VIEWS)]
-)
+@pytest.mark.parametrize(("name", "given"), [("m", M), ("plan", {"x": M, "y": M})])
 def test_figures_are_those_of_the_library(inside, name, given):
     found = answered(f"{name}.json", "--rows", 100_000, "--delta", 1e-7)
     expected = pramble.central_guarantee(given, rows=100_000, delta=1e-7)
@@ -122,7 +119,7 @@ def test_releases(inside):
     frame.to_csv("people.csv", index=False)
     asked = {"columns": ["x", "y"], "prior": "uniform"}
     pramble.release("people.csv", "plain", alpha=2.0, **asked)
-    pramble.release("people.csv", "shuffled", central=1.0, **asked)
+    pramble.release("people.csv", "shuffled", central=1.0, design="records", **asked)
     assert answered("plain")["central"] is None
     assert isinstance(run("plain", "--rows", 1200).exception, PrivacyError)
     shuffled = pramble.open_release("shuffled")

@@ -82,23 +82,3 @@ def test_targets_and_sources_are_checked_before_anything_is_drawn(place, monkeyp
         assert isinstance(answer.exception, InvalidInput)
         assert message in str(answer.exception)
     assert not (place / "new").exists()
-
-
-def test_views_are_refused_here_and_read_by_synthesize(place, tmp_path):
-    rng = np.random.default_rng(1)
-    m = pramble.randomized_response(["no", "yes"], 2.0)
-    views = pramble.Views([{"smokes": m}, {"drinks": m}])
-    data = {name: rng.choice(["no", "yes"], 300).tolist() for name in views.columns}
-    (tmp_path / "views").mkdir()
-    for name, frame in pramble.perturb(pa.table(data), views, key=bytes(32)).items():
-        pq.write_table(frame, tmp_path / "views" / f"{name}.parquet")
-    (tmp_path / "views.json").write_text(json.dumps(views.to_json()))
-    plan = ("--plan", tmp_path / "views.json")
-    answer = run(tmp_path / "views", "--out", tmp_path / "copies", *plan)
-    assert "`synthesize` draws whole records" in str(answer.exception)
-    out = tmp_path / "synthetic.parquet"
-    arguments = ["synthesize", tmp_path / "views", "--out", out, "--seed", 1, *plan]
-    assert runner.invoke(app, list(map(str, arguments))).exit_code == 0
-    assert pq.read_table(out).column_names == ["smokes", "drinks"]
-    missing = run(place, "--out", tmp_path / "copies", *plan)
-    assert "must hold a file of the view 'smokes'" in str(missing.exception)

@@ -41,11 +41,7 @@ def sampled(alpha):
     return pramble.design_record(LABELS, alpha, tables=2, time_limit=0.5).plan
 
 
-def views(alpha):
-    return pramble.Views([split(alpha), joint(alpha)])
-
-
-PLANS = {"columns": split, "blocks": joint, "branches": sampled, "views": views}
+PLANS = {"columns": split, "blocks": joint, "branches": sampled}
 
 
 @pytest.fixture(scope="module", params=PLANS)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.releasing.conftest import as_designed, central, crowd, views_that_keep
+from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 from typer.testing import CliRunner
 
 from pramble.cli.app import app
@@ -258,8 +258,8 @@ def test_two_processes_may_open_an_old_ledger_at_once(old):
 
 @pytest.fixture
 def office(tmp_path, monkeypatch):
-    """Two releases of views of the same people, and one of others that is not shuffled."""
-    plan = views_that_keep(2.0)
+    """Two shuffled releases of the same people, and one of others that is not shuffled."""
+    plan = plan_that_keeps(1.6)
     monkeypatch.setattr(
         central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
     )

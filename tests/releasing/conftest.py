@@ -80,7 +80,7 @@ def remembered(labels, **options):
 
 @pytest.fixture
 def given_plan(monkeypatch):
-    """Take a plan or views as they are in place of a design, with what is proven of them."""
+    """Take a plan as it is in place of a design, with what is proven of them."""
 
     def take(plan, cost=1.0):
         monkeypatch.setattr(central_design, "design_record", partial(as_designed, plan, cost))
@@ -103,11 +103,11 @@ def as_designed_locally(plan, _labels, alpha, **options):
 
 
 def release_by(plan, source, target, **settings):
-    """Release with a plan or views as they are; promises are as large as they need to be."""
+    """Release with a plan as it is; promises are as large as they need to be."""
     labels = {name: list(own.labels.values) for name, own in plan.column_labels().items()}
     columns = {name: {"categories": own} for name, own in labels.items()}
     verb = import_module("pramble.releasing.release")
-    promise = {"alpha": 40.0} if isinstance(plan, pramble.Plan) else {"central": 40.0}
+    promise = {} if "central" in settings else {"alpha": 40.0}
     options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(central_design, "design_record", partial(as_designed, plan, 1.0))
@@ -119,14 +119,13 @@ def release_by(plan, source, target, **settings):
         return pramble.release(source, target, **{**options, **settings})
 
 
-def views_that_keep(alpha):
-    """Two pairs of the crowd's columns, each by randomised response with this α."""
-    return pramble.Views(
-        [
-            {pair: pramble.randomized_response(list(product(*map(CATEGORIES.get, pair))), alpha)}
-            for pair in (("sex", "ill"), ("ill", "age"))
-        ]
-    )
+def plan_that_keeps(alpha):
+    """A pair of the crowd's columns and the third, each by randomised response with this α."""
+    pairs = list(product(CATEGORIES["sex"], CATEGORIES["ill"]))
+    return pramble.Plan({
+        ("sex", "ill"): pramble.randomized_response(pairs, alpha),
+        "age": pramble.randomized_response(CATEGORIES["age"], alpha),
+    })  # fmt: skip
 
 
 CATEGORIES = {"sex": ["f", "m"], "ill": ["no", "yes"], "age": ["0", "1", "2"]}
@@ -146,7 +145,8 @@ def crowd(rows, seed=1):
 
 
 def central(source, target, **options):
-    """A release under a central promise, in views unless one file is asked for."""
-    settings = {"columns": COLUMNS, "central": 1.0, "delta": 1e-5, "tables": 1, **options}
+    """A release of shuffled records under a central promise."""
+    settings = {"columns": COLUMNS, "central": 1.0, "delta": 1e-5, "tables": 1}
+    settings |= {"design": "records", **options}
     settings = {name: value for name, value in settings.items() if value is not None}
     return pramble.release(source, target, **{"ledger": False, "pages": False, **settings})

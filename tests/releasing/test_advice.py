@@ -15,7 +15,7 @@ def told(r):
 @pytest.mark.parametrize("design", ["records", "paper"])
 def test_many_columns_at_a_small_alpha_are_warned_of_with_ways_out(tmp_path, design):
     rng = np.random.default_rng(1)
-    frame = pa.table({f"c{i}": rng.integers(0, 4, 1500) for i in range(6)})
+    frame = pa.table({f"c{i}": rng.integers(0, 4, 6000) for i in range(6)})
     columns = {name: {"categories": [0, 1, 2, 3]} for name in frame.column_names}
     r = pramble.release(
         frame, tmp_path / "out", columns=columns, alpha=1.0, prior="uniform", design=design,

@@ -106,7 +106,7 @@ def test_the_command_prints_json_and_draws(tmp_path, monkeypatch):
 
 
 def test_a_plan_with_central_settings_is_tried_under_local_promises_too():
-    plan = {"central": 1.0, "views": False, "columns": COLUMNS, "drop": ["id"]}
+    plan = {"central": 1.0, "delta": 1e-5, "columns": COLUMNS, "drop": ["id"]}
     found = pramble.try_release(people(), plan=plan, alphas=[2.0], centrals=[1.0])
     assert [one.kind for one in found] == ["local", "central"]
 

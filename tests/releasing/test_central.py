@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import COLUMNS, central, crowd, views_that_keep
+from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
 
 import pramble
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
@@ -65,8 +65,7 @@ def test_an_identifier_must_go_and_may(tmp_path, book, people):
     assert "'id'" in refused(tmp_path, book, given)
     assert "'id'" in refused(tmp_path, book, given, person="id")
     made = central(given, tmp_path / "kept", person="id", drop=["id"])
-    for path in (made.folder / "views").iterdir():
-        assert "id" not in pq.read_schema(path).names
+    assert "id" not in pq.read_schema(made.folder / "data.parquet").names
     assert '"id"' not in (made.folder / "manifest.json").read_text()
 
 
@@ -116,22 +115,20 @@ def test_missing_values_need_a_label_and_are_released_as_such(tmp_path, book, pe
         made = pramble.open_release(central(given, tmp_path / name, columns=columns).folder)
         found = pramble.estimate(made.data, made.plan, by=["sex"])
         assert set(found.cells["sex"]) == {"f", "m", shown}
-        for view, table in made.data.items():
-            assert table.num_rows == 400, view
+        assert made.data.num_rows == 400
 
 
 @pytest.mark.parametrize("output", ["parquet", "csv"])
-def test_every_record_is_in_every_view(tmp_path, output, people, given_plan):
-    """A promise so wide that nearly nothing changes: each view is the file, in another order."""
-    given_plan(views_that_keep(9.0))
+def test_every_record_is_in_the_file(tmp_path, output, people, given_plan):
+    """A promise so wide that nearly nothing changes: the file is the source in another order."""
+    given_plan(plan_that_keeps(9.0))
     made = pramble.open_release(
         central(people, tmp_path / "out", central=40.0, output=output).folder
     )
-    for table in made.data.values():
-        names = table.column_names
-        there = Counter(map(str, table.to_pylist()))
-        here = Counter(map(str, people.select(names).to_pylist()))
-        assert (there - here).total() <= 8
+    there = Counter(map(str, made.data.to_pylist()))
+    here = Counter(map(str, people.select(made.data.column_names).to_pylist()))
+    assert (there - here).total() <= 8
+    assert made.data.to_pylist() != people.to_pylist()
 
 
 def test_rows_of_a_person_are_counted_once_as_a_group(tmp_path, book, people):
@@ -160,10 +157,9 @@ def test_people_told_by_a_column_are_a_group_too(tmp_path, people):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
-@pytest.mark.parametrize("views", [True, False])
-def test_tiny_files_keep_the_promise(tmp_path, rows, views):
+def test_tiny_files_keep_the_promise(tmp_path, rows):
     pair = {name: COLUMNS[name] for name in ("sex", "ill")}
-    made = central(crowd(rows).select(list(pair)), tmp_path / "out", columns=pair, views=views)
+    made = central(crowd(rows).select(list(pair)), tmp_path / "out", columns=pair)
     opened = pramble.open_release(made.folder)
     assert opened.central.epsilon <= 1
     # with so few rows a crowd hides hardly anybody, and one row has none: the plan itself must
@@ -189,7 +185,7 @@ def test_extreme_promises_are_kept(tmp_path, people, epsilon):
         ({"delta": 0}, "delta must be"),
         ({"central": -1.0}, "central must be a positive number"),
         ({"central": float("nan")}, "central must be a positive number"),
-        ({"central": None, "delta": None, "alpha": 1.0, "views": False}, "goes with central"),
+        ({"views": False}, "views"),
         ({"prior": "confidential"}, "needs no prior"),
         ({"design": "paper", "tables": None}, "central goes with"),
         ({"family": "general"}, "goes with design"),
@@ -210,19 +206,15 @@ def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, book, people, monkeyp
 
 
 def test_whole_records_stay_in_one_file(tmp_path, people):
-    views = central(people, tmp_path / "views")
-    assert isinstance(views.plan, pramble.Views)
-    whole = central(people, tmp_path / "whole", whole=True)
-    assert isinstance(whole.plan, pramble.Plan)
-    assert not (whole.folder / "views").exists()
-    opened = pramble.open_release(whole.folder)
+    made = central(people, tmp_path / "out", whole=True)
+    opened = pramble.open_release(made.folder)
     assert opened.data.num_rows == people.num_rows
     assert all(not column.null_count for column in opened.data.columns)
 
 
 def test_named_tables_do_not_leave_a_column_out(tmp_path, people):
-    """A column of no wanted table is still randomised, in a view of its own."""
-    made = central(people, tmp_path / "out", tables=[("sex", "ill")], views=True)
+    """A column of no wanted table is still randomised."""
+    made = central(people, tmp_path / "out", tables=[("sex", "ill")])
     opened = pramble.open_release(made.folder)
     assert set(opened.plan.columns) == {"sex", "ill", "age"}
     assert made.outcome.untouched == ()
@@ -235,21 +227,14 @@ def test_seen_categories_are_an_assumption_that_is_stated(tmp_path, people):
     assert "The categories of age are taken as known; they were read off the file." in assumed
 
 
-@pytest.mark.parametrize("views", [True, False])
-def test_what_cannot_occur_is_in_no_view(tmp_path, views, people):
-    """Structural zeros: no view shows a cell that the rules exclude, and repairs come first."""
+def test_what_cannot_occur_is_not_released(tmp_path, people):
+    """Structural zeros: no cell is shown that the rules exclude, and repairs come first."""
     rules = [{"never": {"age": "0", "ill": "yes"}, "repair": {"ill": "no"}}]
-    made = central(people, tmp_path / "out", possible=rules, views=views, tables=2)
-    opened = pramble.open_release(made.folder)
-    data = opened.data if isinstance(opened.data, dict) else {"": opened.data}
-    seen = 0
-    for table in data.values():
-        if {"age", "ill"} <= set(table.column_names):
-            pairs = zip(table["age"].to_pylist(), table["ill"].to_pylist(), strict=True)
-            cells = set(pairs)
-            assert ("0", "yes") not in cells
-            seen += len(cells)
-    assert seen >= 5
+    made = central(people, tmp_path / "out", possible=rules, tables=2)
+    data = pramble.open_release(made.folder).data
+    cells = set(zip(data["age"].to_pylist(), data["ill"].to_pylist(), strict=True))
+    assert ("0", "yes") not in cells
+    assert len(cells) == 5
     unrepaired = [{"never": {"age": "0", "ill": "yes"}}]
     with pytest.raises(InvalidData, match="Rule 1"):
         central(people, tmp_path / "other", possible=unrepaired)
@@ -287,9 +272,8 @@ def test_a_private_prior_is_not_bought_where_none_is_needed(tmp_path, people):
     assert made.manifest["design"]["prior"]["alpha"] == 0
 
 
-def test_the_most_information_under_a_central_promise_is_one_file(tmp_path, people):
+def test_the_most_information_under_a_central_promise(tmp_path, people):
     made = pramble.open_release(central(people, tmp_path / "out", objective="information").folder)
-    assert isinstance(made.plan, pramble.Plan)
     assert made.manifest["design"]["objective"] == "information"
     assert made.central.epsilon <= 1
 
@@ -301,16 +285,14 @@ def test_a_csv_gives_the_same_promise_as_a_frame(tmp_path, people):
     assert one.central == two.central
     assert one.plan == two.plan
     first, second = pramble.open_release(one.folder).data, pramble.open_release(two.folder).data
-    assert {name: t.schema for name, t in first.items()} == {
-        name: t.schema for name, t in second.items()
-    }
+    assert first.schema == second.schema
 
 
 def test_advice_under_a_central_promise_is_of_larger_central_promises(
     tmp_path, given_plan, monkeypatch
 ):
     """It asks for designs of the same file, rows and δ, and says which ε would do."""
-    given_plan(views_that_keep(0.1), cost=1e9)
+    given_plan(plan_that_keeps(0.1), cost=1e9)
     asked = []
 
     def design(_labels, **options):
@@ -331,7 +313,7 @@ def test_advice_under_a_central_promise_is_of_larger_central_promises(
 
 
 def test_earlier_releases_are_told_as_readers_count_them(tmp_path, book, people, given_plan):
-    given_plan(views_that_keep(1.0))
+    given_plan(plan_that_keeps(1.0))
     common = {"central": 3.0, "ledger": book, "people": "x"}
     one = central(people, tmp_path / "one", **common)
     two = central(people, tmp_path / "two", **common)

@@ -62,24 +62,14 @@ PLANS = {
     "columns": pramble.Plan(
         {"odd one": ODD_ONE, "if": ONE_OF, "code": CODE, "member": MEMBER}
     ),
-    "views": pramble.Views([{("odd one", "if"): PAIR}, {"code": CODE}, {"member": MEMBER}]),
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=PLANS)
 def folder(request, people, tmp_path_factory):
     target = tmp_path_factory.mktemp("copies") / "out"
-    left = LEFT if request.param == "views" else []
-    made = release_by(PLANS[request.param], people, target, copies=COPIES, drop=left)
-    assert (made.folder / "views").exists() == (request.param == "views")
+    release_by(PLANS[request.param], people, target, copies=COPIES)
     return target
-
-
-def tables(release):
-    """The data of each file, under the path of the file without its ending."""
-    if isinstance(release.data, dict):
-        return {f"views/{view}": table for view, table in release.data.items()}
-    return {"data": release.data}
 
 
 def read(path):
@@ -98,7 +88,7 @@ def texts(values):
 def test_every_copy_is_stated_and_checked(folder):
     release = pramble.open_release(folder)
     stated = release.manifest["copies"]
-    assert len(stated) == 4 * len(tables(release))
+    assert len(stated) == 4
     endings = {CSV.name: ".csv", "stata": ".dta", "spss": ".sav", "excel": ".xlsx"}
     for copy in stated:
         assert copy["file"].endswith(endings[copy["format"]])
@@ -107,61 +97,58 @@ def test_every_copy_is_stated_and_checked(folder):
 
 
 def test_the_text_copy_reads_back(folder):
-    for name, table in tables(pramble.open_release(folder)).items():
-        found = read(folder / f"{name}.csv")
-        assert found.column_names == table.column_names
-        for column in table.column_names:
-            want = table[column].cast(pa.string()).to_pylist()
-            assert found[column].to_pylist() == want, column
+    table = pramble.open_release(folder).data
+    found = read(folder / "data.csv")
+    assert found.column_names == table.column_names
+    for column in table.column_names:
+        want = table[column].cast(pa.string()).to_pylist()
+        assert found[column].to_pylist() == want, column
 
 
 def test_the_workbook_reads_back(folder):
-    for name, table in tables(pramble.open_release(folder)).items():
-        found = read(folder / f"{name}.xlsx")
-        assert found.column_names == table.column_names
-        # The reader takes an empty row for none.
-        shown = [any(v is not None for v in row.values()) for row in table.to_pylist()]
-        for column in table.column_names:
-            want = [v for v, there in zip(table[column].to_pylist(), shown, strict=True) if there]
-            got = found[column].to_pylist()
-            if pa.types.is_floating(table[column].type):
-                np.testing.assert_array_equal(np.array(got, float), np.array(want, float))
-            else:
-                assert got == want, column
+    table = pramble.open_release(folder).data
+    found = read(folder / "data.xlsx")
+    assert found.column_names == table.column_names
+    # The reader takes an empty row for none.
+    shown = [any(v is not None for v in row.values()) for row in table.to_pylist()]
+    for column in table.column_names:
+        want = [v for v, there in zip(table[column].to_pylist(), shown, strict=True) if there]
+        got = found[column].to_pylist()
+        if pa.types.is_floating(table[column].type):
+            np.testing.assert_array_equal(np.array(got, float), np.array(want, float))
+        else:
+            assert got == want, column
 
 
 @pytest.mark.parametrize(("ending", "reader"), [("dta", "read_dta"), ("sav", "read_sav")])
 def test_statistical_copies_read_back_with_their_labels(folder, ending, reader):
     release = pramble.open_release(folder)
-    for name, table in tables(release).items():
-        path = folder / f"{name}.{ending}"
-        found = read(path)
-        _, about = getattr(pyreadstat, reader)(str(path), metadataonly=True)
-        names = variable_names(table.column_names)
-        assert found.column_names == list(names.values())
-        assert about.column_names_to_labels == {names[c]: c for c in table.column_names}
-        labels = about.variable_value_labels
-        plans = release.plan.values() if isinstance(release.data, dict) else [release.plan]
-        plan = next(p for p in plans if set(p.columns) <= set(table.column_names)
-                    and (name == "data" or set(p.columns) == set(table.column_names)))  # fmt: skip
-        for column in table.column_names:
-            values = found[names[column]].to_pylist()
-            known = labels.get(names[column])
-            if known:
-                values = [None if v is None else known[v] for v in values]
-            want = texts(table[column])
-            if pa.types.is_floating(table[column].type) or pa.types.is_integer(table[column].type):
-                np.testing.assert_array_equal(np.array(values, float), np.array(want, float))
-            elif column == "seen":
-                assert [abs((a - b).total_seconds()) < 1e-4 for a, b in
-                        zip(values, want, strict=True)] == [True] * N  # fmt: skip
-            else:
-                assert values == want, column
-            if column in plan.columns and known and column != "member":
-                declared = [
-                    v for v in plan.column_labels()[column].released.values if v is not None
-                ]
-                assert list(known.values()) == declared
+    table = release.data
+    path = folder / f"data.{ending}"
+    found = read(path)
+    _, about = getattr(pyreadstat, reader)(str(path), metadataonly=True)
+    names = variable_names(table.column_names)
+    assert found.column_names == list(names.values())
+    assert about.column_names_to_labels == {names[c]: c for c in table.column_names}
+    labels = about.variable_value_labels
+    for column in table.column_names:
+        values = found[names[column]].to_pylist()
+        known = labels.get(names[column])
+        if known:
+            values = [None if v is None else known[v] for v in values]
+        want = texts(table[column])
+        if pa.types.is_floating(table[column].type) or pa.types.is_integer(table[column].type):
+            np.testing.assert_array_equal(np.array(values, float), np.array(want, float))
+        elif column == "seen":
+            assert [abs((a - b).total_seconds()) < 1e-4 for a, b in
+                    zip(values, want, strict=True)] == [True] * N  # fmt: skip
+        else:
+            assert values == want, column
+        if column in release.plan.columns and known and column != "member":
+            declared = [
+                v for v in release.plan.column_labels()[column].released.values if v is not None
+            ]
+            assert list(known.values()) == declared
 
 
 def test_a_copy_of_the_same_data_has_the_same_bytes(folder, people, tmp_path):
@@ -171,26 +158,23 @@ def test_a_copy_of_the_same_data_has_the_same_bytes(folder, people, tmp_path):
     again = shutil.copytree(folder, tmp_path / "again")
     release = pramble.open_release(again)
     before = {copy["file"]: copy["sha256"] for copy in release.manifest["copies"]}
-    if not (folder / "views").exists():
-        time.sleep(1.1)
+    time.sleep(1.1)
     for copy in write_copies(release, COPIES):
         assert copy["sha256"] == before[copy["file"]]
 
 
 def test_no_time_of_writing_is_in_a_copy(folder):
-    name = next(iter(tables(pramble.open_release(folder))))
-    head = (folder / f"{name}.dta").read_bytes()[:400]
+    head = (folder / "data.dta").read_bytes()[:400]
     assert b"<timestamp>\x1101 Jan 1970 00:00</timestamp>" in head
-    assert (folder / f"{name}.sav").read_bytes()[92:109] == b"01 Jan 7000:00:00"
-    with zipfile.ZipFile(folder / f"{name}.xlsx") as book:
+    assert (folder / "data.sav").read_bytes()[92:109] == b"01 Jan 7000:00:00"
+    with zipfile.ZipFile(folder / "data.xlsx") as book:
         assert {part.date_time for part in book.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert not [part for part in book.namelist() if "docProps" in part]
 
 
 def test_texts_of_a_workbook_are_no_formulas(folder):
-    for name in tables(pramble.open_release(folder)):
-        with zipfile.ZipFile(folder / f"{name}.xlsx") as book:
-            assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
+    with zipfile.ZipFile(folder / "data.xlsx") as book:
+        assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
 
 
 @pytest.mark.parametrize("ending", ["csv", "dta", "sav", "xlsx"])

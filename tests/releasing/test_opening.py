@@ -141,7 +141,7 @@ def test_a_number_of_thousands_of_digits_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/5"}', "[" * 9999]
+    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/6"}', "[" * 9999]
 )
 def test_a_manifest_that_is_none_is_refused(folder, text):
     (folder / "manifest.json").write_text(text)
@@ -171,7 +171,7 @@ def test_the_hash_is_sha256(tmp_path):
 
 
 MANIFEST = {
-    "schema": "pramble/release/5",
+    "schema": "pramble/release/6",
     "software": {"name": "pramble", "version": "1"},
     "created": "2026-01-01",
     "rows": 3,

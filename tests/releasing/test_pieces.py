@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import crowd, release_by, views_that_keep
+from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 from typer.testing import CliRunner
 
 import pramble
@@ -22,7 +22,7 @@ from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.files import file_sha256, pieces_sha256
-from pramble.releasing.prepare import part as part_module
+from pramble.releasing.prepare import data_file as file_module
 from pramble.releasing.write import released as released_module
 from pramble.releasing.write.pieces import write_piece
 
@@ -139,20 +139,20 @@ def test_links_are_found_over_pieces(tmp_path):
 
 
 @pytest.mark.parametrize("output", ["parquet", "arrow"])
-def test_views_in_pieces(tmp_path, output):
-    """Shuffled views with copies, scripts and synthetic records; the same rows as in one file."""
-    views, people = views_that_keep(2.0), crowd(BATCH_ROWS + 500)
+def test_shuffled_pieces(tmp_path, output):
+    """Shuffled, with copies, scripts and synthetic records; the same rows as in one file."""
+    plan, people = plan_that_keeps(2.0), crowd(BATCH_ROWS + 500)
     options = {
         "key": KEY, "tables": 2, "output": output, "synthetic": output == "parquet",
-        "copies": ["csv"],
+        "copies": ["csv"], "central": 40.0,
     }  # fmt: skip
-    one = release_by(views, people, tmp_path / "one", **options)
-    cut = release_by(views, people, tmp_path / "cut", rows_per_file=BATCH_ROWS, **options)
+    one = release_by(plan, people, tmp_path / "one", **options)
+    cut = release_by(plan, people, tmp_path / "cut", rows_per_file=BATCH_ROWS, **options)
     whole, pieces = (pramble.open_release(r.folder).data for r in (one, cut))
-    assert all(pieces[name].equals(whole[name]) for name in whole)
-    names = sorted(path.name for path in (tmp_path / "cut/views/sex-ill").iterdir())
+    assert pieces.equals(whole)
+    names = sorted(path.name for path in (tmp_path / "cut/data").iterdir())
     assert names == [f"part-0000{i}.{output}" for i in range(2)]
-    copies = [(r.folder / "views/sex-ill.csv").read_bytes() for r in (one, cut)]
+    copies = [(r.folder / "data.csv").read_bytes() for r in (one, cut)]
     assert copies[0] == copies[1]
 
 
@@ -197,7 +197,7 @@ def test_a_plan_keeps_the_setting_and_an_option_takes_its_place():
 
 
 def test_too_many_pieces_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(part_module, "MOST_PIECES", 1)
+    monkeypatch.setattr(file_module, "MOST_PIECES", 1)
     plan = pramble.Plan({"sex": pramble.randomized_response(["f", "m"], 1.0)})
     people = {"sex": ["f", "m"] * BATCH_ROWS}
     with pytest.raises(InvalidPlan, match="state a larger rows_per_file"):

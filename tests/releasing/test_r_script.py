@@ -145,22 +145,6 @@ def test_impossible_cells_are_left_at_nothing(people, tmp_path, tool):
     assert found[0][1][-1].tolist() == [0, 0, 0]
 
 
-def test_a_view_alone_agrees_and_several_are_averaged(people, tmp_path, tool):
-    views = pramble.Views([{("a", "b"): RR(cells(A, B), 3.0)}, {"c": RR(C, 2.0)},
-                           {("b", "a"): RR(cells(B, A), 2.0)}])  # fmt: skip
-    release_by(views, people, tmp_path / "out", copies=["csv"], drop=["d", "left"])
-    release = pramble.open_release(tmp_path / "out")
-    found, _ = in_r(tool("Rscript"), release.folder, [["c"], PAIR])
-    inverse = pramble.estimate(release, by="c", method="inverse")
-    np.testing.assert_allclose(found[0][1][:, 0], inverse.probabilities, atol=1e-6)
-    np.testing.assert_allclose(found[0][1][:, 1], inverse.standard_errors, rtol=1e-3)
-    pair = pramble.estimate(release, by=PAIR, method="inverse")
-    numbers = found[1][1]
-    assert (np.abs(numbers[:, 0] - pair.probabilities) < 0.5 * pair.standard_errors).all()
-    np.testing.assert_allclose(numbers[:, 1], pair.standard_errors, rtol=0.1)
-    np.testing.assert_allclose(numbers[:, 2], numbers[:, 0], atol=0.03)
-
-
 def test_labels_of_any_kind_are_read_and_nothing_of_them_is_run(tmp_path, tool):
     """Quotes, backslashes, ends of lines, other scripts, numbers, truth values and missing ones."""
     rng = np.random.default_rng(6)

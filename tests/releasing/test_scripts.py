@@ -16,7 +16,6 @@ from tests.releasing.conftest import release_by
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.prepare.part import parts_of
 from pramble.releasing.write.r_code import r_text
 from pramble.releasing.write.scripts import first_tables, script_texts
 
@@ -41,8 +40,7 @@ def evil_plan():
 
 
 def texts_of(plan, rows=10):
-    parts = parts_of(plan, plan.columns, data_file="data.csv")
-    return script_texts(plan, parts, rows=rows)
+    return script_texts(plan, plan.columns, rows=rows)
 
 
 @given(st.text())
@@ -160,5 +158,3 @@ def test_the_first_tables_are_some_that_can_be_told():
         pramble.Branch(half, {"a": m}), pramble.Branch(half, {("b", "c"): pair})
     ])  # fmt: skip
     assert first_tables(plan) == [["a"], ["b", "c"]]
-    views = pramble.Views([{"a": m}, {("b", "c"): pair}])
-    assert first_tables(views) == [["a"], ["b", "c"]]

@@ -2,13 +2,12 @@
 
 import os
 from datetime import date
-from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import crowd, release_by, views_that_keep
+from tests.releasing.conftest import release_by
 
 import pramble
 from pramble.data.formats.base import BATCH_ROWS
@@ -136,18 +135,6 @@ def test_both_ways_give_the_same_bytes(people, tmp_path, limit, monkeypatch, kin
     two = release_by(PLAN, source, tmp_path / "two", **options)
     assert content(one.folder) == content(two.folder) != {}
     assert all(check.passed for check in two.outcome.checks)
-
-
-def test_views_are_each_dealt_from_the_source(tmp_path, limit, monkeypatch):
-    views, crowd_of = views_that_keep(2.0), crowd(5000)
-    one = release_by(views, crowd_of, tmp_path / "one", key=KEY, tables=2)
-    limit(2000)
-    contents = import_module("pramble.releasing.write.contents")
-    for place, name in ((secret, "random_order"), (secret, "held"), (contents, "held")):
-        monkeypatch.setattr(place, name, refuse)
-    two = release_by(views, crowd_of, tmp_path / "two", key=KEY, tables=2)
-    assert content(one.folder) == content(two.folder)
-    assert len(content(one.folder)) == 2
 
 
 def test_in_pieces_beyond_memory(tmp_path, limit):

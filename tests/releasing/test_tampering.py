@@ -1,4 +1,4 @@
-"""A release in views whose folder was changed in any way is refused in a sentence."""
+"""A central release whose folder was changed in any way is refused in a sentence."""
 
 import copy
 import json
@@ -7,21 +7,21 @@ from fractions import Fraction
 
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import as_designed, central, crowd, views_that_keep
+from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 
 import pramble
 from pramble.errors import InvalidData
 from pramble.releasing.folder.files import file_sha256
 from pramble.releasing.prepare import central_design
 
-ONE, TWO = "views/sex-ill.parquet", "views/ill-age.parquet"
+FILE = "data.parquet"
 
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
-    """A release of two views, of people with two rows each."""
+    """A release of people with two rows each."""
     with pytest.MonkeyPatch.context() as patch:
-        plan = views_that_keep(2.0)
+        plan = plan_that_keeps(1.0)
         patch.setattr(
             central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
         )
@@ -59,63 +59,47 @@ def flip(folder, name, place):
     (folder / name).write_bytes(content)
 
 
-def swap(folder):
-    one, two = folder / ONE, folder / TWO
-    content = one.read_bytes()
-    one.write_bytes(two.read_bytes())
-    two.write_bytes(content)
+def restate(folder):
+    """Let the manifest fit the file."""
+    path = folder / FILE
+    rewrite(
+        folder,
+        lambda d: d["data"].update(bytes=path.stat().st_size, sha256=file_sha256(path)),
+    )
 
 
-def swap_and_restate(folder):
-    """Swapped with sizes and hashes that fit: names of columns still tell."""
-    swap(folder)
-
-    def restate(document):
-        for view in document["views"]:
-            path = folder / view["file"]
-            view.update(bytes=path.stat().st_size, sha256=file_sha256(path))
-
-    rewrite(folder, restate)
+def swap_columns(folder):
+    """Columns in another order, with size and hash that fit: their names still tell."""
+    path = folder / FILE
+    pq.write_table(pq.read_table(path).select(["age", "ill", "sex"]), path)
+    restate(folder)
 
 
 def shorten(folder):
-    """One view loses a row, and the manifest fits its file."""
-    path = folder / ONE
+    """The file loses a row, and the manifest fits it."""
+    path = folder / FILE
     pq.write_table(pq.read_table(path).slice(1), path)
-    rewrite(
-        folder,
-        lambda d: d["views"][0].update(bytes=path.stat().st_size, sha256=file_sha256(path)),
-    )
+    restate(folder)
 
 
 def link(folder):
     target = folder.parent / "elsewhere.parquet"
-    (folder / ONE).rename(target)
-    (folder / ONE).symlink_to(target)
-
-
-def link_all(folder):
-    (folder / "views").rename(folder.parent / "elsewhere")
-    (folder / "views").symlink_to(folder.parent / "elsewhere")
+    (folder / FILE).rename(target)
+    (folder / FILE).symlink_to(target)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: (f / ONE).unlink(), r"lacks its data file 'sex-ill\.parquet'"),
-        (lambda f: shutil.rmtree(f / "views"), "lacks its data file"),
-        (swap, "not the file that was released"),
-        (swap_and_restate, "lists the columns"),
+        (lambda f: (f / FILE).unlink(), r"lacks its data file 'data\.parquet'"),
+        (swap_columns, "lists the columns"),
         (shorten, "states 300 rows; the data file has 299"),
-        (lambda f: flip(f, ONE, 40), "SHA-256 differs"),
-        (lambda f: flip(f, TWO, -20), "SHA-256 differs"),
-        (lambda f: (f / ONE).write_bytes((f / ONE).read_bytes() + b"\0"), "bytes"),
-        (lambda f: shutil.copy(f / ONE, f / "views" / "sex.parquet"), "does not state"),
-        (lambda f: shutil.copy(f / ONE, f / "data.parquet"), r"'data\.parquet', which"),
-        (lambda f: (f / "views" / "notes.txt").write_text("x"), "does not state"),
-        (lambda f: (f / "views" / "deep").mkdir(), "does not state"),
+        (lambda f: flip(f, FILE, 40), "SHA-256 differs"),
+        (lambda f: flip(f, FILE, -20), "SHA-256 differs"),
+        (lambda f: (f / FILE).write_bytes((f / FILE).read_bytes() + b"\0"), "bytes"),
+        (lambda f: shutil.copy(f / FILE, f / "data.csv"), r"'data\.csv', which"),
+        (lambda f: (f / "data").mkdir(), "does not state"),
         (link, "symbolic link"),
-        (link_all, "symbolic link"),
     ],
 )
 def test_changed_files_are_refused(folder, change, words):
@@ -137,12 +121,8 @@ def limit(document):
     return document["promise"]["limit"]
 
 
-def plans(document):
-    return document["plan"]["views"]
-
-
-def mechanism(document, view=0):
-    return plans(document)[view]["plan"]["branches"][0]["blocks"][0]["mechanism"]
+def mechanism(document):
+    return document["plan"]["branches"][0]["blocks"][0]["mechanism"]
 
 
 def stronger(document):
@@ -160,25 +140,6 @@ def one_row_each(document):
     spent = document["promise"]["spent"]
     del spent["rows_per_person"]
     exactly(spent, alpha=document["design"]["alpha"])
-
-
-def drop_view(document):
-    document["views"].pop()
-    plans(document).pop()
-
-
-def swap_plans(document):
-    first, second = plans(document)
-    first["plan"], second["plan"] = second["plan"], first["plan"]
-
-
-def swap_names(document):
-    first, second = document["views"]
-    first["name"], second["name"] = second["name"], first["name"]
-
-
-def same_file_twice(document):
-    document["views"][1] = {**document["views"][0], "name": document["views"][1]["name"]}
 
 
 def untouched(document):
@@ -216,23 +177,18 @@ def half_prior(document):
         (lambda d: mechanism(d).update(kind="magic"), "mechanism"),
         (lambda d: mechanism(d)["categories"].reverse() or mechanism(d).update(off=1), "satisfy"),
         (lambda d: d["design"].update(alpha=0.5), "does not satisfy"),
-        (drop_view, "does not state"),
-        (lambda d: plans(d).pop(), "other views than its files"),
-        (lambda d: d["views"].pop(), "does not state|other views"),
-        (lambda d: plans(d).append(plans(d)[0]), "stands twice"),
-        (swap_plans, "lists the columns"),
-        (swap_names, "is not its own"),
-        (same_file_twice, "is not its own|does not state"),
-        (lambda d: d["views"][0].update(file="views/../data.parquet"), "must match"),
-        (lambda d: d["views"][0].update(file="/etc/passwd"), "must match"),
-        (lambda d: d["views"][0].update(sha256="0" * 64), "SHA-256 differs"),
-        (lambda d: d.update(data=d["views"][0]), "unknown field|one data file, or views"),
-        (lambda d: d.update(views=[]), "views|does not state"),
+        (lambda d: d["plan"]["branches"][0]["blocks"].pop(), "as randomised"),
+        (lambda d: d["data"].update(file="../data.parquet"), "must match"),
+        (lambda d: d["data"].update(file="/etc/passwd"), "must match"),
+        (lambda d: d["data"].update(file="data"), "of a file in pieces"),
+        (lambda d: d["data"].update(sha256="0" * 64), "SHA-256 differs"),
+        (lambda d: d.pop("data"), "must have 'data'"),
+        (lambda d: d.update(views=[d["data"]]), "unknown field"),
         (untouched, "as randomised"),
         (half_prior, "is not private and spends"),
         (lambda d: d["promise"].update(conditional_on_prior=True), "contradicts"),
         (lambda d: d.pop("plan"), "must have 'plan'"),
-        (lambda d: d.update(plan=plans(d)[0]["plan"]), "damaged"),
+        (lambda d: d["plan"].update(schema="pramble/plan/2"), "damaged"),
         (lambda d: d["columns"].reverse(), "lists the columns"),
         (lambda d: d["columns"].pop(), "as randomised"),
         (lambda d: d.update(schema="pramble/release/3"), "reads releases of schema"),

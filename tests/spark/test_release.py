@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import crowd, release_by, views_that_keep
+from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 
 import pramble
 from pramble.data.file_records import FileRecords
@@ -43,7 +43,6 @@ BANDS = {
     "person": "person",
     "drop": ["person", "town"],
 }
-VIEWS = views_that_keep(2.0)
 
 
 def by_plan(plan, **options):
@@ -60,7 +59,7 @@ CASES = {
     "plain": by_plan(PLAN, drop=["person"]),
     "shuffled": by_plan(PLAN, drop=["person", "town", "income"], shuffle=True),
     "bands": by_plan(WITH_BANDS, **BANDS),
-    "views": by_plan(VIEWS, tables=2),
+    "central": by_plan(plan_that_keeps(2.0), tables=2, central=40.0, design="records"),
 }
 
 
@@ -93,7 +92,7 @@ def on_one_machine(sources, tmp_path_factory):
     def release_of(case):
         if case not in made:
             target = tmp_path_factory.mktemp("here") / "out"
-            made[case] = CASES[case](sources["crowd" if case == "views" else "people"], target)
+            made[case] = CASES[case](sources["crowd" if case == "central" else "people"], target)
         return made[case]
 
     return release_of
@@ -161,7 +160,7 @@ def same_release(ours, theirs):
 @pytest.mark.usefixtures("rows_stay")
 @pytest.mark.parametrize("case", CASES)
 def test_the_folder_is_that_of_one_machine(sessions, sources, on_one_machine, case, tmp_path):
-    source = sources["crowd" if case == "views" else "people"]
+    source = sources["crowd" if case == "central" else "people"]
     frame = read(sessions["classic"], source)
     same_release(CASES[case](frame, tmp_path / "frame"), on_one_machine(case))
     through = sessions["connect" if case == "shuffled" else "classic"]
@@ -342,13 +341,13 @@ def test_a_dry_run_brings_few_rows(sessions, source, tmp_path, rows_stay):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("case", ["plain", "bands", "views"])
+@pytest.mark.parametrize("case", ["plain", "bands", "central"])
 def test_it_is_opened_on_spark(sessions, on_one_machine, case, monkeypatch):
     folder = on_one_machine(case).folder
     theirs = pramble.open_release(folder)
     monkeypatch.setattr(FileRecords, "raw_batches", lambda *_, **__: pytest.fail("read here"))
     ours = pramble.open_release(folder, spark=sessions["connect" if case == "plain" else "classic"])
-    by = ["ill"] if case == "views" else ["sex", "age"]
+    by = ["ill"] if case == "central" else ["sex", "age"]
     found = [pramble.estimate(one, by=by) for one in (ours, theirs)]
     np.testing.assert_allclose(found[0].probabilities, found[1].probabilities, rtol=1e-12)
     assert found[0].cells == found[1].cells

@@ -66,7 +66,6 @@ def calibrate(
     tolerance: float | None = None,
     promise: PromiseName = "local",
     delta: float | None = None,
-    views: bool | None = False,
     rows_per_person: int = 1,
     weights: str | None = None,
     impossible: Sequence[Rule] = (),
@@ -127,8 +126,6 @@ def calibrate(
         Whether α of a record is searched for, or, with ``columns``, the ε of the shuffled file.
     delta, rows_per_person : float, int
         Of a central promise. All keys must then be among the columns that are randomised.
-    views : bool or None
-        With ``promise="central"`` and the measure "error": as for :func:`~pramble.design_record`.
     progress : callable, optional
         Given a :class:`~pramble.Progress` now and then.
 
@@ -155,7 +152,6 @@ def calibrate(
         keys=names_of(keys),
         randomised=names,
         together=columns is not None,
-        views=views,
     )
     low, high = map(float, alphas)
     if not 0 < low < high < math.inf:
@@ -186,7 +182,7 @@ def calibrate(
         family=family,
         objective=objective,
         time_limit=time_limit,
-        promise=promise_of(promise, target, rows=before.n, views=views),
+        promise=promise_of(promise, target, rows=before.n),
     )
     close = (CLOSE if columns is None else CLOSE_PLANS) if tolerance is None else tolerance
     points = POINTS if columns is None else PLANS

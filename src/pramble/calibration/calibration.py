@@ -13,7 +13,6 @@ from pramble.calibration.target import Target
 from pramble.calibration.trial import OF_RISK
 from pramble.data.frames import Tidy
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
@@ -98,7 +97,7 @@ class Calibration(Display, Tidy):
         return next(iter(self.designs.values())) if len(self.designs) == 1 else self.designs
 
     @property
-    def plan(self) -> Plan | Views:
+    def plan(self) -> Plan:
         """What is done to a record."""
         return self.proposal.plan
 

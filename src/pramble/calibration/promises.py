@@ -10,9 +10,7 @@ PromiseName = Literal["local", "central"]
 NAMES = ("local", "central")
 
 
-def promise_of(
-    name: str, target: Target, *, rows: int, views: bool | None
-) -> Callable[[float], Mapping[str, Any]]:
+def promise_of(name: str, target: Target, *, rows: int) -> Callable[[float], Mapping[str, Any]]:
     """Return the function from what is tried to what :func:`~pramble.design_record` keeps."""
     if name == "local":
         return lambda tried: {"alpha": tried}
@@ -20,7 +18,6 @@ def promise_of(
         "central": (tried, target.delta),
         "rows": rows,
         "rows_per_person": target.rows_per_person,
-        "views": views,
     }
 
 
@@ -31,13 +28,10 @@ def check_promise(
     keys: Sequence[str],
     randomised: Sequence[str],
     together: bool,
-    views: bool | None,
 ) -> None:
     """Refuse a promise that is not one, or whose conditions do not hold."""
     if name not in NAMES:
         raise InvalidInput(f"promise must be one of {', '.join(NAMES)}; found {name!r}.")
-    if name == "local" and views is not False:
-        raise InvalidInput('views= goes with promise="central".')
     if name == "central":
         if not together:
             raise InvalidInput(
@@ -50,11 +44,6 @@ def check_promise(
             raise InvalidInput(
                 'measure="epsilon" is met by α: promise="local". With promise="central" ε itself '
                 "is searched for; give another measure."
-            )
-        if views is not False and target.of_risk:
-            raise InvalidInput(
-                'Views have no records to match: views= takes measure="error"; found '
-                f"measure={target.measure!r}."
             )
     if target.delta is not None:
         refuse_untouched(keys, randomised)

@@ -10,7 +10,6 @@ from pramble.information.error import typical_error
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.risk.after.branches import seen_branches
 from pramble.risk.after.readings import shares_over
 from pramble.solvers.record.result import RecordDesign
@@ -26,7 +25,7 @@ class Proposal(Protocol):
         """The designs, by what they are for."""
 
     @property
-    def plan(self) -> Plan | Views:
+    def plan(self) -> Plan:
         """What is done to a record."""
 
     @property
@@ -91,15 +90,13 @@ class ByRecord:
         return {", ".join(self.design.plan.columns): self.design}
 
     @property
-    def plan(self) -> Plan | Views:
+    def plan(self) -> Plan:
         """What is done to a record."""
         return self.design.plan
 
     @cached_property
     def informations(self) -> dict[str, float]:
-        """The information about the record, over branches and blocks; not a number of views."""
-        if isinstance(self.plan, Views):
-            return dict.fromkeys(self.designs, math.nan)
+        """The information about the record, over branches and blocks."""
         found = sum(
             seen.share * mutual_information(shares_over(seen.table, name, m.labels.values), m)
             for seen in seen_branches(self.plan, self.table)

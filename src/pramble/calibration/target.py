@@ -4,7 +4,6 @@ import math
 
 from pramble.errors import InvalidInput
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee, proven_epsilon
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.values import value
@@ -58,7 +57,7 @@ class Target:
         """Whether the measure is one of risk, which grows with α, and not of error."""
         return self.measure != "error"
 
-    def epsilon_of(self, plan: Plan | Views, *, rows: int) -> float:
+    def epsilon_of(self, plan: Plan, *, rows: int) -> float:
         """Return the central ε that is proven of a plan; not a number unless it is the measure."""
         if self.measure != "epsilon" or self.delta is None:
             return math.nan
@@ -66,7 +65,7 @@ class Target:
             plan, rows=rows, delta=self.delta, besides=0.0, rows_per_person=self.rows_per_person
         )
 
-    def guarantee(self, plan: Plan | Views, *, rows: int) -> CentralGuarantee | None:
+    def guarantee(self, plan: Plan, *, rows: int) -> CentralGuarantee | None:
         """Return what is proven of the file in random order beside an attack, if δ is given."""
         if self.delta is None:
             return None

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from pramble.calibration.proposal import Proposal
 from pramble.calibration.target import Target
-from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
 from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
@@ -68,8 +67,8 @@ class Experiment:
         return Trial(tried, self.value(proposal, left), proposal, left, error, self.central)
 
     def left(self, proposal: Proposal) -> RiskAfter | None:
-        """Return the risk that a proposal leaves; None of views, or without a model."""
-        if self.assessment.fit is None or not isinstance(proposal.plan, Plan):
+        """Return the risk that a proposal leaves; None without a model."""
+        if self.assessment.fit is None:
             return None
         return self.assessment.after(proposal.plan)
 

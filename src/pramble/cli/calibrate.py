@@ -35,6 +35,7 @@ from pramble.plots.calibration import SIGNS
 from pramble.plots.images import save
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
+from pramble.words import several
 
 
 def calibrate(
@@ -69,9 +70,6 @@ def calibrate(
     delta: Annotated[
         float | None, typer.Option(help="δ of a central promise, or of measure epsilon: 1e-6.")
     ] = None,
-    views: Annotated[
-        bool, typer.Option("--views", help="With central: several files where that costs less.")
-    ] = False,
     rows_per_person: Annotated[
         int, typer.Option(help="With --delta: the most rows of one person.")
     ] = 1,
@@ -122,7 +120,6 @@ def calibrate(
             objective=objective,
             promise=promise,
             delta=delta,
-            views=None if views else False,
             rows_per_person=rows_per_person,
             progress=progress,
         )
@@ -144,7 +141,8 @@ def calibrate(
 def what_is_kept(design: Design | RecordDesign) -> str:
     """Say what a design keeps: values of a column, or branches of a plan and its cost."""
     if isinstance(design, RecordDesign):
-        return f"{design.parts}, n × variance {design.value:.4g}"
+        branches = several(len(design.plan.branches), "branch")
+        return f"{branches}, n × variance {design.value:.4g}"
     return f"{100 * design.kept:.1f} % of values kept, {design.information:.4f} nats"
 
 

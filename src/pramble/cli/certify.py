@@ -21,7 +21,7 @@ def certify(
     source: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism, plan or views (JSON), a labelled matrix (CSV), or a release folder.",
+            help="A mechanism or plan (JSON), a labelled matrix (CSV), or a release folder.",
             show_default=False,
         ),
     ],
@@ -72,7 +72,7 @@ def certify(
 
       pramble certify plan.json --rows 1000000 --delta 1e-6
 
-      pramble certify views.json --rows 100000 --population 19000000 --epsilon 0.1
+      pramble certify plan.json --rows 100000 --population 19000000 --epsilon 0.1
     """
     asked = Asked(rows, delta, epsilon, rows_per_person, population)
     given = opened(source, verify)
@@ -110,7 +110,7 @@ def by_distance(given: Any, distance: str, *, rows: int | None) -> Certificate:
 
 
 def opened(source: Path, verify: Path | None) -> Any:
-    """Return what is certified: a release, a mechanism, a plan or views."""
+    """Return what is certified: a release, a mechanism or a plan."""
     if source.is_dir():
         return pramble.open_release(source, verify=verify)
     return read_mechanism_or_plan(source, verify=verify)

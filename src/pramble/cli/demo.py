@@ -25,7 +25,7 @@ POPULATION = 19_867_248
 COLUMNS = ("SEX", "MARST", "EDUC")
 KEYS = ("SEX", "AGE", "MARST", "RACESING", "EDUC", "EMPSTAT")
 ALPHA, CENTRAL = 6.0, 1.0
-TABLE = ("AGE", "EDUC")
+TOGETHER, TABLE = ("SEX", "AGE", "EDUC"), ("AGE", "EDUC")
 
 
 def demo(
@@ -73,13 +73,18 @@ def demo(
     show_release(release)
     with step("estimating from the release alone"):
         opened = pramble.open_release(out / "release")
-        estimate = pramble.estimate(opened.data, opened.plan, by=["MARST"])
+        estimate = pramble.estimate(opened, by=["MARST"])
     show_estimate(estimate, truth=people, released=opened.data)
-    with step("the same people for a trusted office: all ten columns, shuffled views"):
+    with step("the same people from a trusted office: protected tables of three columns"):
         central = quiet_release(
-            source, out / "central", columns=people.column_names, central=CENTRAL, ledger=False
+            source,
+            out / "central",
+            columns=list(TOGETHER),
+            drop=[name for name in people.column_names if name not in TOGETHER],
+            central=CENTRAL,
+            ledger=False,
         )
-    with step("estimating a table from the views"):
+    with step("estimating a table from the protected ones"):
         table = pramble.estimate(pramble.open_release(out / "central"), by=list(TABLE))
     show_central(central, table, truth=people)
     say(
@@ -137,7 +142,7 @@ def show_release(release: Any) -> None:
 
 
 def show_central(release: Any, estimate: Estimate, *, truth: Any) -> None:
-    """Print the promise towards readers, and how near a table of the views is to the file."""
+    """Print the central promise, and how near an estimated table is to the file."""
     counted = truth.group_by(list(TABLE)).aggregate([([], "count_all")]).to_pylist()
     true = {tuple(row[name] for name in TABLE): row["count_all"] for row in counted}
     cells = list(zip(*(estimate.cells[name] for name in TABLE), strict=True))
@@ -147,12 +152,10 @@ def show_central(release: Any, estimate: Estimate, *, truth: Any) -> None:
         / len(cells)
     )
     say = partial(answers().print, soft_wrap=True)
-    views = release.outcome.record.views
     say(f"Released again: {promise_text(release.outcome)}", style="bold")
     say(
-        f"{views} views of a few columns each, every record in each of them, in orders that nobody "
-        f"can link. {' × '.join(TABLE)}, {len(cells)} cells: the estimate is {off:,.0f} people off "
-        f"in a typical cell, of {estimate.n:,.0f}."
+        f"{' × '.join(TABLE)}, {len(cells)} cells: the estimate is {off:,.0f} people off in a "
+        f"typical cell, of {estimate.n:,.0f}."
     )
 
 

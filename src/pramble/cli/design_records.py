@@ -129,7 +129,7 @@ def show(answer: RecordDesign) -> None:
     console = answers()
     console.print(repr(answer), soft_wrap=True)
     table = table_of("Branches", "share", "columns", left={"columns"})
-    for branch in sorted(answer.one_file.branches, key=lambda one: -one.share):
+    for branch in sorted(answer.plan.branches, key=lambda one: -one.share):
         blocks = "; ".join(" with ".join(block) for block in branch.blocks)
         table.add_row(f"{float(branch.share):.2%}", blocks)
     console.print(table)

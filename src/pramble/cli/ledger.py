@@ -88,7 +88,7 @@ def show(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
             row["people"],
             row["file"],
             shown_columns(row["columns"]),
-            f"{row['alpha']:.4g}",
+            "—" if row["alpha"] is None else f"{row['alpha']:.4g}",
             f"{row['epsilon']:.4g}",
             f"{row['delta']:.2g}" if row["delta"] else "",
             row["state"],
@@ -107,8 +107,9 @@ def total_sentence(row: dict[str, Any]) -> str:
     best = ""
     if row["together"] < row["total_epsilon"]:
         best = f"; ε = {row['together']:.4g} at δ = {2 * row['total_delta']:.2g}"
+    whole = "no α holds over all" if row["total"] is None else f"α = {row['total']:.4g} in all"
     return (
-        f"{row['people']}: α = {row['total']:.4g} in all{limit}; towards readers "
+        f"{row['people']}: {whole}{limit}; against readers of the releases "
         f"ε = {row['total_epsilon']:.4g}{delta}{central}{best}."
     )
 
@@ -156,7 +157,7 @@ def running_totals(book: Ledger) -> list[dict[str, Any]]:
         limit, most = book.budgets(entry.people)
         rows.append({
             **entry.as_row(),
-            "total": total.shown,
+            "total": None if total.is_none else total.shown,
             "budget": limit and limit.shown,
             "total_epsilon": central.shown,
             "total_delta": central.shown_delta,

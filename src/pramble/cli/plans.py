@@ -11,8 +11,6 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import SCHEMA, Plan
-from pramble.mechanisms.views import SCHEMA as VIEWS
-from pramble.mechanisms.views import Views
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.signing import check_signature
 
@@ -20,18 +18,15 @@ from pramble.releasing.folder.signing import check_signature
 def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
     """Return the plan of a release folder, of its manifest, or of a JSON file."""
     found = plan_of(read_document(path, verify=verify), str(path))
-    if isinstance(found, Views):
-        raise InvalidPlan(f"One plan is wanted here; {str(path)!r} holds several views.")
     if not isinstance(found, Plan):
         raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
     return found
 
 
 def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
-    """Return an opened release folder; or data, and the plan or views that it was released with."""
+    """Return an opened release folder; or data, and the plan that it was released with."""
     if plan is not None:
-        found = plan_of(read_document(plan, verify=verify), str(plan))
-        return (view_files(release, found) if isinstance(found, Views) else release), found
+        return release, plan_of(read_document(plan, verify=verify), str(plan))
     if release.is_dir() and (release / MANIFEST).exists():
         return pramble.open_release(release, verify=verify), None
     raise InvalidInput(
@@ -39,17 +34,8 @@ def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> t
     )
 
 
-def view_files(folder: Path, views: Views) -> dict[str, Path]:
-    """Return the file of each view in a folder, by its name without the ending."""
-    files = {file.stem: file for file in sorted(folder.iterdir())} if folder.is_dir() else {}
-    for name in views:
-        if name not in files:
-            raise InvalidInput(f"{str(folder)!r} must hold a file of the view {name!r}.")
-    return {name: files[name] for name in views}
-
-
-def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Views | Mechanism:
-    """Return what a file or a release folder holds: one mechanism, a plan, or views."""
+def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Mechanism:
+    """Return what a file or a release folder holds: one mechanism, or a plan."""
     if verify is None and path.suffix.lower() == ".csv":
         with readable(path):
             return read_csv(path)
@@ -83,23 +69,16 @@ def readable(path: Path) -> Iterator[None]:
         raise InvalidPlan(f"Cannot read a mechanism or plan from {str(path)!r}: {error}.") from None
 
 
-def plan_of(document: Any, name: str) -> Plan | Views | Mechanism:
-    """Return the mechanism, plan or views of a document: a manifest's, its own, or by column."""
+def plan_of(document: Any, name: str) -> Plan | Mechanism:
+    """Return the mechanism or plan of a document: a manifest's, its own, or by column."""
     if not isinstance(document, Mapping) or not document:
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
     if "plan" in document:
-        return plan_in(document["plan"])
-    if document.get("schema") in {SCHEMA, VIEWS}:
-        return plan_in(document)
+        return Plan.from_json(document["plan"])
+    if document.get("schema") == SCHEMA:
+        return Plan.from_json(document)
     if "kind" in document:
         return Mechanism.from_json(document)
     if not all(isinstance(part, Mapping) for part in document.values()):
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds other things.")
     return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
-
-
-def plan_in(document: Any) -> Plan | Views:
-    """Return a plan, or views, by what the document says it is."""
-    if isinstance(document, Mapping) and document.get("schema") == VIEWS:
-        return Views.from_json(document)
-    return Plan.from_json(document)

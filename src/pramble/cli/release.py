@@ -20,6 +20,7 @@ from pramble.releasing.folder.signing import LockedKey, private_key
 from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import table_row
+from pramble.report.protected import protected_sentences
 from pramble.report.record import RecordOutcome
 from pramble.report.record_view import loss_sentence, plan_sentences
 from pramble.report.tables import verdict_of, worst_first
@@ -47,14 +48,11 @@ def release(
     ] = None,
     central: Annotated[
         float | None,
-        typer.Option(help="Central ε towards readers, instead of --alpha: all columns, shuffled."),
+        typer.Option(help="Central ε against readers, instead of --alpha: protected tables."),
     ] = None,
     delta: Annotated[
         float | None, typer.Option(help="δ of the central promise; 1e-6 by default.")
     ] = None,
-    one_file: Annotated[
-        bool, typer.Option("--one-file", help="With --central: no views, one file of records.")
-    ] = False,
     synthetic: Annotated[
         bool,
         typer.Option("--synthetic", help="Write complete records, drawn from the release, beside."),
@@ -70,7 +68,7 @@ def release(
     split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
     design: Annotated[
         str | None,
-        typer.Option(help="records (default): columns together; paper: one matrix for each."),
+        typer.Option(help="tables (with --central), records (with --alpha), or paper."),
     ] = None,
     tables: Annotated[
         str | None,
@@ -138,10 +136,11 @@ def release(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Randomise columns of a confidential file into a folder that may be published.
+    """Protect columns of a confidential file in a folder that may be published.
 
-    Every other column is released as it is, unless dropped. Beside a plan, options take the place
-    of what it says; --columns then names some of its columns, and the others are dropped.
+    With --alpha every other column is released as it is, unless dropped. Beside a plan, options
+    take the place of what it says; --columns then names some of its columns, and the others are
+    dropped.
 
     Examples
     --------
@@ -163,7 +162,6 @@ def release(
         "columns": listed(columns),
         "central": central,
         "delta": delta,
-        "views": False if one_file else None,
         "synthetic": synthetic or None,
         "prior": prior,
         "prior_file": prior_file,
@@ -243,7 +241,10 @@ def show(result: Release) -> None:
     outcome, console = outcome_of(result), answers()
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     console.print(f"{heading}: {outcome.rows:,} rows, {promise_text(outcome)}", style="bold")
-    if outcome.record is None:
+    if outcome.protected is not None:
+        for sentence in protected_sentences(outcome.protected):
+            console.print(sentence, soft_wrap=True)
+    elif outcome.record is None:
         console.print(column_table(outcome))
     else:
         show_record(outcome.record)
@@ -274,7 +275,9 @@ def promise_text(outcome: ReleaseOutcome) -> str:
     local = f"α = {outcome.alpha:.6g} a {outcome.guarantee.unit}"
     if outcome.central is None:
         return local
-    return f"{pair(outcome.central)} towards readers ({local} before shuffling)"
+    if outcome.protected is not None:
+        return f"{pair(outcome.central)} a {outcome.guarantee.unit}, against readers"
+    return f"{pair(outcome.central)} against readers ({local} before shuffling)"
 
 
 def as_pair(text: str) -> tuple[float, float]:
@@ -334,7 +337,6 @@ def record_document(record: RecordOutcome) -> dict[str, Any]:
         "alpha_prior": record.alpha_prior,
         "prior": record.prior_source,
         "branches": record.branches,
-        "views": record.views,
         "loss": record.loss,
     }
 
@@ -346,13 +348,15 @@ def as_document(result: Release) -> dict[str, Any]:
         "folder": None if result.folder is None else str(result.folder),
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
-        "alpha": outcome.alpha,
+        "alpha": None if outcome.guarantee.is_none else outcome.alpha,
         "rows_per_person": outcome.guarantee.rows,
         "alpha_limit": None if isinstance(outcome.limit, CentralPrivacy) else outcome.limit.shown,
         "central": None
         if outcome.central is None
         else {**outcome.central.to_json(), "lower": outcome.lower},
-        "ledger_total": outcome.ledger_total and outcome.ledger_total.shown,
+        "ledger_total": None
+        if outcome.ledger_total is None or outcome.ledger_total.is_none
+        else outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,
         "columns": [
@@ -360,6 +364,13 @@ def as_document(result: Release) -> dict[str, Any]:
             for c in outcome.columns
         ],
         "record": outcome.record and record_document(outcome.record),
+        "protected": outcome.protected
+        and {
+            "tables": outcome.protected.tables,
+            "noise": outcome.protected.noise,
+            "gap": outcome.protected.gap,
+            "fit": outcome.protected.fit,
+        },
         "tables": [
             {
                 "columns": list(one.columns),

@@ -35,15 +35,22 @@ class TableCounts:
     """
 
     def __init__(
-        self, tables: Sequence[Columns], labels: Mapping[str, Labels], *, typed: bool
+        self,
+        tables: Sequence[Columns],
+        labels: Mapping[str, Labels],
+        *,
+        typed: bool,
+        nulls: Mapping[str, Any] | None = None,
     ) -> None:
         sets = {frozenset(table): table for table in tables}
         self.tables = tuple(t for one, t in sets.items() if not any(one < other for other in sets))
         self.columns: list[str] = list(
             dict.fromkeys(name for table in self.tables for name in table)
         )
+        empty = nulls or {}
         self.encoders = {
-            name: Encoder(labels[name], name, from_text=not typed) for name in self.columns
+            name: Encoder(labels[name], name, from_text=not typed, null_label=empty.get(name))
+            for name in self.columns
         }
         self.shapes = {t: tuple(len(labels[name]) for name in t) for t in self.tables}
         self.sums: dict[Columns, Integers] = {}

@@ -93,15 +93,27 @@ def measure(
     >>> m.table(["sex", "ill"]).round().tolist()
     [[998.0, -5.0], [999.0, 1008.0]]
     """
-    plan = plan_of(design)
-    secret = checked_key(key)
-    clock = Clock(progress)
+    plan, clock = plan_of(design), Clock(progress)
     records = open_records(spark_source(data, spark), reading)
-    people = [] if person is None else names_of(person)
-    counted = count(records, plan, people, secret=secret, watch=counting(clock))
-    measured = with_noise(plan, counted, secret=secret, clock=clock.part(0.9, 0.1))
+    measured = measure_records(records, plan, key=checked_key(key), person=person, clock=clock)
     clock.tell("done", 1.0)
     return measured
+
+
+def measure_records(
+    records: Records,
+    plan: TablePlan,
+    *,
+    key: bytes,
+    person: str | Sequence[str] | None = None,
+    nulls: Mapping[str, Any] | None = None,
+    clock: Clock,
+) -> Measured:
+    """Count the tables of opened records and add noise; ``nulls`` say what empty cells count as."""
+    people = [] if person is None else names_of(person)
+    watch = counting(clock)
+    counted = count(records, plan, people, secret=key, nulls=nulls or {}, watch=watch)
+    return with_noise(plan, counted, secret=key, clock=clock.part(0.9, 0.1))
 
 
 def plan_of(design: Any) -> TablePlan:
@@ -126,10 +138,11 @@ def count(
     person: Sequence[str],
     *,
     secret: bytes,
+    nulls: Mapping[str, Any],
     watch: Watch | None = None,
 ) -> Counts:
     """Return the exact tables that are wanted, counted wherever the records are."""
-    job = TableCounts(plan.tables, plan.labels, typed=records.typed)
+    job = TableCounts(plan.tables, plan.labels, typed=records.typed, nulls=nulls)
     records.refuse_missing([*job.columns, *person])
     if person:
         together = records.rows_stay

@@ -11,16 +11,14 @@ from pramble.engine import frames
 from pramble.engine.containers import unknown
 from pramble.engine.keystream import checked_key
 from pramble.engine.record import Record, as_record
-from pramble.engine.views import perturb_views
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 
 
 def perturb(
     data: Any,
-    plan: Mechanism | Plan | Mapping[Any, Mechanism] | Views,
+    plan: Mechanism | Plan | Mapping[Any, Mechanism],
     *,
     key: bytes | None = None,
     column: str = "",
@@ -41,9 +39,6 @@ def perturb(
     draw is a function of ``key``, the plan, the column's name and the row's number only, so that
     any chunk size, engine, number of threads or repetition gives the same release.
 
-    Views are several files of the same rows. Each has the columns of its plan alone, randomised
-    with bits of its own, in a secret random order of its own.
-
     Parameters
     ----------
     data : list, tuple, NumPy array, Series, pyarrow Array or ChunkedArray, or a frame
@@ -51,9 +46,8 @@ def perturb(
         RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
         and mappings from names to columns. Beside ``spark``, a path or address of Parquet files.
         Every value of a randomised column must be a declared category, by value and type.
-    plan : Mechanism, Plan, mapping from columns to Mechanism, or Views
-        One mechanism for a single column; a plan for a frame; views for a frame of pandas, polars
-        or pyarrow in memory, or a mapping of columns.
+    plan : Mechanism, Plan, or mapping from columns to Mechanism
+        One mechanism for a single column; a plan for a frame.
     key : bytes, optional
         32 secret bytes. None draws fresh ones from the operating system, at the time of this call:
         a lazy frame collected twice is one release. Use a key for one table only: two tables
@@ -76,8 +70,7 @@ def perturb(
     -------
     The randomised data in the type, order, index and dtype of the input. A categorical has the
     mechanism's outputs as categories. A column that some branch leaves out has a dtype that holds
-    nulls, whether or not there are any. Views come as a dict from their names to frames of the
-    input's type, with a fresh index.
+    nulls, whether or not there are any.
 
     Raises
     ------
@@ -106,22 +99,15 @@ def perturb(
     secret = checked_key(key)
     checked_first_row(first_row)
     if spark is not None:
-        if isinstance(plan, Mechanism | Views) or row_number is not None or column:
+        if isinstance(plan, Mechanism) or row_number is not None or column:
             raise InvalidInput(
                 "With spark= rows of files are numbered in order and randomised by a plan for "
-                "columns: one mechanism, views, row_number and column are not for it."
+                "columns: one mechanism, row_number and column are not for it."
             )
         from pramble.engine.spark_paths import perturb_spark_path
 
         record = as_record(secret, plan, threads=1)
         return perturb_spark_path(data, record, session=spark, first_row=first_row)
-    if isinstance(plan, Views):
-        if row_number is not None or first_row or column:
-            raise InvalidInput(
-                "row_number, first_row and column are not for views: rows are numbered by their "
-                "places in random orders of the whole table."
-            )
-        return perturb_views(data, plan, secret=secret, threads=threads)
     if isinstance(plan, Mechanism):
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")

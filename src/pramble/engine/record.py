@@ -32,7 +32,7 @@ from pramble.engine.threads import Each, available_threads
 from pramble.errors import InvalidInput
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
-from pramble.values import Integers, value
+from pramble.values import value
 
 
 @value(eq=False, repr=False)
@@ -114,19 +114,9 @@ class Record:
             for i, (column, factor) in enumerate(zip(columns, mechanism.factors, strict=True)):
                 yield Block((column,), factor, stream.child(str(i)), self.threads)
 
-    def perturb(
-        self, values: Mapping[str, Any], rows: Rows, *, order: Integers | None = None
-    ) -> dict[str, Any]:
-        """Return every column randomised, in the container that it came in.
-
-        With an order, the values are brought into it before they are drawn; what is refused is
-        still named by the row it came in.
-        """
+    def perturb(self, values: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
+        """Return every column randomised, in the container that it came in."""
         codes = {name: codes_in(values[name], own, rows) for name, own in self.columns.items()}
-        if order is not None:
-            for block in (block for blocks in self.blocks for block in blocks if block.has_gaps):
-                block.cells(codes, rows)
-            codes = {name: own[order] for name, own in codes.items()}
         drawn = self.draw(codes, rows)
         return {
             name: labels_like(drawn[name], self.columns[name].outputs, like=values[name])

@@ -14,17 +14,15 @@ from pramble.estimation.result import Covers, Estimate, Method, Settings, as_cov
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.survey_table import surveyed
 from pramble.estimation.tabulate import data_and_plan, tabulate
-from pramble.estimation.views import refuse_numbers, views_estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.one_thread import one_thread
 from pramble.values import names_of
 
 
 def estimate(
     data: Any,
-    plan: Plan | Mapping[Any, Mechanism] | Mechanism | Views | None = None,
+    plan: Plan | Mapping[Any, Mechanism] | Mechanism | None = None,
     *,
     by: Sequence[str] | str | None = None,
     given: Sequence[str] | str | None = None,
@@ -62,14 +60,10 @@ def estimate(
         One column of released values (list, NumPy, pandas, polars or pyarrow); a vector of
         counts in the order of ``m.outputs``, with ``counts=True``; an opened release; or anything
         with named columns: a path to a file of any known format, a frame (pandas, polars eager or
-        lazy, pyarrow, DuckDB, Spark), an Arrow stream, a mapping from names to columns. With views,
-        a mapping from their names to such data.
-    plan : Plan, Mechanism, mapping from column to mechanism, or Views
+        lazy, pyarrow, DuckDB, Spark), an Arrow stream, a mapping from names to columns.
+    plan : Plan, Mechanism, or mapping from column to mechanism
         What the data was randomised with. Columns that are not in the plan are taken as they are.
         An opened release brings its own, and goes in place of a plan for rows selected from it.
-        From views a table is estimated by all that bear on it
-        (:mod:`pramble.estimation.table_of_views`); by the inverse all tables agree about what they
-        share.
     by : str or sequence of str, optional
         Columns to cross-classify, randomised or not.
     given : str or sequence of str, optional
@@ -181,17 +175,6 @@ def estimate(
         )
     data, plan = data_and_plan(data, plan)
     with one_thread():
-        if isinstance(plan, Views):
-            refuse_numbers(
-                counts=counts,
-                weights=weights,
-                mean=mean,
-                total=total,
-                strata=strata,
-                clusters=clusters,
-                replicates=replicates or None,
-            )
-            return views_estimate(data, plan, settings, by=by, query=query, reading=reading)
         tabulated = tabulate(
             data,
             plan,

@@ -1,4 +1,4 @@
-r"""Where signed weights come from: the patterns of records, or views; and what a sum of them errs.
+r"""Where signed weights come from: the patterns of records; and what a sum of them errs.
 
 For a function F of the untouched values w and the cell x, :math:`\sum_{w,x} \omega(w,x) F(w,x)` is
 unbiased for the sum of F over records. One record adds :math:`u_i = \sum_x G_{z_i x} F(w_i, x)`, so
@@ -20,7 +20,6 @@ from pramble.data.table import totals
 from pramble.estimation.fit.inside import nearest_inside
 from pramble.estimation.patterns import Patterns
 from pramble.estimation.survey import BranchTally, Survey
-from pramble.estimation.table_of_views import TableOfViews
 from pramble.values import Floats, value
 
 AT_ONCE = 4_000_000
@@ -158,45 +157,6 @@ class RecordSource:
             if total > 0:
                 answer[group] = nearest_inside(own, covariance - np.outer(own, own) / total)
         return answer
-
-
-@value(eq=False)
-class ViewSource:
-    """The signed weights of views: one table with its covariance."""
-
-    combined: TableOfViews
-
-    @property
-    def n(self) -> float:
-        """Number of records."""
-        return self.combined.n
-
-    @property
-    def counts(self) -> Floats:
-        """The weight of the one group."""
-        return np.array([self.combined.n])
-
-    def chunks(self, width: int) -> Iterator[slice]:
-        """Yield the one group."""
-        del width
-        yield slice(0, 1)
-
-    def weights(self, some: slice) -> Floats:
-        """Return the signed weights of all cells."""
-        del some
-        return self.combined.n * self.combined.unbiased[None, :]
-
-    def moments(self, function: Function, width: int) -> Moments:
-        """Return the covariance of the sums of several functions."""
-        del width
-        w = function(slice(0, 1))[0].T
-        p = self.combined.unbiased
-        both, alone = (self.combined.covariance_of(w, p, sampling=f) for f in (1.0, 0.0))
-        return Moments(self.n**2 * both, self.n**2 * alone)
-
-    def inside(self) -> Floats | None:
-        """Return the nearest table without negative cells."""
-        return self.n * self.combined.inside()[None, :]
 
 
 @value(eq=False)

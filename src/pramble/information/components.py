@@ -16,25 +16,6 @@ from collections.abc import Sequence
 from pramble.values import Floats
 
 
-def components(cells: Floats) -> dict[tuple[int, ...], Floats]:
-    """Return the components of (Q, S1, …, Sd) arrays; axes that one does not depend on have size 1.
-
-    >>> import numpy as np
-    >>> parts = components(np.array([[[1.0, 2.0], [3.0, 6.0]]]))
-    >>> {s: part[0].tolist() for s, part in parts.items() if len(s) < 2}
-    {(): [[3.0]], (1,): [[-1.0, 1.0]], (0,): [[-1.5], [1.5]]}
-    """
-    found: dict[tuple[int, ...], Floats] = {(): cells}
-    for axis in range(cells.ndim - 1):
-        finer: dict[tuple[int, ...], Floats] = {}
-        for s, part in found.items():
-            mean = part.mean(axis=1 + axis, keepdims=True)
-            finer[s] = mean
-            finer[(*s, axis)] = part - mean
-        found = finer
-    return found
-
-
 def contrasts(cells: Floats, *, axes: Sequence[int] | None = None) -> Floats:
     """Return an array less its mean along each of some axes, or of all: their joint component.
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.ledger.known import KnownFile
 from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import RecordPrivacy, no_local_promise
 from pramble.values import value
 
 G = TypeVar("G", RecordPrivacy, CentralPrivacy)
@@ -44,17 +44,18 @@ CREATE TABLE IF NOT EXISTS spent (
   target TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('pending', 'done')),
   epsilon TEXT,
-  delta TEXT
+  delta TEXT,
+  mu_squared TEXT
 );
 CREATE INDEX IF NOT EXISTS by_people ON spent (people);
 """
 
-LATER = {"spent": ("epsilon", "delta"), "people": ("central_budget",)}
+LATER = {"spent": ("epsilon", "delta", "mu_squared"), "people": ("central_budget",)}
 """Columns that ledgers of earlier versions lack."""
 
 FIELDS = (
     "id, created, people, file, fingerprint, rows, file_columns, columns, alpha, rows_per_person, "
-    "epsilon, delta, target, state"
+    "epsilon, delta, mu_squared, target, state"
 )
 
 
@@ -74,7 +75,8 @@ class Entry:
     columns : tuple of str
         The randomised columns.
     spent : RecordPrivacy
-        What it spent, exactly, whatever happens to the file.
+        What it spent, exactly, whatever happens to the file; infinite for protected tables, which
+        have no local promise.
     central : CentralPrivacy
         What it spent towards those who only read the release; ε = α where nothing more is proven.
     target : str
@@ -94,14 +96,14 @@ class Entry:
     state: str
 
     def as_row(self) -> dict[str, Any]:
-        """Return the entry for a table or a JSON document, α as a float rounded up."""
+        """Return the entry for a table or a JSON document, α rounded up, or none."""
         return {
             "id": self.id,
             "created": self.created,
             "people": self.people,
             "file": self.file.name,
             "columns": list(self.columns),
-            "alpha": self.spent.shown,
+            "alpha": None if self.spent.is_none else self.spent.shown,
             "epsilon": self.central.shown,
             "delta": self.central.shown_delta,
             "target": self.target,
@@ -114,8 +116,9 @@ class Entry:
         return (
             self.id, self.created, self.people, file.name, file.fingerprint, file.rows,
             json.dumps(file.columns), json.dumps(self.columns), str(self.spent.alpha),
-            self.spent.rows, str(self.central.epsilon), str(self.central.delta), self.target,
-            self.state,
+            self.spent.rows, str(self.central.epsilon), str(self.central.delta),
+            None if self.central.mu_squared is None else str(self.central.mu_squared),
+            self.target, self.state,
         )  # fmt: skip
 
     @classmethod
@@ -123,17 +126,25 @@ class Entry:
         """Return the entry of a row of the database."""
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
-        spent = RecordPrivacy(Fraction(alpha), most)
-        central = central_of(spent, *row[10:12])
+        spent = local_of(alpha, most)
+        central = central_of(spent, *row[10:13])
         shown = tuple(json.loads(columns))
-        return cls(number, created, people, file, shown, spent, central, *row[12:])
+        return cls(number, created, people, file, shown, spent, central, *row[13:])
 
 
-def central_of(spent: RecordPrivacy, epsilon: str | None, delta: str | None) -> CentralPrivacy:
-    """Return what was spent towards readers; entries of earlier versions say nothing of it."""
+def local_of(alpha: str, rows: int) -> RecordPrivacy:
+    """Return what was spent whatever happens to the file."""
+    return no_local_promise(rows) if alpha == "inf" else RecordPrivacy(Fraction(alpha), rows)
+
+
+def central_of(
+    spent: RecordPrivacy, epsilon: str | None, delta: str | None, mu_squared: str | None
+) -> CentralPrivacy:
+    """Return what was spent against readers; entries of earlier versions say nothing of it."""
     if epsilon is None or delta is None:
         return CentralPrivacy.of_local(spent)
-    return CentralPrivacy(Fraction(epsilon), Fraction(delta), spent.rows)
+    gaussian = None if mu_squared is None else Fraction(mu_squared)
+    return CentralPrivacy(Fraction(epsilon), Fraction(delta), spent.rows, gaussian)
 
 
 def default_ledger() -> Path:
@@ -150,6 +161,12 @@ def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
         raise PrivacyError(
             f"This release would spend {pair(more)}; these people have spent {pair(before)} of "
             f"the central budget {pair(budget)} already. Nothing was released."
+        )
+    if before.is_none or more.is_none:
+        which = "This release has" if more.is_none else "An earlier release of these people has"
+        raise PrivacyError(
+            f"{which} protected tables, which no budget of α can count: give a central budget "
+            "(central_budget, --central-budget) in its place. Nothing was released."
         )
     left = max(budget.alpha - before.alpha, Fraction(0))
     raise PrivacyError(
@@ -290,12 +307,13 @@ class Ledger:
         connection: sqlite3.Connection, people: str
     ) -> list[tuple[RecordPrivacy, CentralPrivacy]]:
         rows = connection.execute(
-            "SELECT alpha, rows_per_person, epsilon, delta FROM spent WHERE people = ?", (people,)
+            "SELECT alpha, rows_per_person, epsilon, delta, mu_squared FROM spent WHERE people = ?",
+            (people,),
         )
         found = []
-        for alpha, most, epsilon, delta in rows:
-            spent = RecordPrivacy(Fraction(alpha), most)
-            found.append((spent, central_of(spent, epsilon, delta)))
+        for alpha, most, *central in rows:
+            spent = local_of(alpha, most)
+            found.append((spent, central_of(spent, *central)))
         return found
 
     def budget(self, people: str) -> RecordPrivacy | None:

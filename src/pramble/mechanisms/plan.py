@@ -237,11 +237,6 @@ def as_plan(given: Any) -> Plan:
             "A plan maps columns, or tuples of columns, to mechanisms; "
             f"found a {type(given).__name__}."
         )
-    if any(isinstance(own, Plan) for own in given.values()):
-        raise InvalidPlan(
-            "One plan is needed here, and views are several, whose rows nobody can link. Take one "
-            "view with its plan; perturb, estimate and certify take them all."
-        )
     return Plan({key: mechanism for key, mechanism in given.items() if mechanism is not None})
 
 

@@ -11,7 +11,6 @@ from pramble.words import several
 if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.plan import Plan
-    from pramble.mechanisms.views import Views
 
 MOST_SHOWN = 10
 """Categories and outputs up to which a matrix is written down."""
@@ -59,20 +58,6 @@ def plan_shown(plan: Plan) -> Grid:
         return Grid(title, ["columns", "cells", "α"], shortened([row[1:] for row in rows]))
     title += f": a record takes one of {several(branches, 'branch')}, by chance"
     return Grid(title, ["share", "columns", "cells", "α"], shortened(rows), left=2)
-
-
-def views_shown(views: Views) -> Grid:
-    """Return a line for each view."""
-    rows = [
-        [
-            name,
-            " + ".join(plan.columns),
-            f"{math.prod(m.shape[0] for m in plan.branches[0].blocks.values()):,}",
-        ]
-        for name, plan in views.items()
-    ]
-    title = f"{several(len(views), 'view')} of {several(len(views.columns), 'column')}"
-    return Grid(title, ["view", "columns", "cells"], shortened(rows), left=2)
 
 
 def alpha_of(mechanism: Mechanism) -> str:

@@ -20,12 +20,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.json_form import parsed
 from pramble.values import value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMA = "pramble/tables/1"
 
@@ -132,6 +135,12 @@ class TablePlan:
                 beside = math.prod(self.sizes[name] for name in table if name not in part)
                 total += inside / (self.precision[part] * beside**2)
         return total
+
+    def plot(self) -> "Figure":
+        """Return a figure of the noise in a cell of each wanted table."""
+        from pramble.plots.tables import noise_figure
+
+        return noise_figure({t: math.sqrt(self.cell_variance(t)) for t in self.tables})
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document."""

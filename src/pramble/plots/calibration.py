@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pramble.plots.style import GREY, SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
@@ -22,19 +20,12 @@ WORDS = {
 
 
 def plot_calibration(calibration: Any) -> "Figure":
-    """Return a figure: the measure against α, or ε, and information against the measure.
-
-    Views, which have no one figure of information, have the left alone.
-    """
+    """Return a figure: the measure against α, or ε, and information against the measure."""
     with house_style():
         figure = new_figure(height=3.0)
-        panels = [_measure_panel, _exchange_panel]
-        if not np.isfinite(calibration.curve["kept"]).any():
-            panels.pop()
-        for axes, panel in zip(
-            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
-        ):
-            panel(axes, calibration)
+        left, right = figure.subplots(1, 2)
+        _measure_panel(left, calibration)
+        _exchange_panel(right, calibration)
     return figure
 
 

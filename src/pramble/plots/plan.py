@@ -21,27 +21,7 @@ FEWEST_DRAWN, MOST_WRITTEN = 5, 14
 
 
 def branches_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]]) -> Figure:
-    """Return a row for each branch: its share of the records, and its blocks of columns."""
-
-    def rest(others: Sequence[tuple[float, Any]]) -> tuple[float | None, str]:
-        return sum(share for share, _ in others), f"{len(others)} more branches"
-
-    return parts_figure(columns, parts, shares="records", rest=rest)
-
-
-def views_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]]) -> Figure:
-    """Return a row for each view: the share of records that it shows as they are, its columns."""
-
-    def rest(others: Sequence[tuple[float, Any]]) -> tuple[float | None, str]:
-        return None, f"{len(others)} more views"
-
-    return parts_figure(columns, parts, shares="shown as they are", rest=rest)
-
-
-def parts_figure(
-    columns: Sequence[str], parts: Sequence[tuple[float, Sequence[Any]]], *, shares: str, rest: Any
-) -> Figure:
-    """Return a row for each part with its share, the largest on top; the last ones together."""
+    """Return a row for each branch: its share of records and its blocks; the last ones together."""
     names = list(columns)
     rows = sorted(parts, key=lambda row: -row[0])
     shown, others = rows[:MOST_BRANCHES], rows[MOST_BRANCHES:]
@@ -58,12 +38,11 @@ def parts_figure(
                 right.plot(sorted(at), [place] * len(at), color=colour, linewidth=1.6)
                 right.plot(at, [place] * len(at), "s", color=colour, markersize=7)
         if others:
-            share, words = rest(others)
-            right.text(0, 0, words, va="center", fontsize=8)
-            if share is not None:
-                left.barh([0], [share], color=PALE, height=0.62)
-                left.text(0, 0, f" {share:.1%}", va="center", fontsize=8)
-        left.set_xlabel(shares)
+            share = sum(share for share, _ in others)
+            right.text(0, 0, f"{len(others)} more branches", va="center", fontsize=8)
+            left.barh([0], [share], color=PALE, height=0.62)
+            left.text(0, 0, f" {share:.1%}", va="center", fontsize=8)
+        left.set_xlabel("records")
         left.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         left.set_yticks(list(places), [""] * len(places))
         left.grid(visible=False, axis="y")

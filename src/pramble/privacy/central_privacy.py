@@ -70,6 +70,8 @@ class CentralPrivacy(Guarantee):
     @staticmethod
     def of_local(local: RecordPrivacy) -> "CentralPrivacy":
         """Return what a local promise is worth towards a reader of the file: ε = α, δ = 0."""
+        if local.is_none:
+            raise PrivacyError("Without a local promise there is none against readers either.")
         return CentralPrivacy(local.alpha, Fraction(0), local.rows)
 
     def allows(self, spent: Guarantee) -> bool:

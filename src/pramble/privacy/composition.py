@@ -15,7 +15,6 @@ from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
-from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify, certify_by
 
 
@@ -65,14 +64,6 @@ def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
         for branch in as_plan(plan).branches
     )
     return max(branches, key=cmp_to_key(by_ratio))
-
-
-@certify.register
-def _(views: Views, *, distance: Any = None) -> Certificate:
-    """Certify a record that is in several views: ratios multiply."""
-    if distance is not None:
-        raise InvalidInput("Views have no certificate by distance; certify each view's plan.")
-    return compose(certify(plan) for plan in views.values())
 
 
 def certify_record_by(plan: Plan, distances: Any) -> Certificate:

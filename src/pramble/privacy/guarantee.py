@@ -71,7 +71,8 @@ class RecordPrivacy(Guarantee):
     Attributes
     ----------
     alpha : Fraction
-        α of a person, exactly (the ε of most of the literature; this form is *local*).
+        α of a person, exactly (the ε of most of the literature; this form is *local*). Infinite
+        where there is no local promise, as of protected tables.
     rows : int
         The most rows of one person.
 
@@ -93,7 +94,13 @@ class RecordPrivacy(Guarantee):
             raise PrivacyError(f"α must not be negative; found {self.alpha}.")
         if self.rows < 1:
             raise PrivacyError(f"A person has at least one row; found {self.rows}.")
-        object.__setattr__(self, "alpha", Fraction(self.alpha))
+        if not self.is_none:
+            object.__setattr__(self, "alpha", Fraction(self.alpha))
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is no local promise."""
+        return self.alpha == math.inf
 
     def allows(self, spent: Guarantee) -> bool:
         """Whether the α that was spent is at most this one."""
@@ -124,7 +131,7 @@ class RecordPrivacy(Guarantee):
     @property
     def shown(self) -> float:
         """α as a float, rounded up."""
-        return float_above(self.alpha)
+        return math.inf if self.is_none else float_above(self.alpha)
 
     def belief(self, before: float = 0.5) -> float:
         r"""Return how sure an intruder can become of a true value of which he was this sure.
@@ -181,6 +188,16 @@ def stated_alpha(document: Mapping[str, Any]) -> Fraction:
             f"A guarantee must state one α; found {short(document['alpha'])} and {short(exact)}."
         )
     return exact
+
+
+def no_local_promise(rows: int = 1) -> RecordPrivacy:
+    """Return what is spent where a release has a central promise alone.
+
+    >>> no_local_promise().shown
+    inf
+    """
+    nothing: Any = math.inf
+    return RecordPrivacy(nothing, rows)
 
 
 def float_below(number: Fraction) -> float:

@@ -17,6 +17,7 @@ from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, pair
 from pramble.ledger.known import file_facts
+from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.copies.write import check_copies
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.overrides import decisions_of
@@ -35,17 +36,22 @@ from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare.advice import advice
 from pramble.releasing.prepare.figures import expected_figures, risk_figures
-from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared, prepare
 from pramble.releasing.prepare.quantile_bands import settle_bands
-from pramble.releasing.prepare.record_figures import expected_record, loss_from_noise
+from pramble.releasing.prepare.record_figures import (
+    expected_record,
+    expected_tables,
+    loss_from_noise,
+)
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
-from pramble.releasing.write.beside import published_files
+from pramble.releasing.write.beside import TABLES, published_files
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.released import rehearse
 from pramble.releasing.write.secret import bound_key
 from pramble.releasing.write.spark_part import decisions_on_spark
+from pramble.releasing.write.synthetic import SYNTHETIC
+from pramble.releasing.write.tables import write_tables
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
@@ -137,17 +143,16 @@ def release(
         Let the workers of Spark read the Parquet files of a path, and write the release.
     **settings
         Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
-        release, instead of α: every released column is randomised, the rows are shuffled, and
-        ``views`` says whether several files may be written), ``tables`` (2: all pairs; 1, 3, "all"
-        or a list of tuples),
-        ``whole``, ``possible`` (rules of which records can occur), ``design`` ("records" or
-        "paper"), ``prior``, ``prior_share``, ``family``, ``objective``, ``invariant``, ``split``,
-        ``drop``, ``person`` (the column that says whose row it is),
-        ``rows_per_person``, ``allow`` (columns to release although they tell protected ones),
-        ``output``, ``rows_per_file`` (the data as a folder of files with so many rows each),
-        ``copies`` (the same released records once more, as "csv", "stata", "spss" or
-        "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``), ``shuffle``,
-        ``synthetic`` (complete records drawn from the release alone beside it), ``risk``, ``file``.
+        release, instead of α: every released column is randomised, and the rows are shuffled),
+        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
+        of which records can occur), ``design`` ("records" or "paper"), ``prior``, ``prior_share``,
+        ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
+        says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
+        tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so
+        many rows each), ``copies`` (the same released records once more, as "csv", "stata",
+        "spss" or "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``),
+        ``shuffle``, ``synthetic`` (complete records drawn from the release alone beside it),
+        ``risk``, ``file``.
 
     Returns
     -------
@@ -217,12 +222,13 @@ def release(
         clock.tell("comparing plans", COUNTING)
         outcome = replace(outcome, record=replace(outcome.record, loss=loss_from_noise(job)))
     if dry_run:
-        size, wait = rehearse(job)
-        outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, [], tables=outcome.tables), job.plan, outcome)
+        if job.protected is None:
+            size, wait = rehearse(job)
+            outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
+        return Release(None, manifest_of(job, {}, tables=outcome.tables), job.published, outcome)
     entry = account.entered(
         job.spent,
-        columns=list(job.plan.columns),
+        columns=list(job.published.columns),
         target=target,
         central=job.central,
         any_target=is_address(target),
@@ -230,9 +236,14 @@ def release(
     with entry as building_in, building(target) as folder:
         if not is_address(target):
             building_in(folder)
-        apart = digest() if decisions.is_shuffled and job.untouched else ""
-        bound = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, decisions=decisions)
-        document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
+        if job.protected is None:
+            apart = digest() if decisions.is_shuffled and job.untouched else ""
+            content = f"{job.fingerprint} {apart}"
+            bound = bound_key(secret, content, plan=job.plan, decisions=decisions)
+            document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
+        else:
+            key = checked_key(secret)  # bound to the tables and the plan where noise is drawn
+            document, outcome = write_tables(job, folder, key=key, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = replace(outcome, seconds=time.perf_counter() - started)
@@ -246,27 +257,28 @@ def release(
         if key_file is not None:
             write_key(Path(key_file), secret, release=target)
     clock.tell("done", 1.0)
-    return Release(target, document, job.plan, outcome)
+    return Release(target, document, job.published, outcome)
 
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
-    asked, document, before = job.decisions.risk, manifest_of(job, []), account.before()
+    asked, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
     risk, tables = None, table_outcomes(job)
     noise = advice(job, tables)
-    if asked is not None and job.keys is not None:
+    if asked is not None and job.keys is not None and job.protected is None:
         risk = risk_figures(job.keys, asked, plan=job.plan, records=job.records)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
         columns=tuple(expected_figures(design, rows=job.rows) for design in job.designs),
         record=expected_record(job),
+        protected=expected_tables(job),
         tables=tables,
         untouched=job.untouched,
         dropped=job.decisions.drop,
         guarantee=job.spent,
         central=None if job.guarantee is None else job.central,
-        lower=None if job.guarantee is None else job.guarantee.lower,
+        lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
         limit=job.decisions.limit,
         split=split_of(job.decisions),
         warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
@@ -284,17 +296,18 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
 
 
 def files_text(job: Prepared) -> str:
-    """Return the name of the data file, or say how many views or pieces there are."""
-    files = [name for part in job.parts for name in part.files(job.rows)]
-    if len(job.parts) > 1:
-        return f"{len(files)} files in {VIEWS}/"
-    part = job.parts[0]
-    return part.file if part.rows_per_file is None else f"{several(len(files), 'file')} in data/"
+    """Return the name of the data file, or say how many pieces there are."""
+    if job.protected is not None:
+        return f"{SYNTHETIC} and {TABLES}"
+    file = job.file
+    if file.rows_per_file is None:
+        return file.name
+    return f"{several(len(file.files), 'file')} in {file.name}/"
 
 
 def split_of(decisions: Decisions) -> str:
     """Say how α is divided over the columns."""
-    if decisions.design == "records":
+    if decisions.design != "paper":
         return "together"
     return decisions.split if decisions.alpha is not None else "own"
 
@@ -306,8 +319,10 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
     if before.alpha:
         spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.spent).shown:.6g}"
         if job.guarantee is not None:
-            spent = f"{pair(read)} towards readers ({spent})"
+            spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
+        if (before + job.spent).is_none:
+            spent, whole = pair(read), pair(read + job.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from pramble.data.reading import Reading, as_reading
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.prepare.figures import risk_figures
@@ -31,8 +31,8 @@ class Candidate:
     Attributes
     ----------
     kind : {"local", "central"}
-        To whoever handles the file and the release; or to those who only read the release, whose
-        rows are shuffled.
+        Against everybody; or against those who only read the release of protected tables
+        (or of shuffled records).
     promise : float
         α, or ε.
     belief : float
@@ -46,7 +46,7 @@ class Candidate:
     verdict : Verdict
     tables : tuple of TableOutcome
         What readers would get of each wanted table, and of single columns.
-    plan : Plan or Views
+    plan : Plan
         What would be done to a record.
     warnings : tuple of str
     """
@@ -61,7 +61,7 @@ class Candidate:
     right_after: float
     verdict: Verdict
     tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
-    plan: Plan | Views | None = field(default=None, repr=False, compare=False)
+    plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -125,7 +125,7 @@ class Trials:
         return Candidate(
             kind, promise, spent.belief(), verdict.typical.half_width,
             sum(table.useless for table in wanted), len(wanted), before, after, verdict,
-            tables, job.plan, job.warnings,
+            tables, job.published, job.warnings,
         )  # fmt: skip
 
     def scanned(self, kind: str, decisions: Decisions, *, clock: Clock) -> Scanned:

@@ -12,7 +12,8 @@ from pramble.mechanisms.base import Mechanism
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.report.record import Numbers, RecordOutcome
+from pramble.report.protected import ProtectedOutcome
+from pramble.report.record import FrequencyOutcome, Numbers, RecordOutcome
 from pramble.report.tables import TableOutcome
 from pramble.values import value
 
@@ -198,6 +199,8 @@ class ReleaseOutcome:
         Where columns were designed one by one.
     record : RecordOutcome or None
         Where records were designed as a whole.
+    protected : ProtectedOutcome or None
+        Where protected tables are released in place of records.
     tables : tuple of TableOutcome
         What readers will get of single columns and of the wanted tables; empty in what may be
         published when the prior is confidential.
@@ -209,6 +212,9 @@ class ReleaseOutcome:
         What is spent towards those who only read the release, where that is proven.
     lower : float or None
         The ε that no proof can go below.
+    total : int or None
+        The number of records as it was measured, with noise where a person may have several rows;
+        that is what may be published.
     split : str
         How α was divided over the columns.
     warnings : tuple of str
@@ -250,11 +256,15 @@ class ReleaseOutcome:
     tables: tuple[TableOutcome, ...] = ()
     central: CentralPrivacy | None = None
     lower: float | None = None
+    protected: ProtectedOutcome | None = None
+    total: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The randomised columns."""
-        shown = self.columns if self.record is None else self.record.columns
+        """The protected columns."""
+        whole = self.record or self.protected
+        shown: tuple[ColumnOutcome | FrequencyOutcome, ...]
+        shown = self.columns if whole is None else whole.columns
         return tuple(column.name for column in shown)
 
     @property
@@ -273,8 +283,10 @@ class ReleaseOutcome:
         return replace(
             self,
             source=None,
+            rows=self.rows if self.total is None else self.total,
             columns=tuple(column.without_raw() for column in self.columns),
             record=None if self.record is None else self.record.without_raw(),
+            protected=None if self.protected is None else self.protected.without_raw(),
             tables=() if self.has_confidential_prior else self.tables,
             warnings=(),
             checks=(),

@@ -9,7 +9,8 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.report import numbers
 from pramble.report.details import column_view, risk_view
 from pramble.report.outcome import ReleaseOutcome
-from pramble.report.promise import central_view, plain_words
+from pramble.report.promise import central_view, plain_words, promises_of
+from pramble.report.protected import protected_view
 from pramble.report.record_view import record_view
 from pramble.report.tables import TableOutcome, Verdict, verdict_of, worst_first
 
@@ -49,6 +50,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "pairs_chart": pairs_chart(outcome.tables),
         "budget_chart": budget_chart(outcome) if len(outcome.columns) > 1 else None,
         "record": outcome.record and record_view(outcome.record),
+        "protected": outcome.protected and protected_view(outcome.protected),
         "columns": [column_view(column, outcome.rows) for column in outcome.columns],
         "unit": outcome.guarantee.unit,
         "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
@@ -58,10 +60,13 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         if isinstance(outcome.limit, CentralPrivacy)
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
-        "ledger_total": outcome.ledger_total and numbers.alpha_text(outcome.ledger_total.shown),
+        "promises": promises_of(outcome),
+        "ledger_total": None
+        if outcome.ledger_total is None or outcome.ledger_total.is_none
+        else numbers.alpha_text(outcome.ledger_total.shown),
         "risk": outcome.risk and risk_view(outcome.risk),
         "rows": numbers.count(outcome.rows),
-        "use": use(raw=raw),
+        "use": use(outcome, raw=raw),
         "example_by": ", ".join(f'"{name}"' for name in example_of(outcome)),
     }
 
@@ -85,10 +90,15 @@ def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
     return wanted[0] if wanted else outcome.names[:1]
 
 
-def use(*, raw: bool) -> str:
+def use(outcome: ReleaseOutcome, *, raw: bool) -> str:
     """Say what goes to an analyst."""
     page = "summary.html" if raw else "this page"
     kept = " This page stays with the curator: it lies outside the folder." if raw else ""
+    if outcome.protected is not None:
+        return (
+            "Open and count synthetic.parquet: its records are complete. Estimates and intervals "
+            f"come from tables.parquet. The files, the manifest and {page} belong together.{kept}"
+        )
     return (
         f"The released file, its manifest and {page} belong together. An analyst needs only the "
         f"folder: the manifest holds every matrix.{kept}"
@@ -108,17 +118,17 @@ def cards(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, st
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
         delta = numbers.tiny(central.shown_delta)
-        shown = [
-            (numbers.alpha_text(central.shown), f"ε towards readers, at δ = {delta}"),
-            (numbers.alpha_text(outcome.alpha), f"α of each {unit} before shuffling"),
-        ]
+        shown = [(numbers.alpha_text(central.shown), f"ε against readers, at δ = {delta}")]
+        if outcome.protected is None:
+            shown.append((numbers.alpha_text(outcome.alpha), f"α of each {unit} before shuffling"))
     if verdict is not None:
         shown.append((verdict.headline, verdict.about))
     if outcome.risk:
         before = numbers.expected(outcome.risk.tau2_before)
         after = numbers.expected(outcome.risk.tau2_after)
         shown.append((f"{before} → {after}", "right matches expected, before and after"))
-    shown.append((numbers.count(len(outcome.names)), "columns randomised"))
+    done = "randomised" if outcome.protected is None else "protected"
+    shown.append((numbers.count(len(outcome.names)), f"columns {done}"))
     if outcome.untouched:
         shown.append((numbers.count(len(outcome.untouched)), "columns released as they are"))
     return [{"value": value, "label": label} for value, label in shown]

@@ -5,7 +5,6 @@ from typing import Any
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
-from pramble.words import several
 
 CERTAIN = 0.99
 
@@ -14,26 +13,62 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
     """Return the promise towards readers of the release."""
     central, limit = outcome.central, outcome.limit
     assert central is not None, "asked for where there is one"
-    order = "each view in an order of its own" if in_views(outcome) else "rows in random order"
     return {
         "epsilon": numbers.alpha_text(central.shown),
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
         "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
-        "rests": f"every released column randomised, {order}, {numbers.count(outcome.rows)} rows "
-        "as a crowd; releases of the same people add up",
+        "rests": rests_on(outcome),
         "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
     }
 
 
-def in_views(outcome: ReleaseOutcome) -> bool:
-    """Whether the release has several files of the same records."""
-    return outcome.record is not None and outcome.record.views > 0
+def rests_on(outcome: ReleaseOutcome) -> str:
+    """Say what a central promise rests on."""
+    if outcome.protected is not None:
+        return (
+            "trust in whoever handles the file, and noise that was drawn once and stays secret; "
+            "releases of the same people add up"
+        )
+    return (
+        "every released column randomised, rows in random order, "
+        f"{numbers.count(outcome.rows)} rows as a crowd; releases of the same people add up"
+    )
+
+
+def promises_of(outcome: ReleaseOutcome) -> list[dict[str, Any]]:
+    """Return every promise of a release: against whom, how much, and what it rests on."""
+    found = []
+    if outcome.central is not None:
+        central = central_view(outcome)
+        found.append({
+            "who": "whoever reads the release, and knows everybody else in the file",
+            "what": f"ε = {central['epsilon']}, δ = {central['delta']}",
+            "rests": central["rests"],
+        })  # fmt: skip
+    if outcome.protected is None:
+        found.append({
+            "who": "whoever handles the file before its rows are shuffled",
+            "what": f"α = {numbers.alpha_text(outcome.alpha)}",
+            "rests": "nothing: it holds value by value"
+            + (central["weak"] if outcome.central is not None else ""),
+        })  # fmt: skip
+    return found
 
 
 def plain_words(outcome: ReleaseOutcome) -> list[str]:
     """Say what was done in sentences without symbols where they can be avoided."""
     names = joined(list(outcome.names))
+    if outcome.protected is not None and outcome.central is not None:
+        return [
+            (
+                f"The people in the file were counted by {names}, in tables of a few columns each. "
+                "Random noise was added to every count, and nothing else of the file is released. "
+                "The complete records were made from the noisy counts alone: none of them is a "
+                "person."
+            ),
+            outcome.central.sentence(),
+        ]
     columns = "these columns" if len(outcome.names) > 1 else names
     blank = outcome.record is not None and outcome.record.branches > 1
     if outcome.central is not None:
@@ -57,16 +92,10 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
 def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
     """Say what was done to a file that is shuffled, and both promises."""
     assert outcome.central is not None, "asked for where there is one"
-    how = (
-        f"It was done {several(outcome.record.views, 'time')}, for a few columns each, and each "
-        "file has its own order."
-        if outcome.record is not None and outcome.record.views
-        else "Then the rows were put into a random order."
-    )
     return [
         (
             f"In {names}, every person's values were kept or replaced at random, with known "
-            f"probabilities. {how} Nothing else is released."
+            "probabilities. Then the rows were put into a random order. Nothing else is released."
         ),
         outcome.central.sentence(),
         (

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate
 from pramble.values import value
 
@@ -88,7 +87,7 @@ class RecordOutcome:
         What is promised by distance between categories, in sentences.
     """
 
-    plan: Plan | Views
+    plan: Plan
     certificate: Certificate
     objective: str
     alpha: float
@@ -101,14 +100,9 @@ class RecordOutcome:
     by_distance: tuple[str, ...] = ()
 
     @property
-    def views(self) -> int:
-        """How many views there are; none in a release of one file."""
-        return len(self.plan) if isinstance(self.plan, Views) else 0
-
-    @property
     def branches(self) -> int:
-        """In how many ways a record may be treated, in one file."""
-        return 1 if isinstance(self.plan, Views) else len(self.plan.branches)
+        """In how many ways a record may be treated."""
+        return len(self.plan.branches)
 
     def without_raw(self) -> "RecordOutcome":
         """Return a copy without figures that were counted on the confidential file."""

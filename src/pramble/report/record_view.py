@@ -2,23 +2,17 @@
 
 from typing import Any
 
-from pramble.mechanisms.views import Views
 from pramble.plots.images import to_svg
 from pramble.plots.release import cut_text, frequency_chart
 from pramble.report import numbers
 from pramble.report.record import PairOutcome, RecordOutcome
-from pramble.words import several
 
 NOTICED = 5e-4
-BRANCHES_CAPTION = (
+PLAN_CAPTION = (
     "Every row is a branch: its share of the records, and the columns that it shows. Joined "
     "squares are randomised together."
 )
 PLAN_PICTURE = "Which columns each part of the plan shows, and a share of the records"
-VIEWS_CAPTION = (
-    "Every row is a view: how many of its records are shown as they are, and its columns. Joined "
-    "squares are randomised together."
-)
 
 
 def record_view(record: RecordOutcome) -> dict[str, Any]:
@@ -31,7 +25,7 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "certificate": f"Certificate, decided in integers: {record.certificate}.",
         "sentences": plan_sentences(record),
         "plan_chart": to_svg(record.plan.plot(), name="plan", description=PLAN_PICTURE),
-        "plan_caption": VIEWS_CAPTION if record.views else BRANCHES_CAPTION,
+        "plan_caption": PLAN_CAPTION,
         "columns": [
             {
                 "name": column.name,
@@ -77,19 +71,6 @@ def loss_sentence(loss: float) -> str:
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
     """Say what is done to a record."""
-    if isinstance(record.plan, Views):
-        return [
-            (
-                f"The release has {several(record.views, 'view')}: files of a few columns each, in "
-                "which every record stands in some row. Each view has a random order of its own, "
-                "so that nobody can tell which rows of two views are one person's."
-            ),
-            (
-                "In a view the columns of a record are kept together, or else replaced by others "
-                "drawn evenly from all that are possible. Every table is estimated from all views "
-                "that bear on it."
-            ),
-        ]
     branches = record.plan.branches
     if len(branches) == 1:
         joint = [" with ".join(block) for block in branches[0].blocks if len(block) > 1]

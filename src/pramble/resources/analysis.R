@@ -39,32 +39,32 @@ read_one <- function(path, columns) {
   }
 }
 
-# The records of one file as codes into `released`; NA is a blank. A file is read once.
+# The records as codes into `released`; NA is a blank. They are read once.
 read <- new.env()
-read_records <- function(source) {
-  if (!is.null(read[[source$file]])) return(read[[source$file]])
-  data <- do.call(rbind, lapply(paths_of(source$file), read_one, columns = source$columns))
-  if (nrow(data) != rows) stop(source$file, " has ", nrow(data), " rows; released were ", rows, ".")
-  names(data) <- source$columns
-  for (name in intersect(names(numbers), source$columns)) {
+read_records <- function() {
+  if (!is.null(read$codes)) return(read$codes)
+  data <- do.call(rbind, lapply(paths_of(records$file), read_one, columns = records$columns))
+  if (nrow(data) != rows) stop(records$file, " has ", nrow(data), " rows; released were ", rows, ".")
+  names(data) <- records$columns
+  for (name in intersect(names(numbers), records$columns)) {
     own <- numbers[[name]]
     data[[name]] <- own$labels[findInterval(as.numeric(data[[name]]), own$edges)]
   }
-  shown <- unique(unlist(lapply(source$branches, function(b) lapply(b$blocks, `[[`, "columns"))))
+  shown <- unique(unlist(lapply(records$branches, function(b) lapply(b$blocks, `[[`, "columns"))))
   codes <- lapply(shown, function(name) match(as_text(data[[name]]), released[[name]]))
   names(codes) <- shown
-  read[[source$file]] <- codes
+  read$codes <- codes
   codes
 }
 
 # Which branch of the plan each record went through: known by the columns that are not blank.
-branches_of <- function(source, codes) {
+branches_of <- function(codes) {
   shows <- function(b) unlist(lapply(b$blocks, `[[`, "columns"))
-  wanted <- vapply(source$branches, function(b)
+  wanted <- vapply(records$branches, function(b)
     paste(as.integer(names(codes) %in% shows(b)), collapse = ""), "")
   found <- do.call(paste0, lapply(codes, function(code) as.integer(!is.na(code))))
   branch <- match(found, wanted)
-  if (anyNA(branch)) stop(source$file, " holds values that its plan cannot release.")
+  if (anyNA(branch)) stop(records$file, " holds values that its plan cannot release.")
   branch
 }
 
@@ -203,19 +203,19 @@ aspect_of <- function(branch, codes, wanted, bearing, direct) {
     needed = unique(unlist(lapply(parts, `[[`, "needed"))))
 }
 
-# All branches of one file that tell something of a table; `n` counts the silent records too.
-aspects_of <- function(source, wanted, bearing = wanted) {
-  codes <- read_records(source)
-  branch <- branches_of(source, codes)
+# All branches that tell something of a table; `n` counts the silent records too.
+aspects_of <- function(wanted, bearing = wanted) {
+  codes <- read_records()
+  branch <- branches_of(codes)
   full <- function(block) all(block$columns %in% wanted) &&
     nrow(block$cells) == prod(lengths(categories[block$columns]))
   bears <- function(block) any(block$columns %in% bearing)
-  direct <- length(source$branches) == 1 && all(vapply(source$branches[[1]]$blocks,
+  direct <- length(records$branches) == 1 && all(vapply(records$branches[[1]]$blocks,
     function(block) !bears(block) || full(block), TRUE))
   found <- list()
-  for (b in seq_along(source$branches)) if (any(branch == b)) {
+  for (b in seq_along(records$branches)) if (any(branch == b)) {
     own <- lapply(codes, `[`, branch == b)
-    found <- c(found, list(aspect_of(source$branches[[b]], own, wanted, bearing, direct)))
+    found <- c(found, list(aspect_of(records$branches[[b]], own, wanted, bearing, direct)))
   }
   found <- Filter(Negate(is.null), found)
   if (!length(found)) stop("No branch of the plan tells ", paste(encodeString(wanted), collapse = ", "), ".")
@@ -333,9 +333,9 @@ nearest_inside <- function(p, V) {
 # Shares that are never negative: maximum likelihood, in the finer table of all columns that the
 # needed blocks hold, since there the likelihood is known; where that has more than 500 cells, the
 # table nearest to the unbiased one (minimum chi-square).
-fitted_estimate <- function(sources, wanted, found, pooled) {
-  aspects <- unlist(lapply(found, `[[`, "aspects"), recursive = FALSE)
-  cells <- Reduce(intersect, lapply(found, `[[`, "possible"))
+fitted_estimate <- function(wanted, found, unbiased) {
+  aspects <- found$aspects
+  cells <- found$possible
   p <- rep(0, nrow(grid(wanted)))
   if (all(vapply(aspects, `[[`, TRUE, "exact"))) {
     p[cells] <- maximum_likelihood(aspects, cells)
@@ -343,13 +343,12 @@ fitted_estimate <- function(sources, wanted, found, pooled) {
   }
   finer <- unique(c(wanted, unlist(lapply(aspects, `[[`, "needed"))))
   if (prod(lengths(categories[finer])) > 500) {
-    V <- pooled$covariance
-    p[cells] <- nearest_inside(pooled$p[cells], if (!is.null(V)) V[cells, cells, drop = FALSE])
+    p[cells] <- nearest_inside(unbiased$p, unbiased$covariance)
     return(p / sum(p))
   }
-  fine <- lapply(sources, aspects_of, wanted = finer, bearing = wanted)
-  cells <- Reduce(intersect, lapply(fine, `[[`, "possible"))
-  q <- maximum_likelihood(unlist(lapply(fine, `[[`, "aspects"), recursive = FALSE), cells)
+  fine <- aspects_of(finer, bearing = wanted)
+  cells <- fine$possible
+  q <- maximum_likelihood(fine$aspects, cells)
   table <- key_of(grid(finer)[cells, , drop = FALSE], wanted, categories)
   place <- match(table, key_of(grid(wanted), wanted, categories))
   drop(sums(c(q, p), c(place, seq_along(p))))
@@ -360,38 +359,18 @@ fitted_estimate <- function(sources, wanted, found, pooled) {
 table_of <- function(wanted) {
   unknown <- setdiff(wanted, names(categories))
   if (length(unknown)) stop("Not randomised by the plan: ", paste(encodeString(unknown), collapse = ", "), ".")
-  shows <- function(source) all(wanted %in% unlist(lapply(source$branches, function(b)
-    lapply(b$blocks, `[[`, "columns"))))
-  used <- Filter(shows, sources)
-  if (!length(used)) stop("No file shows ", paste(encodeString(wanted), collapse = " and "), " together.")
   cells <- grid(wanted)
   if (nrow(cells) > 3000) stop("A table of more than 3000 cells is too large for this script.")
-  found <- lapply(used, aspects_of, wanted = wanted)
-  each <- lapply(found, function(own) {
-    made <- inverse_estimate(own)
-    whole <- list(p = rep(0, nrow(cells)), variance = rep(0, nrow(cells)))
-    whole$p[own$possible] <- made$p
-    whole$variance[own$possible] <- made$variance
-    if (!is.null(made$covariance)) {
-      whole$covariance <- matrix(0, nrow(cells), nrow(cells))
-      whole$covariance[own$possible, own$possible] <- made$covariance
-    }
-    whole
-  })
-  # Several views hold the same records: they are averaged by the inverse of their summed variances,
-  # and what sampling adds is the same in all of them.
-  weight <- vapply(each, function(own) 1 / sum(own$variance), 0)
-  weight <- weight / sum(weight)
-  p <- Reduce(`+`, Map(function(own, w) w * own$p, each, weight))
-  sampling <- function(p) p * (1 - p) / rows
-  variance <- Reduce(`+`, Map(function(own, w) w^2 * (own$variance - sampling(own$p)), each, weight))
-  error <- sqrt(pmax(variance + sampling(p), 0))
-  pooled <- list(p = p, covariance = each[[which.max(weight)]]$covariance)
+  found <- aspects_of(wanted)
+  unbiased <- inverse_estimate(found)
+  p <- error <- rep(0, nrow(cells))
+  p[found$possible] <- unbiased$p
+  error[found$possible] <- sqrt(unbiased$variance)
   labels <- as.data.frame(lapply(wanted, function(name) categories[[name]][cells[, name]]),
     stringsAsFactors = FALSE)
   names(labels) <- wanted
   cbind(labels, estimate = p, standard_error = error, lower = p - 1.96 * error,
-    upper = p + 1.96 * error, fitted = fitted_estimate(used, wanted, found, pooled))
+    upper = p + 1.96 * error, fitted = fitted_estimate(wanted, found, unbiased))
 }
 
 show_table <- function(wanted) {

@@ -147,26 +147,6 @@ def test_what_three_columns_cannot_be_together_is_not_drawn(method):
     assert (found > 0).sum() == len(cells)
 
 
-def test_views_give_records_of_all_their_columns():
-    """Tables that no view shows are left out; cells that cannot occur stay empty."""
-    views = pramble.Views(
-        [{("a", "b"): joint("ab", 5.0, without=[(0, 1)])}, {("b", "c"): joint("bc", 5.0)}]
-    )
-    data = people(40_000)
-    keep = ~((data["a"] == 0) & (data["b"] == 1))
-    data = {name: own[keep] for name, own in data.items()}
-    files = pramble.perturb(pa.table(data), views, key=bytes(32))
-    made = synthesis(files, views, seed=1)
-    assert made.frame.column_names == ["a", "b", "c"]
-    assert made.rows == keep.sum()
-    assert "a with c" in made.notes[0]
-    assert np.abs(table(made.frame, "bc") - table(data, "bc")).max() < 0.02 * made.rows
-    assert table(made.frame, "ab")[0, 1] == 0
-    assert synthesis(files, views, columns=["b", "a"]).frame.column_names == ["a", "b"]
-    with pytest.raises(pramble.InvalidInput, match="no column 'x'"):
-        synthesis(files, views, columns=["x"])
-
-
 def test_tables_of_three_columns_are_met_when_asked_for():
     data = people(100_000)
     whole = pramble.synthesize(pa.table(data), seed=1, tables=3)

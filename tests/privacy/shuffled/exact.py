@@ -69,27 +69,6 @@ def random_matrix(rng, *, zeros):
     return M / M.sum(axis=1, keepdims=True)
 
 
-def exact_views_delta(matrices, rows, epsilons):
-    """The same for several files of the same records, each shuffled: all have the same rows."""
-    matrices = [np.asarray(M) for M in matrices]
-    S = len(matrices[0])
-    worst = np.zeros(len(epsilons))
-    for others in itertools.combinations_with_replacement(range(S), rows - 1):
-        laws = np.ones((S, 1))
-        for M in matrices:
-            law = np.zeros((rows + 1,) * M.shape[1])
-            law[(0,) * M.shape[1]] = 1.0
-            for w in others:
-                law = times(law, M[w])
-            view = np.array([times(law, row).ravel() for row in M])
-            view = view[:, view.any(axis=0)]
-            laws = np.einsum("xi,xj->xij", laws, view).reshape(S, -1)
-        for k, factor in enumerate(np.exp(epsilons)):
-            gaps = np.maximum(laws[:, None] - factor * laws, 0).sum(axis=-1)
-            worst[k] = max(worst[k], gaps.max())
-    return worst
-
-
 def exact_sampled_delta(matrices, rows, population, epsilons, *, changed=1):
     """The same for a random sample of a population, of which up to so many records are changed."""
     matrices = [np.asarray(M) for M in matrices]

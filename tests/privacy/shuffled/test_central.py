@@ -10,10 +10,10 @@ from tests.privacy.shuffled.exact import exact_delta, exact_excess, random_matri
 import pramble
 from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
+from pramble.privacy.shuffled.besides import evidence_of
 from pramble.privacy.shuffled.generic import closed_form
 from pramble.privacy.shuffled.pairs import factor_below, pair_law
 from pramble.privacy.shuffled.search import blanket_delta, corner_delta
-from pramble.privacy.shuffled.views import evidence_of
 
 ROUNDING = 1e-13
 

@@ -12,8 +12,8 @@ from tests.privacy.shuffled.exact import exact_sampled_delta, random_matrix
 
 import pramble
 from pramble.privacy.guarantee import float_above
+from pramble.privacy.shuffled.besides import evidence_of
 from pramble.privacy.shuffled.sampling import of_population, of_sample, sampled_evidence
-from pramble.privacy.shuffled.views import evidence_of
 
 ROUNDING = 1e-13
 
@@ -49,32 +49,15 @@ def test_the_promise_and_the_attack_meet_at_randomised_response(rows, population
     assert known.attack(0.0) > 0.98 * exact[0]
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_views_of_one_sample_are_put_together_first(seed):
-    rng = np.random.default_rng(seed)
-    made = [
-        pramble.Mechanism.from_matrix(rng.dirichlet([3.0, 3.0], size=2), outputs=range(2))
-        for _ in range(2)
-    ]
-    views = pramble.Views([{"x": m} for m in made])
-    epsilons = np.array([0.0, rng.uniform(0.05, 0.5)])
-    known, exact = check(views, [m.matrix for m in made], 2, 4, epsilons)
-    assert known.attack(0.0) > 0.3 * exact[0]
-
-
 def test_two_promises_on_one_sample_do_not_add_up():
     """Who was drawn is the same in both files, so a sum of their promises is broken."""
     sharp = pramble.Mechanism.from_matrix([[0.98, 0.02], [0.02, 0.98]])
     one = pramble.central_guarantee(sharp, rows=1, delta=0.0, population=5)
-    both = pramble.central_guarantee(
-        pramble.Views([{"x": sharp}] * 2), rows=1, delta=0.0, population=5
-    )
-    epsilons = np.array([one.epsilon, 2 * one.epsilon, both.epsilon])
+    epsilons = np.array([one.epsilon, 2 * one.epsilon])
     alone = exact_sampled_delta([sharp.matrix], 1, 5, epsilons)
     together = exact_sampled_delta([sharp.matrix] * 2, 1, 5, epsilons)
     assert alone[0] == 0
     assert together[1] > 0.1
-    assert together[2] == 0
 
 
 @pytest.mark.parametrize("changed", [2, 3])
@@ -117,13 +100,6 @@ def test_large_files_are_told_within_a_few_percent():
     assert "a secret random sample of 1,000,000" in g.sentence()
     back = pramble.central_guarantee(m, rows=10**5, epsilon=g.epsilon, population=10**6)
     assert 0.95e-6 < back.delta <= 1e-6
-
-
-def test_views_of_a_large_sample():
-    m = pramble.randomized_response(10, 4.0)
-    views = pramble.Views([{name: m} for name in "abc"])
-    g = pramble.central_guarantee(views, rows=10**5, delta=1e-6, population=10**6)
-    assert 0.88 * g.epsilon < g.lower < g.epsilon
 
 
 def test_everybody_is_no_sample():

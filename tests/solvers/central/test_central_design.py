@@ -5,23 +5,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 import pramble
 from pramble.errors import InvalidInput
-from pramble.solvers.central.costs import views_costs
-from pramble.solvers.central.promise import as_promise, largest_scale
-from pramble.solvers.central.response import false_share, noise_of, response_plan
-from pramble.solvers.central.views import Programme, candidate_views, gaussian
-from pramble.solvers.record.problem import RecordProblem, as_problem
-from pramble.solvers.watch import Watch
+from pramble.solvers.central.costs import response_costs
+from pramble.solvers.central.promise import largest_scale
+from pramble.solvers.central.response import false_share, response_plan
+from pramble.solvers.record.problem import as_problem
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 
 
-def test_false_share_and_noise_are_inverse():
+def test_the_false_share_has_the_noise_that_was_asked_for():
     for noise in (1e-9, 0.3, 3.0, 1e6):
-        assert noise_of(false_share(noise)) == pytest.approx(noise, rel=1e-6)
+        assert np.expm1(-2 * np.log1p(-false_share(noise))) == pytest.approx(noise, rel=1e-6)
 
 
 def test_the_largest_scale_is_one_that_was_proven():
@@ -53,13 +50,10 @@ def test_the_records_that_are_kept(rows, cells, kept):
     rows=st.integers(50, 10**7),
     epsilon=st.floats(0.05, 4.0),
     delta=st.sampled_from([1e-9, 1e-6, 1e-3]),
-    views=st.booleans(),
 )
-def test_what_is_designed_keeps_its_promise(sizes, rows, epsilon, delta, views):
+def test_what_is_designed_keeps_its_promise(sizes, rows, epsilon, delta):
     columns = {f"c{i}": size for i, size in enumerate(sizes)}
-    d = pramble.design_record(
-        columns, central=(epsilon, delta), rows=rows, views=views, time_limit=0.3
-    )
+    d = pramble.design_record(columns, central=(epsilon, delta), rows=rows, time_limit=0.3)
     g = pramble.central_guarantee(d.plan, rows=rows, delta=delta)
     assert g.epsilon == d.central.epsilon <= epsilon
     assert g.lower <= g.epsilon
@@ -68,10 +62,8 @@ def test_what_is_designed_keeps_its_promise(sizes, rows, epsilon, delta, views):
 
 
 def test_a_promise_is_used_up():
-    for views in (False, True):
-        d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=10**5, views=views,
-                                  time_limit=0.5)  # fmt: skip
-        assert 0.99 < d.central.epsilon <= 1.0
+    d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=10**5, time_limit=0.5)
+    assert 0.99 < d.central.epsilon <= 1.0
 
 
 @pytest.mark.parametrize("zero", [False, True])
@@ -84,7 +76,7 @@ def test_costs_are_those_of_the_estimates(zero):
     if zero:
         possible[0, 1:, 2:] = False
         law = np.where(possible, law, 0) / law[possible].sum()
-    d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=rows, views=True, prior=law,
+    d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=rows, prior=law,
                               possible=possible)  # fmt: skip
     cells = rng.choice(24, size=rows, p=law.ravel())
     codes = np.unravel_index(cells, (2, 3, 4))
@@ -95,58 +87,10 @@ def test_costs_are_those_of_the_estimates(zero):
         assert rows * np.trace(e.covariance) == pytest.approx(cost, rel=0.03)
 
 
-def test_views_cost_less_than_one_file_where_columns_are_many():
-    columns = {f"c{i}": 4 for i in range(7)}
-    one = pramble.design_record(columns, central=(1.0, 1e-6), rows=10**5, time_limit=1.0)
-    several = pramble.design_record(columns, central=(1.0, 1e-6), rows=10**5, views=True)
-    best = pramble.design_record(columns, central=(1.0, 1e-6), rows=10**5, views=None)
-    noise = [design.value - design.bound for design in (one, several)]
-    assert noise[1] < 0.2 * noise[0]
-    assert isinstance(best.plan, pramble.Views)
-
-
-def test_one_file_is_kept_where_it_costs_hardly_more():
-    d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=10**6, views=None)
-    assert isinstance(d.plan, pramble.Plan)
-
-
-def test_the_weights_of_views_are_the_best_of_all():
-    problem = as_problem(SIZES, tables=2)
-    candidates = candidate_views(problem)
-    programme = Programme(problem, candidates, rows=20_000)
-    budget = gaussian(as_promise((1.0, 1e-6), 20_000))
-    weights = programme.best(np.ones(len(candidates)), budget=budget)
-    assert programme.total(weights) == pytest.approx(budget, rel=1e-6)
-
-    def cost(logs):
-        return np.log(programme.cost(programme.scaled(np.exp(logs), budget)))
-
-    found = minimize(cost, np.zeros(len(candidates)), method="Nelder-Mead",
-                     options={"maxiter": 4000, "fatol": 1e-10, "xatol": 1e-6})  # fmt: skip
-    assert programme.cost(weights) <= np.exp(found.fun) * 1.001
-
-
-def test_few_views_cost_little_more_and_tell_every_table():
-    problem = as_problem({f"c{i}": 3 for i in range(8)}, tables=2)
-    candidates = candidate_views(problem)
-    programme = Programme(problem, candidates, rows=10**6)
-    budget = gaussian(as_promise((1.0, 1e-6), 10**6))
-    best = programme.cost(programme.best(np.ones(len(candidates)), budget=budget))
-    few = programme.few(budget=budget, watch=Watch(1e-3), many=50)
-    assert (few > 0).sum() <= 50
-    assert programme.tells(few)
-    assert programme.cost(few) < 1.25 * best
-
-
-def test_a_gaussian_guide_is_the_gaussian_mechanism():
-    """σ of the analytic mechanism at ε = 1, δ = 1e-6 is 4.2247 times the sensitivity."""
-    assert gaussian(as_promise((1.0, 1e-6), 10)) ** -0.5 == pytest.approx(4.2247, abs=1e-3)
-
-
-def test_costs_of_one_view_are_those_of_its_matrix():
+def test_costs_are_those_of_the_matrix():
     problem = as_problem({"a": 3, "b": 2}, tables="all")
-    plan = response_plan(problem, ("a", "b"), noise=0.5)
-    costs = views_costs(pramble.Views([plan]), problem)
+    plan = response_plan(problem, noise=0.5)
+    costs = response_costs(plan, problem)
     exact = pramble.estimation_variance(np.full(6, 1 / 6), plan["a", "b"])
     assert costs["a", "b"] == pytest.approx(exact, rel=1e-9)
 
@@ -162,18 +106,12 @@ def test_what_a_promise_needs_is_asked_for():
     ]:
         with pytest.raises(InvalidInput, match=message):
             pramble.design_record(SIZES, **wrong)
-    with pytest.raises(InvalidInput, match="Views are for tables"):
-        pramble.design_record(
-            SIZES, central=(1, 1e-6), rows=100, views=True, objective="information"
-        )
     with pytest.raises(InvalidInput, match="leaves nothing"):
         pramble.design_record(SIZES, central=(0.1, 1e-6), rows=100, besides=0.2, time_limit=0.3)
 
 
 def test_records_of_many_cells_are_not_formed():
-    problem = as_problem({f"c{i}": 10 for i in range(12)}, tables=1)
-    assert isinstance(problem, RecordProblem)
     d = pramble.design_record({f"c{i}": 10 for i in range(12)}, central=(1.0, 1e-6), rows=10**5,
-                              views=True, tables=1)  # fmt: skip
+                              tables=1, time_limit=0.5)  # fmt: skip
     assert d.central.epsilon <= 1.0
     assert len(d.plan.columns) == 12

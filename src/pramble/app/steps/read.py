@@ -103,7 +103,6 @@ def promise_of(facts: FolderFacts) -> TagChild:
                 (numbers.count(facts.rows), "rows"),
                 *promise_cards(facts),
                 (str(len(facts.randomised)), "randomised columns"),
-                (facts.files, "of the same records" if "view" in facts.files else "with all rows"),
                 (facts.created[:10], "made on"),
             ]
         ),

@@ -212,12 +212,12 @@ def tables_form(desk: Desk) -> Tag:
             width="100%",
         ),
         ui.input_checkbox(
-            "whole", "All columns belong together: every record keeps all of them, in one file",
+            "whole", "All columns belong together: every record keeps all of them",
             bool(desk.document.get("whole")), width="100%",
         ),
         tags.p(
-            "Otherwise a record may show some columns and leave the others blank, or several files "
-            "have a few columns each: tables come out more precise so.",
+            "Otherwise a record may show some columns and leave the others blank: tables come out "
+            "more precise so.",
             class_="form-text",
         ),
     )  # fmt: skip

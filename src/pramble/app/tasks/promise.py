@@ -5,17 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
 from pramble.plots.matrix import MOST_DRAWN, matrix_figure
 from pramble.releasing.trials import Candidate, Trials
-from pramble.report.record_view import BRANCHES_CAPTION, PLAN_PICTURE, VIEWS_CAPTION
+from pramble.report.record_view import PLAN_CAPTION, PLAN_PICTURE
 from pramble.values import Clock, Watcher, value
 
 MATRIX_PICTURE = "The probability of each released value, for each true one"
 MATRIX_CAPTION = "Each row is a true value: the probabilities of what is released for it."
 COUNTED: dict[str, Trials] = {}
 """The file and plan that were tried last, counted."""
+
+NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
+NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
 
 
 @value
@@ -48,12 +51,13 @@ def try_promise(
     return Tried(replace(found, plan=None), *picture_of(found.plan))
 
 
-def picture_of(plan: Plan | Views) -> tuple[str, str]:
+def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
     """Return a plan as a picture, with its caption; one of a single matrix shows that."""
-    if isinstance(plan, Plan) and len(plan.branches) == len(plan.branches[0].blocks) == 1:
+    if isinstance(plan, TablePlan):
+        return to_svg(plan.plot(), name="tried", description=NOISE_PICTURE), NOISE_CAPTION
+    if len(plan.branches) == len(plan.branches[0].blocks) == 1:
         (matrix,) = plan.branches[0].blocks.values()
         if max(matrix.shape) <= MOST_DRAWN:
             drawn = matrix_figure(matrix)
             return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
-    caption = VIEWS_CAPTION if isinstance(plan, Views) else BRANCHES_CAPTION
-    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), caption
+    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), PLAN_CAPTION

@@ -17,12 +17,11 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.regression.show import head_of, rows_of, title_of
 from pramble.estimation.result import Estimate
 from pramble.limits import MOST_CELLS_DRAWN
-from pramble.mechanisms.views import Views
 from pramble.plots.images import to_svg
 from pramble.releasing.folder.files import MANIFEST
 from pramble.report import numbers
 from pramble.values import Clock, Watcher, value
-from pramble.words import several, visible
+from pramble.words import visible
 
 MOST_SHOWN = 200
 """Rows of an answer that the page shows; the file to download has all."""
@@ -53,8 +52,6 @@ class FolderFacts:
     randomised : mapping from column to number of categories
     untouched : tuple of str
         Columns that are released as they were.
-    files : str
-        One file, or so many views.
     sentences, worth, notes, assumes : tuples of str
         What is promised, what readers can tell, what to know, and what a central promise rests on.
     """
@@ -66,7 +63,6 @@ class FolderFacts:
     central: tuple[float, float] | None
     randomised: dict[str, int]
     untouched: tuple[str, ...]
-    files: str
     sentences: tuple[str, ...]
     worth: tuple[str, ...]
     notes: tuple[str, ...]
@@ -156,7 +152,6 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
         central=None if central is None else (float(central.shown), float(central.shown_delta)),
         randomised={name: len(labels[name].labels.values) for name in names if name in labels},
         untouched=tuple(name for name in names if name not in labels),
-        files=several(len(plan), "view") if isinstance(plan, Views) else "one file",
         sentences=(
             *([towards["sentence"]] if towards else []),
             ("Towards whoever handled the file before its rows were shuffled: " if towards else "")

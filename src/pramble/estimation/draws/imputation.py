@@ -30,7 +30,6 @@ from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.separate import separate_blocks
-from pramble.mechanisms.views import Views
 from pramble.values import Clock, Integers, Watcher, names_of, value
 
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
@@ -126,12 +125,7 @@ def refuse_copies(copies: Any) -> None:
 
 
 def checked_plan(plan: Any) -> Plan:
-    """Return the plan of records that can be filled; refuse views, and one mechanism alone."""
-    if isinstance(plan, Views):
-        raise InvalidInput(
-            "Views have no records to fill: nobody can tell which of their rows are one record's. "
-            "`synthesize` draws whole records from them."
-        )
+    """Return the plan of records that can be filled; refuse one mechanism alone."""
     if isinstance(plan, Mechanism):
         raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
     found = separate_blocks(as_plan({} if plan is None else plan))

@@ -40,7 +40,7 @@ def impute(
     ----------
     data, plan
         As in :func:`pramble.estimate`: released records with the plan that they were randomised
-        with, any branches and blocks; or an opened release alone. Views have no records to fill.
+        with, any branches and blocks; or an opened release alone.
     copies : int
         How many copies; 20 are enough for most purposes.
     seed : int, optional

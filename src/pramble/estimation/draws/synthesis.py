@@ -33,7 +33,6 @@ from pramble.information.records import Table
 from pramble.limits import MOST_LAW_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import as_plan
-from pramble.mechanisms.views import Views
 from pramble.values import Clock, Integers, Watcher, value
 
 METHODS = ("auto", "cells", "records")
@@ -131,12 +130,6 @@ def opened(
     """Return what to estimate from, the columns that take part, their types, and notes."""
     if isinstance(named, str):
         named = [named]
-    if isinstance(plan, Views):
-        chosen = plan.columns if named is None else tuple(dict.fromkeys([*named, *needed]))
-        unknown = [name for name in chosen if name not in plan.columns]
-        if unknown:
-            raise InvalidInput(f"The views show no column {unknown[0]!r}.")
-        return data, [name for name in plan.columns if name in chosen], {}, []
     if isinstance(plan, Mechanism):
         raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
     records = open_records(data, reading)

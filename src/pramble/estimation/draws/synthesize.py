@@ -9,13 +9,12 @@ from pramble.errors import PrambleWarning
 from pramble.estimation.draws.synthesis import synthesis
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.values import Watcher
 
 
 def synthesize(
     data: Any,
-    plan: Plan | Mapping[Any, Mechanism] | Views | None = None,
+    plan: Plan | Mapping[Any, Mechanism] | None = None,
     *,
     rows: int | None = None,
     seed: int | None = None,
@@ -44,8 +43,7 @@ def synthesize(
     ----------
     data, plan
         As in :func:`pramble.estimate`: released records with the plan that they were randomised
-        with, any branches and blocks; views with a mapping from their names to their data; or an
-        opened release alone.
+        with, any branches and blocks; or an opened release alone.
     rows : int, optional
         How many records to draw; as many as the release has, unless given.
     seed : int, optional

@@ -12,11 +12,10 @@ from pramble.information.records import Table
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, as_plan
-from pramble.mechanisms.views import Views
 
 
 def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible:
-    """Return what is possible by all blocks of a plan or of views whose columns have labels.
+    """Return what is possible by all blocks of a plan whose columns have labels.
 
     >>> import pramble
     >>> m = pramble.randomized_response([(0, "no"), (1, "no"), (1, "yes")], 1.0)
@@ -46,11 +45,9 @@ def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible
 
 
 def blocks_of(plan: Any) -> Iterator[tuple[Block, Mechanism]]:
-    """Yield all blocks of several columns, of every branch of every view."""
-    plans = plan.values() if isinstance(plan, Views) else [as_plan(plan)]
-    for one in plans:
-        for branch in one.branches:
-            yield from ((block, m) for block, m in branch.blocks.items() if len(block) > 1)
+    """Yield all blocks of several columns, of every branch."""
+    for branch in as_plan(plan).branches:
+        yield from ((block, m) for block, m in branch.blocks.items() if len(block) > 1)
 
 
 def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, Mask]:

@@ -11,11 +11,9 @@ from pramble.errors import InvalidInput
 from pramble.estimation.patterns import Patterns, patterns_of
 from pramble.estimation.regression.columns import Column, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
-from pramble.estimation.sources import RecordSource, Source, ViewSource
+from pramble.estimation.sources import RecordSource, Source
 from pramble.estimation.survey import Sampled, Survey
 from pramble.estimation.tabulate import plan_of
-from pramble.estimation.views import table_of_views
-from pramble.mechanisms.views import Views
 from pramble.values import Integers, names_of, value
 
 
@@ -108,13 +106,3 @@ def dropping(patterns: Patterns) -> tuple[str, ...]:
         return ()
     listed = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
     return (f"Records without a value are left out: {listed}.",)
-
-
-def material_of_views(data: Any, views: Views, asked: Asked, *, reading: Any) -> Material:
-    """Return the signed weights of a table that views tell."""
-    combined = table_of_views(data, views, by=asked.columns, reading=reading)
-    layout = combined.layout
-    cells = rows_of_cells(layout.cells, layout.categories, layout.size)
-    return Material(
-        ViewSource(combined), Rows(1, {}, {}), cells, np.ones(1, np.int64), (), combined.backend
-    )

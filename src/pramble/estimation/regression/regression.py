@@ -17,7 +17,6 @@ from pramble.estimation.regression.material import (
     Material,
     asked_for,
     material_of_records,
-    material_of_views,
 )
 from pramble.estimation.regression.model import (
     Model,
@@ -32,17 +31,15 @@ from pramble.estimation.regression.told import notes_of, rare_classes, told
 from pramble.estimation.result import Covers, Settings, as_cover
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.tabulate import data_and_plan
-from pramble.estimation.views import refuse_numbers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.one_thread import one_thread
 from pramble.values import value
 
 
 def estimate_regression(
     data: Any,
-    plan: Plan | Mapping[Any, Mechanism] | Views | None = None,
+    plan: Plan | Mapping[Any, Mechanism] | None = None,
     formula: str | None = None,
     *,
     response: str | None = None,
@@ -76,8 +73,7 @@ def estimate_regression(
     Parameters
     ----------
     data, plan
-        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them. Views
-        take models of columns that they show together.
+        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
     formula : str, optional
         As in R: ``"ill ~ SEX + C(MARST) * age"``, read by formulaic (``pramble[regression]``).
         A column of labels has indicators against its first label, in the order of its
@@ -149,15 +145,6 @@ def estimate_regression(
         return fit(material, asked, settings, family=family, success=success)
 
     with one_thread():
-        if isinstance(plan, Views):
-            refuse_numbers(
-                weights=weights,
-                strata=strata,
-                clusters=clusters,
-                replicates=replicates or None,
-            )
-            material = material_of_views(data, plan, asked, reading=reading)
-            return fit(material, asked, settings, family=family, success=success)
         found = weighted(weights)
         return replicated(found, weighted, sampled) if sampled.replicates else found
 

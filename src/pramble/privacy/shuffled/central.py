@@ -5,10 +5,10 @@ from typing import Any
 
 from pramble.errors import InvalidInput
 from pramble.one_thread import one_thread
+from pramble.privacy.shuffled.besides import BesidesEvidence, evidence_of
 from pramble.privacy.shuffled.evidence import Evidence, PlanEvidence
 from pramble.privacy.shuffled.excess import UNIT
 from pramble.privacy.shuffled.sampling import sampled_evidence
-from pramble.privacy.shuffled.views import ViewsEvidence, evidence_of
 from pramble.shown import Display, Facts
 from pramble.values import value
 
@@ -28,8 +28,7 @@ class CentralGuarantee(Display):
         No smaller ε holds at this δ: an explicit attack shows it.
     method : str
         Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
-        the blanket's weights), ``"closed form"`` (α alone), ``"curves"`` (several files, composed)
-        or ``"local"`` (α itself).
+        the blanket's weights), ``"closed form"`` (α alone) or ``"local"`` (α itself).
     alpha : float
         The local α of a record, which holds besides.
     rows, rows_per_person : int
@@ -133,9 +132,8 @@ def central_guarantee(
 
     Parameters
     ----------
-    plan_or_mechanism : Mechanism, Plan, Views or mapping from column to Mechanism
-        What is done to a record. Views are several files, each in an order of its own; what they
-        promise composes (:mod:`pramble.privacy.shuffled.losses`).
+    plan_or_mechanism : Mechanism, Plan or mapping from column to Mechanism
+        What is done to a record.
     rows : int
         The number n of rows that are shuffled together.
     delta, epsilon : float
@@ -191,7 +189,7 @@ def central_guarantee(
     )
 
 
-def known_of(file: PlanEvidence | ViewsEvidence, population: int | None) -> Evidence:
+def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> Evidence:
     """Return what is known of a file, or of the population that it was drawn from."""
     if population is None:
         return file

@@ -1,19 +1,18 @@
-r"""What a reader of several views can surely do: one linear test of all of them together.
+r"""What a reader of a shuffled file can surely do: a linear test of its rows.
 
-All other records are w, and one is x or x'. View v shows n rows of outputs Z, and the reader adds
+All other records are w, and one is x or x'. The file shows n rows of outputs Z, and the reader adds
 
-.. math:: T = \sum_v \sum_{i \le n} u_v(Z_{vi}), \qquad
-          u_v(z) = \frac{M^v_{xz} - M^v_{x'z}}{M^v_{wz}},
+.. math:: T = \sum_{i \le n} u(Z_i), \qquad u(z) = \frac{M_{xz} - M_{x'z}}{M_{wz}}.
 
-over all views, without knowing which rows are one record's. With an independent normal ξ of
-standard deviation s he says "x" if :math:`T + \xi > c`. For every ε and every choice of s and c
+With an independent normal ξ of standard deviation s he says "x" if :math:`T + \xi > c`. For every
+ε and every choice of s and c
 
 .. math:: \delta \ge P(T + \xi > c) - e^\varepsilon P'(T + \xi > c).
 
-If the record is in the files with the chance q alone, as in a secret sample, and w stands there
+If the record is in the file with the chance q alone, as in a secret sample, and w stands there
 else, both probabilities are averages with that of w.
 
-Under x the transform of T is :math:`\prod_v K_{w,v}(z)^{n-1} K_{x,v}(z)`, and with
+Under x the transform of T is :math:`K(z) = K_w(z)^{n-1} K_x(z)`, and with
 :math:`z = \theta + it`,
 :math:`P(T + \xi > c) = \frac1{2\pi}\int K(z) e^{s^2z^2/2 - cz}/z\, dt`. The trapezoidal rule of
 step τ gives :math:`\sum_j e^{-\theta jP} P(T + \xi + jP > c)`, :math:`P = 2\pi/\tau`: it bounds
@@ -22,8 +21,6 @@ the probability from above, and from below after the other terms are taken away 
 """
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -42,16 +39,11 @@ CUTS, CUTS_WITHIN = 2001, 10.0
 
 @value(eq=False)
 class Rows:
-    """Rows x, x' and w of one view, as probabilities of its outputs, 24 units right."""
+    """Rows x, x' and w of a matrix, as probabilities of its outputs, 24 units right."""
 
     x: Floats
     other: Floats
     crowd: Floats
-
-    @property
-    def key(self) -> bytes:
-        """What equal views have in common."""
-        return np.concatenate([self.x, self.other, self.crowd]).tobytes()
 
     @property
     def scores(self) -> Floats:
@@ -72,42 +64,37 @@ class Moments:
 
 
 class LinearTest:
-    """The test of some views of so many rows.
+    """The test of a file of so many rows.
 
     Parameters
     ----------
-    views : sequence of Rows
+    look : Rows
     rows : int
         The number n of records.
     share : float, optional
-        The chance q that the record is in the files.
+        The chance q that the record is in the file.
     """
 
-    def __init__(self, views: Sequence[Rows], *, rows: int, share: float = 1.0) -> None:
-        known = {view.key: view for view in views}
-        numbers = Counter(view.key for view in views)
-        self.views, self.rows, self.share = list(known.values()), rows, share
-        self.times = [numbers[key] for key in known]
-        self.scores = [view.scores for view in self.views]
+    def __init__(self, look: Rows, *, rows: int, share: float = 1.0) -> None:
+        self.look, self.rows, self.share = look, rows, share
+        self.scores = look.scores
         self.moments = self.summed()
 
     def summed(self) -> Moments:
         """Return mean and variance of T."""
-        mean = other = base = variance = 0.0
-        for view, u, times in zip(self.views, self.scores, self.times, strict=True):
-            crowd = float(view.crowd @ u)
-            mean += times * ((self.rows - 1) * crowd + float(view.x @ u))
-            other += times * ((self.rows - 1) * crowd + float(view.other @ u))
-            base += times * self.rows * crowd
-            variance += times * self.rows * (float(view.crowd @ u**2) - crowd**2)
-        return Moments(mean, other, base, max(variance, 0.0))
+        look, u, others = self.look, self.scores, self.rows - 1
+        crowd = float(look.crowd @ u)
+        variance = self.rows * (float(look.crowd @ u**2) - crowd**2)
+        return Moments(
+            mean=others * crowd + float(look.x @ u),
+            other=others * crowd + float(look.other @ u),
+            crowd=self.rows * crowd,
+            variance=max(variance, 0.0),
+        )
 
     def sampled(self, share: float) -> "LinearTest":
-        """Return the test of a record that is in the files with this chance."""
-        views = [
-            view for view, times in zip(self.views, self.times, strict=True) for _ in range(times)
-        ]
-        return LinearTest(views, rows=self.rows, share=share)
+        """Return the test of a record that is in the file with this chance."""
+        return LinearTest(self.look, rows=self.rows, share=share)
 
     def delta(self, epsilon: float) -> float:
         """Return a δ below which no promise at ε stays, rounded down."""
@@ -144,7 +131,7 @@ class LinearTest:
     @cached_property
     def steepest(self) -> float:
         """The largest score, in absolute value."""
-        return max(float(np.abs(u).max(initial=0.0)) for u in self.scores)
+        return float(np.abs(self.scores).max(initial=0.0))
 
     def beyond(self, cut: float, *, side: str) -> tuple[float, float]:
         """Return bounds of P(T + ξ > cut) under x, under x' or under w."""
@@ -195,14 +182,14 @@ class LinearTest:
     ) -> tuple[NDArray[np.complex128], Floats]:
         """Return log E exp(zT), and how far each value may be off."""
         logs, off = np.zeros(len(z), dtype=np.complex128), np.zeros(len(z))
-        for view, u, views in zip(self.views, self.scores, self.times, strict=True):
-            raised = np.exp(np.multiply.outer(z, u))
-            unit = UNIT * (len(u) + 48 + 8 * np.abs(z) * float(np.abs(u).max(initial=0.0)))
-            own = {"x": view.x, "other": view.other, "crowd": view.crowd}[side]
-            for masses, rows in ((view.crowd, self.rows - 1), (own, 1)):
-                found = raised @ masses
-                size = float(np.exp(z[0].real * u) @ masses) + 1
-                logs += views * rows * np.log(np.where(found == 0, 1e-300, found))
-                least = np.maximum(np.abs(found), 1e-300)
-                off += views * rows * np.log1p(np.minimum(unit * size / least, 1e6))
+        u, look = self.scores, self.look
+        raised = np.exp(np.multiply.outer(z, u))
+        unit = UNIT * (len(u) + 48 + 8 * np.abs(z) * self.steepest)
+        own = {"x": look.x, "other": look.other, "crowd": look.crowd}[side]
+        for masses, rows in ((look.crowd, self.rows - 1), (own, 1)):
+            found = raised @ masses
+            size = float(np.exp(z[0].real * u) @ masses) + 1
+            logs += rows * np.log(np.where(found == 0, 1e-300, found))
+            least = np.maximum(np.abs(found), 1e-300)
+            off += rows * np.log1p(np.minimum(unit * size / least, 1e6))
         return logs, off

@@ -24,7 +24,7 @@ then the record itself, or one of those that are left. Both differences are at m
 :math:`(k\varepsilon', \delta' \sum_{i<k} e^{i\varepsilon'})`. People drawn with all their rows are
 another matter: the number of rows would tell of the sample.
 
-*Several files* of one sample are put together first: who was drawn is the same in all of them.
+*What was spent besides* on a sample is added to its file first: who was drawn is the same in both.
 
 *From below.* If all others are w, the sample is n − 1 records w and one with the law
 :math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
@@ -36,10 +36,10 @@ from fractions import Fraction
 
 from pramble.errors import InvalidInput
 from pramble.privacy.guarantee import float_above
+from pramble.privacy.shuffled.besides import BesidesEvidence
 from pramble.privacy.shuffled.evidence import Evidence, PlanEvidence
 from pramble.privacy.shuffled.excess import UNIT
 from pramble.privacy.shuffled.search import Curve
-from pramble.privacy.shuffled.views import ViewsEvidence
 from pramble.values import value
 
 STEEP = 600.0
@@ -93,7 +93,7 @@ class SampledEvidence(Evidence):
         return self.seen.best_attack(epsilon)
 
 
-def sampled_evidence(known: PlanEvidence | ViewsEvidence, *, population: int) -> Evidence:
+def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> Evidence:
     """Return what is known of so many records of which the file is a secret random sample."""
     if population < known.rows:
         raise InvalidInput(

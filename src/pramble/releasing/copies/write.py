@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 
 from pramble.data.formats.delimited import CSV
 from pramble.data.formats.excel import EXCEL
-from pramble.data.formats.registry import format_of
+from pramble.data.labels import Labels
 from pramble.data.save import writing
 from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.copies.kinds import (
     KINDS,
     Kind,
@@ -24,9 +25,10 @@ from pramble.releasing.copies.kinds import (
 from pramble.releasing.copies.statistics import write_statistics
 from pramble.releasing.copies.workbook import write_workbook
 from pramble.releasing.folder.files import file_sha256
-from pramble.releasing.folder.manifest import files_of
 from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.opening import Release
+from pramble.releasing.folder.read_manifest import data_of
+from pramble.releasing.prepare.data_file import STEM
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.check import open_written
 
@@ -46,26 +48,23 @@ SENTENCES = {
 }
 
 
-def copy_name(stem: str, word: str) -> str:
-    """Return the path in the folder of a copy of a data file.
+COMPLETE = "synthetic"
+"""The name of the file of complete records without its ending."""
 
-    >>> copy_name("views/sex-age", "stata")
-    'views/sex-age.dta'
+
+def copy_name(word: str, *, of: str = STEM) -> str:
+    """Return the name of a copy of the data file, or of the complete records.
+
+    >>> copy_name("stata"), copy_name("csv", of="synthetic")
+    ('data.dta', 'synthetic.csv')
     """
-    return stem + KINDS[word].form.endings[0]
-
-
-def stem_of(stated: Mapping[str, Any]) -> str:
-    """Return the path of a data file in the folder without its ending; pieces have none."""
-    file: str = stated["file"]
-    if "pieces" in stated:
-        return file
-    return file.removesuffix(next(e for e in format_of(Path(file)).endings if file.endswith(e)))
+    return of + KINDS[word].form.endings[0]
 
 
 def copy_names(job: Prepared) -> list[str]:
-    """Return the paths in the folder of all copies of a release."""
-    return [copy_name(part.stem, word) for part in job.parts for word in job.decisions.copies]
+    """Return the names of all copies of a release."""
+    of = STEM if job.protected is None else COMPLETE
+    return [copy_name(word, of=of) for word in job.decisions.copies]
 
 
 def check_copies(job: Prepared) -> None:
@@ -75,13 +74,13 @@ def check_copies(job: Prepared) -> None:
     and the columns that are released as they are.
     """
     kinds = [KINDS[word] for word in job.decisions.copies]
-    labels = job.plan.column_labels()
+    labels = released_labels(job.published)
     types = {field.name: field.type for field in job.records.schema}
     for kind in kinds:
         refuse_library(kind)
         refuse_size(kind, rows=job.rows, names=job.names)
         for name, own in labels.items():
-            refuse_labels(kind, name, own.released)
+            refuse_labels(kind, name, own)
         for name in job.untouched:
             refuse_type(kind, name, types[name])
     if any(kind.form is not CSV for kind in kinds) and job.untouched:
@@ -101,11 +100,7 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
 
     They are made from the written data and the plan, and from nothing else.
     """
-    return [
-        write_copy(release, word, view=view, stated=stated)
-        for view, stated in files_of(release.manifest).items()
-        for word in words
-    ]
+    return [write_copy(release, word) for word in words]
 
 
 def with_numbers(table: Any, path: Path, names: Sequence[str]) -> Any:
@@ -122,27 +117,31 @@ def with_numbers(table: Any, path: Path, names: Sequence[str]) -> Any:
     return table
 
 
-def write_copy(
-    release: Release, word: str, *, view: str, stated: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Write one copy of one data file, as one file."""
-    kind, file = KINDS[word], copy_name(stem_of(stated), word)
+def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
+    """Return what may stand in each protected column."""
+    if isinstance(plan, TablePlan):
+        return dict(plan.labels)
+    return {name: own.released for name, own in plan.column_labels().items()}
+
+
+def write_copy(release: Release, word: str) -> dict[str, Any]:
+    """Write one copy of the data file, or of the complete records, as one file."""
+    complete = isinstance(release.plan, TablePlan)
+    kind, file = KINDS[word], copy_name(word, of=COMPLETE if complete else STEM)
     assert release.folder is not None, "copies lie in a folder"
-    path = release.folder / file
+    stated = release.manifest["synthetic"] if complete else data_of(release.manifest)
+    path, source = release.folder / file, release.folder / stated["file"]
     names: Mapping[str, Any] = {}
     if kind.form is CSV:
-        records = open_written(release.folder / stated["file"])
+        records = open_written(source)
         with writing(path, CSV, records.schema) as writer:
             for batch in records.batches():
                 writer.write(batch)
     else:
-        plan = release.plan if isinstance(release.plan, Plan) else release.plan[view]
-        table = release.data if isinstance(release.plan, Plan) else release.data[view]
-        points = [name for name in points_in(release.manifest) if name in plan.columns]
-        table = with_numbers(table, release.folder / stated["file"], points)
-        labels = {
-            name: own.released for name, own in plan.column_labels().items() if name not in points
-        }
+        points = points_in(release.manifest)
+        table = with_numbers(release.synthetic if complete else release.data, source, list(points))
+        known = released_labels(release.plan).items()
+        labels = {name: own for name, own in known if name not in points}
         others = [name for name in table.column_names if name not in labels]
         for name in others:
             refuse_type(kind, name, table[name].type)

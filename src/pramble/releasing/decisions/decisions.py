@@ -18,7 +18,8 @@ from pramble.values import value
 from pramble.words import hint_at
 
 SEEN = "seen"
-DESIGNS = ("records", "paper")
+DESIGNS = ("records", "paper", "tables")
+TABLE_OBJECTIVES = ("variance", "relative", "largest")
 FAMILIES = ("uniform", "general", "response", "circle")
 WITHOUT_PRIOR = ("response", "circle")
 BAND = "band"
@@ -158,12 +159,15 @@ class Decisions:
     columns : tuple of ColumnDecision
         The columns to randomise; every other column is released as it is, unless dropped.
     design : str
-        "records": the best plan for the wanted tables of all columns together; or "paper": a
-        matrix for each column, with its settings and its part of α.
+        "tables" (the default under a central promise): protected tables, with complete records
+        drawn from them; "records" (the default otherwise): the best plan for the wanted tables of
+        all columns together; or "paper": a matrix for each column, with its settings and its part
+        of α.
     tables : int, "all", or tuple of tuples of columns
         The tables that a plan for records is best for: of so many columns, all, or these.
     objective : str
-        What a plan for records is best for: "estimation" of the tables, or "information".
+        What a plan for records is best for: "estimation" of the tables, or "information"; and
+        protected tables: "variance", "relative" or "largest" errors (`pramble.design_tables`).
     whole : bool
         Every record keeps all its columns, in one file.
     possible : tuple of mappings
@@ -172,13 +176,10 @@ class Decisions:
     alpha : float or None
         α in total for a person; None when every column states its own, or the promise is central.
     central : float or None
-        ε of a central promise, to whoever reads the release: every released column is randomised
-        and the rows are shuffled.
+        ε of a central promise, against everybody who reads the release: by protected tables, or by
+        randomising every released column and shuffling the rows.
     delta : float
         δ of the central promise.
-    views : bool
-        Whether a central promise may be kept by several shuffled files of a few columns each,
-        where that costs less than one.
     synthetic : bool
         Whether complete records, drawn from what is released alone, lie beside it.
     split : str
@@ -216,13 +217,12 @@ class Decisions:
     columns: tuple[ColumnDecision, ...]
     design: str = "records"
     tables: Any = 2
-    objective: ObjectiveName = "estimation"
+    objective: Any = "estimation"
     whole: bool = False
     possible: tuple[Mapping[str, Any], ...] = ()
     alpha: float | None = None
     central: float | None = None
     delta: float = DELTA
-    views: bool = True
     synthetic: bool = False
     split: str = "equal"
     split_objective: ObjectiveName = "information"
@@ -255,14 +255,14 @@ class Decisions:
         return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
 
     @property
-    def may_be_views(self) -> bool | None:
-        """Whether views are made under a central promise: never, or (None) if they cost less."""
-        return None if self.views and not self.whole else False
+    def of_tables(self) -> bool:
+        """Whether protected tables are released, and no randomised records."""
+        return self.design == "tables"
 
     @property
     def is_shuffled(self) -> bool:
         """Whether rows are released in random order."""
-        return self.shuffle or self.central is not None
+        return self.shuffle or (self.central is not None and self.design == "records")
 
     @property
     def ending(self) -> str:

@@ -62,10 +62,6 @@ def draft_decisions(
         '# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.',
         *(["tables = 2"] if central else table_lines(chosen, alpha=alpha, rows=rows)),
         *([] if central else LOCAL_LINES),
-        f"# {', '.join(toml_value(name) for name in OUTPUTS)}",
-        'output = "parquet"',
-        "# Release the rows in a random order: in a sorted file a row's place tells its values.",
-        "shuffle = true",
         *drop_lines(others, tells or {}),
         *file_lines(reading),
     ]
@@ -89,6 +85,10 @@ LOCAL_LINES = (
     '# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).',
     'prior = "private"',
     "prior_share = 0.02",
+    f"# {', '.join(toml_value(name) for name in OUTPUTS)}",
+    'output = "parquet"',
+    "# Release the rows in a random order: in a sorted file a row's place tells its values.",
+    "shuffle = true",
 )
 
 
@@ -97,15 +97,15 @@ def promise_lines(alpha: float, central: float | None) -> list[str]:
     if central is None:
         return [
             "# The promise to each record, over all randomised columns (often called ε): it holds",
-            "# against everybody, also whoever handles the file before it is released. Where only",
-            "# readers of the release are feared: central = 1.0 and delta = 1e-6 in its place.",
+            "# against everybody, also whoever handles the file before it is released. If it is",
+            "# enough to protect against readers of the release: central = 1.0 and delta = 1e-6.",
             "# `pramble try FILE --plan THIS` compares both for this file.",
             f"alpha = {toml_value(float(alpha))}",
         ]
     return [
-        "# The promise to each person towards those who only read the release: its rows are put",
-        "# in random order, and every column in it is randomised. Whoever handles the file before",
-        "# that is not covered; a promise against everybody is alpha = 2.0 in place of these two.",
+        "# The promise to each person against everybody who reads the release: protected tables,",
+        "# with exact noise, and complete records drawn from them. It rests on trust in whoever",
+        "# handles the file; a promise against them too is alpha = 2.0 in place of these two.",
         "# `pramble try FILE --plan THIS` compares both for this file.",
         f"central = {toml_value(float(central))}",
         "delta = 1e-6",

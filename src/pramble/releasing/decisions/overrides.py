@@ -12,8 +12,18 @@ from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.values import names_of
 from pramble.words import hint_at
 
-EITHER = {"alpha": ("central", "views"), "central": ("alpha",)}
-"""Settings that take the place of others."""
+LOCAL = (
+    "alpha",
+    "prior",
+    "prior_share",
+    "whole",
+    "shuffle",
+    "synthetic",
+    "rows_per_file",
+    "output",
+)
+EITHER = {"alpha": ("central", "delta"), "central": LOCAL}
+"""Settings that take the place of others: with a promise goes what was drafted for the other."""
 
 
 def decisions_of(
@@ -65,6 +75,8 @@ def overridden(
     left = {name for change in changes for name in EITHER.get(change, ())}
     if changes.get("design") == "paper":
         left |= set(OF_RECORDS)
+    if "central" in changes and isinstance(document.get("tables"), int) and "alpha" in document:
+        left.add("tables")
     found = {name: value for name, value in document.items() if name not in left}
     if columns is not None:
         found |= chosen(found, columns)

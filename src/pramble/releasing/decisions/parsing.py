@@ -11,7 +11,12 @@ from typing import Any
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
+from pramble.releasing.decisions.decisions import (
+    TABLE_OBJECTIVES,
+    ColumnDecision,
+    Decisions,
+    RiskDecision,
+)
 from pramble.releasing.decisions.settings import (
     COLUMN,
     DEFAULTS,
@@ -38,6 +43,10 @@ OF_COLUMN = (
     "weight",
 )
 """Settings of a plan for records, and those that mean a matrix for each column."""
+
+OF_RANDOMISED = ("whole", "rows_per_file", "shuffle", "allow", "synthetic")
+PUBLIC_PRIOR = ("prior_file", "prior_probabilities")
+"""Settings of randomised records, which protected tables do not have."""
 
 
 def read_table(
@@ -82,7 +91,7 @@ def decisions_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -
     found = read_table(top, {**PLAN, **TABLES}, where="The plan", mistakes=mistakes)
     columns = read_columns(settings.get("columns"), seen_allowed=seen_allowed, mistakes=mistakes)
     mistakes.extend(settle_design(found, columns))
-    leave = {"objective"} if found["design"] == "records" else set()
+    leave = set() if found["design"] == "paper" else {"objective"}
     defaults = {key: found.pop(key) for key in DEFAULTS if key in found and key not in leave}
     columns = {
         name: with_recoding(with_family({**defaults, **column})) for name, column in columns.items()
@@ -109,13 +118,45 @@ def settle_design(found: dict[str, Any], columns: Mapping[str, Mapping[str, Any]
         by_column.append("a prior for each column")
     of_records = [key for key in OF_RECORDS if key in found]
     alone = by_column or any("distance" in column for column in columns.values())
+    if "central" in found and "alpha" not in found:
+        found.setdefault("design", "tables")
     asked = found.setdefault("design", "paper" if alone and not of_records else "records")
+    if asked == "tables":
+        return against_tables(found, columns, by_column)
+    if found.get("objective") in TABLE_OBJECTIVES:
+        of_records.append(f"objective = {found['objective']!r}")
+        by_column, asked = [of_records[-1]], "records"
+        return [f'The plan designs records; {by_column[0]} goes with design = "tables".']
     against = by_column if asked == "records" else of_records
     if not against:
         return []
     meant = "records together" if asked == "records" else "columns one by one"
     other = "paper" if asked == "records" else "records"
     return [f'The plan designs {meant}; {against[0]} goes with design = "{other}".']
+
+
+def against_tables(
+    found: dict[str, Any], columns: Mapping[str, Mapping[str, Any]], by_column: list[str]
+) -> list[str]:
+    """Return what protected tables contradict; their objective is the variance unless stated."""
+    if "central" not in found:
+        return ['design = "tables" goes with a central promise: state central (ε) for alpha.']
+    objective = found.setdefault("objective", TABLE_OBJECTIVES[0])
+    wrong = [*by_column, *(key for key in OF_RANDOMISED if found.get(key) not in (None, False))]
+    wrong += [
+        f"{key} of {name!r}"
+        for name, column in columns.items()
+        for key in ("distance", "release_as", *PUBLIC_PRIOR)
+        if key in column
+    ]
+    if objective not in TABLE_OBJECTIVES:
+        wrong.append(f"objective = {objective!r}")
+    if found.get("prior") in ("public", "confidential"):
+        wrong.append(f"prior = {found['prior']!r}")
+    if not wrong:
+        return []
+    said = f"The plan releases protected tables, for which {wrong[0]} has no meaning."
+    return [f'{said} Leave it out, or state design = "records": randomised records, shuffled.']
 
 
 def with_family(column: dict[str, Any]) -> dict[str, Any]:
@@ -169,8 +210,8 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         )
     if "central" in plan and ("alpha" in plan or own):
         found.append(
-            "The plan states a central promise and alpha; state one of them. The alpha that a "
-            "central plan has besides is reported."
+            "The plan states a central promise and alpha; state one of them. The local alpha of "
+            "randomised records is reported too."
         )
     if "central" in plan and plan.get("shuffle") is False:
         found.append(
@@ -182,10 +223,6 @@ def contradictions(plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, A
         found.append(
             f"The plan states a central promise and a distance of {far[0]!r}, which goes with "
             "alpha; state one of them."
-        )
-    if "central" not in plan:
-        found.extend(
-            f"The plan states {key}, which goes with central." for key in ("views",) if key in plan
         )
     if "alpha" not in plan and "central" not in plan and without:
         found.append(

@@ -21,6 +21,7 @@ from pramble.releasing.decisions.decisions import (
     OUTPUTS,
     SEEN,
     SPLITS,
+    TABLE_OBJECTIVES,
 )
 from pramble.releasing.prepare.prior import SOURCES
 from pramble.risk.models.registry import MODELS
@@ -316,6 +317,7 @@ FILE: dict[str, Reader] = {
 }
 PLAN: dict[str, Reader] = {
     **DEFAULTS,
+    "objective": one_of((*OBJECTIVES, *TABLE_OBJECTIVES)),
     "design": one_of(DESIGNS),
     "tables": tables,
     "whole": flag,
@@ -323,7 +325,6 @@ PLAN: dict[str, Reader] = {
     "alpha": total,
     "central": total,
     "delta": small,
-    "views": flag,
     "synthetic": flag,
     "split": one_of(SPLITS),
     "split_objective": one_of(OBJECTIVES),

@@ -10,7 +10,7 @@ from typing import Any
 from pramble.data.formats.registry import FORMATS, format_of
 from pramble.data.spark_workers import map_items
 from pramble.errors import InvalidData
-from pramble.releasing.prepare.part import VIEWS, piece_file
+from pramble.releasing.prepare.data_file import STEM, piece_file
 
 MANIFEST = "manifest.json"
 SCRIPTS = ("analysis.R", "analysis.py")
@@ -19,7 +19,7 @@ SCRIPTS = ("analysis.R", "analysis.py")
 def check_files(
     folder: Path,
     manifest: Mapping[str, Any],
-    data: Sequence[Mapping[str, Any]],
+    data: Mapping[str, Any],
     *,
     scripts: bool,
     spark: Any = None,
@@ -30,7 +30,7 @@ def check_files(
     session is given.
     """
     copies = manifest.get("copies", [])
-    files = [*data, *([manifest["synthetic"]] if "synthetic" in manifest else [])]
+    files = [data, *([manifest["synthetic"]] if "synthetic" in manifest else [])]
     refuse_others(folder, [stated["file"] for stated in (*files, *copies)])
     for stated in (*files, *copies):
         path = folder / stated["file"]
@@ -46,10 +46,10 @@ def check_files(
 
 def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: Any = None) -> None:
     """Refuse a folder of pieces that are not, one by one, what the manifest states."""
-    pieces, place = stated["pieces"], folder / stated["file"]
+    pieces, place = stated["pieces"], folder / STEM
     refuse_link(place)
     ending = ending_of(stated["format"])
-    names = [piece_file(stated["file"], number, ending) for number in range(len(pieces))]
+    names = [piece_file(number, ending) for number in range(len(pieces))]
     sizes = [piece["rows"] for piece in pieces]
     as_stated = (
         [piece["file"] for piece in pieces] == names
@@ -100,7 +100,7 @@ def refuse_link(path: Path) -> None:
 def refuse_others(folder: Path, stated: Sequence[str]) -> None:
     """Refuse data files that the manifest does not state: nobody vouches for them."""
     found = [
-        path for one in (f"{VIEWS}/*", "data", "data.*", "synthetic.*") for path in folder.glob(one)
+        path for one in (STEM, f"{STEM}.*", "tables.*", "synthetic.*") for path in folder.glob(one)
     ]
     refuse_unstated(sorted(path.relative_to(folder).as_posix() for path in found), stated)
 

@@ -2,93 +2,141 @@
 
 import json
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
 from pramble.data.points import Points
-from pramble.errors import InvalidData, InvalidPlan
+from pramble.errors import InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES
-from pramble.mechanisms.json_form import document_in, read_bytes
-from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.by_distance import distance_sentence
-from pramble.privacy.guarantee import RecordPrivacy, float_above
-from pramble.releasing.folder.files import MANIFEST, refuse_link
+from pramble.privacy.guarantee import float_above
+from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.folder.numbers import points_entry, written_note
-from pramble.releasing.folder.schema import manifest_schema, mistakes_in
-from pramble.releasing.folder.signing import check_signature
 from pramble.releasing.prepare.apart import sentences_of
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted
-from pramble.releasing.prepare.part import VIEWS
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
 from pramble.report.tables import TableOutcome, verdict_of
-from pramble.words import several, visible_names
+from pramble.words import visible_names
 
-SCHEMA = "pramble/release/5"
+SCHEMA = "pramble/release/6"
 
 
 def manifest_of(
     job: Prepared,
-    files: Sequence[Mapping[str, Any]],
+    data: Mapping[str, Any],
     *,
     synthetic: Mapping[str, Any] | None = None,
     tables: Sequence[TableOutcome] = (),
+    total: int | None = None,
 ) -> dict[str, Any]:
-    """Return the manifest; ``files`` are name, format, size and hash of each data file.
+    """Return the manifest; ``data`` are name, format, size and hash of the evidence.
 
-    ``tables`` are what single columns and the wanted tables will be worth.
+    That is the file of randomised records, or of protected tables; ``tables`` are what single
+    columns and the wanted tables will be worth, ``total`` the number of records as it was measured.
     """
     from pramble import __version__
 
-    columns = {column.name: column for column in job.columns}
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "rows": job.rows,
-        **files_entry(job, files),
+        "rows": job.rows if total is None else total,
+        ("data" if job.protected is None else "tables"): dict(data),
         **({} if synthetic is None else {"synthetic": dict(synthetic)}),
-        "promise": {
-            "spent": job.spent.to_json(),
-            "limit": job.decisions.limit.to_json(),
-            "relation": relation_of(job.spent),
-            "sentence": job.spent.sentence(),
-            "conditional_on_prior": bool(job.conditional),
-            **central_entry(job),
-        },
-        "plan": job.plan.to_json(),
+        "promise": promise_entry(job),
+        "plan": job.published.to_json(),
         "design": design_entry(job),
         **worth_entry(job, tables),
-        "columns": [
-            column_entry(columns[name], job.points.get(name))
-            if name in columns
-            else {"name": name, "randomised": False}
-            for name in job.names
-        ],
-        "notes": notes_on(job),
+        "columns": columns_entry(job),
+        "notes": notes_on(job) if job.protected is None else notes_on_tables(job),
     }
 
 
-def files_entry(job: Prepared, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the data file, or the views."""
-    if isinstance(job.plan, Plan):
-        return {"data": dict(files[0]) if files else {}}
-    named = zip(job.parts, files, strict=False)
-    return {"views": [{"name": part.view, **file} for part, file in named]}
+def promise_entry(job: Prepared) -> dict[str, Any]:
+    """Return what was promised and spent."""
+    spent = job.spent if job.protected is None else job.central
+    return {
+        "spent": spent.to_json(),
+        "limit": job.decisions.limit.to_json(),
+        "relation": relation_of(spent.rows),
+        "sentence": spent.sentence(),
+        "conditional_on_prior": bool(job.conditional),
+        **central_entry(job),
+        **({} if job.protected is None else {"assumes": assumptions_of_tables(job)}),
+    }
+
+
+def columns_entry(job: Prepared) -> list[dict[str, Any]]:
+    """Return every column of the release, in order."""
+    columns = {column.name: column for column in job.columns}
+    return [
+        column_entry(columns[name], job.points.get(name))
+        if name in columns
+        else {"name": name, "randomised": False}
+        for name in job.names
+    ]
+
+
+def assumptions_of_tables(job: Prepared) -> list[str]:
+    """Return what the promise of protected tables rests on, one sentence each."""
+    k = job.central.rows
+    counted = (
+        "Every row is taken to be another person."
+        if k == 1
+        else f"At most {k} rows of one person are counted."
+    )
+    number = (
+        f"The number of records, {job.rows:,}, is public: neighbouring files have as many."
+        if k == 1
+        else "The number of records is measured with noise, like the tables."
+    )
+    return [
+        counted,
+        number,
+        "The noise was drawn once; the key that drew it is kept like the confidential file.",
+        "Other releases of the same people add up with this one.",
+        *seen_sentences(job),
+    ]
+
+
+def seen_sentences(job: Prepared) -> list[str]:
+    """Say which categories were read off the file."""
+    return [
+        f"The categories of {name} are taken as known; they were read off the file."
+        for name in sorted(job.seen)
+    ]
+
+
+ABOUT_TABLES = (
+    "The tables hold noise; they agree with each other and may have negative cells. Estimates and "
+    "intervals come from them (pramble.estimate)."
+)
+ABOUT_RECORDS = (
+    "The complete records were drawn from the tables alone: open and count those. What was not "
+    "measured together is modelled in them, without interactions beyond those measured."
+)
+
+
+def notes_on_tables(job: Prepared) -> list[str]:
+    """Return what a reader of protected tables must know, one sentence each."""
+    assert job.protected is not None, "asked for where there are tables"
+    several = job.central.rows
+    notes = [ABOUT_TABLES, ABOUT_RECORDS]
+    if several > 1:
+        notes.append(f"Of a person with more than {several} rows a random {several} were counted.")
+    if job.seen:
+        notes.append(f"Categories taken from the values that occur: {', '.join(sorted(job.seen))}.")
+    return notes
 
 
 def central_entry(job: Prepared) -> dict[str, Any]:
-    """Return what is proven towards readers of the release, where something is."""
-    if job.guarantee is None:
+    """Return what is proven against readers of randomised records, where something is."""
+    if not isinstance(job.guarantee, CentralGuarantee):
         return {}
     return {
         "central": {
@@ -121,17 +169,11 @@ def assumptions(job: Prepared) -> list[str]:
             "shuffled; towards whoever handles the file before that, only the local promise holds."
         ),
         "Every released column is randomised.",
-        "The rows of each view stand in a secure random order of its own; no row of one view can "
-        "be linked to a row of another."
-        if isinstance(job.plan, Views)
-        else "The rows stand in a secure random order.",
+        "The rows stand in a secure random order.",
         f"The number of rows, {job.rows:,}, is public: neighbouring files have as many.",
         "Other releases of the same people add up with this one.",
         *([FROM_NOISY_COUNTS] if has_private_prior(job) else []),
-        *(
-            f"The categories of {name} are taken as known; they were read off the file."
-            for name in sorted(job.seen)
-        ),
+        *seen_sentences(job),
     ]
 
 
@@ -159,6 +201,10 @@ def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]
 
 def design_entry(job: Prepared) -> dict[str, Any]:
     """Return how the plan was designed and what it and its priors spent on a record, exactly."""
+    if job.protected is not None:
+        found = job.protected.design
+        figures = {"value": found.value, "bound": found.bound}
+        return {"kind": "tables", "objective": found.objective, **figures}
     if job.record is not None:
         return record_entry(job.record)
     return {"kind": "columns", "parts": [part_entry(design) for design in job.designs]}
@@ -206,11 +252,9 @@ def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
     }
 
 
-def relation_of(spent: RecordPrivacy) -> str:
-    """Return in what neighbouring files differ."""
-    if spent.rows == 1:
-        return "replace one record"
-    return f"replace one person, in at most {spent.rows} rows"
+def relation_of(rows: int) -> str:
+    """Return in what neighbouring files differ, where a person has at most so many rows."""
+    return "replace one record" if rows == 1 else f"replace one person, in at most {rows} rows"
 
 
 def notes_on(job: Prepared) -> list[str]:
@@ -220,12 +264,7 @@ def notes_on(job: Prepared) -> list[str]:
         if job.record is None
         else "Each record is protected as a whole: alpha is of all randomised columns together."
     ]
-    if isinstance(job.plan, Views):
-        notes.append(
-            f"The release has {several(len(job.plan), 'view')}: every record is in each of them, "
-            "in some row."
-        )
-    elif len(job.plan.branches) > 1:
+    if len(job.plan.branches) > 1:
         notes.append(
             "A record shows the columns of one branch of the plan, drawn at random; its other "
             "randomised columns are blank, which says nothing of it."
@@ -316,75 +355,3 @@ def manifest_text(document: Mapping[str, Any]) -> str:
             "randomise columns of fewer categories."
         )
     return text
-
-
-def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str, Any]:
-    """Read and check the manifest of a release folder, signed by a key where one is given."""
-    path = folder / MANIFEST
-    refuse_link(path)
-    try:
-        with undamaged():
-            content = read_bytes(path, InvalidData)
-    except (FileNotFoundError, NotADirectoryError):
-        if not folder.exists():
-            raise InvalidData(f"{str(folder)!r} does not exist.") from None
-        raise InvalidData(f"{str(folder)!r} is no release: it has no {MANIFEST}.") from None
-    if verify is not None:
-        check_signature(folder, content, key=verify)
-    with undamaged():
-        document = document_in(content, InvalidData, name=MANIFEST)
-    if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
-        raise InvalidData(
-            f"This software reads releases of schema {SCHEMA!r}; found {short(document['schema'])}."
-        )
-    for mistake in mistakes_in(document, manifest_schema()):
-        raise InvalidData(f"{MANIFEST} is damaged: {mistake}")
-    checked: dict[str, Any] = document
-    return checked
-
-
-@contextmanager
-def undamaged() -> Iterator[None]:
-    """Tell what is wrong with a part of the manifest as a damage of it."""
-    try:
-        yield
-    except (InvalidData, InvalidPlan) as error:
-        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
-
-
-def files_of(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return what is stated of each data file, by the name of its view; the only one has none."""
-    views, one = manifest.get("views"), manifest.get("data")
-    if (views is None) == (one is None):
-        raise InvalidData(f"{MANIFEST} is damaged: it must state one data file, or views.")
-    if views is None:
-        found = one or {}
-        if ("pieces" in found) != (found.get("file") == "data"):
-            raise InvalidData(f"{MANIFEST} is damaged: the folder 'data' is of a file in pieces.")
-        return {"": found}
-    found = {view["name"]: view for view in views}
-    if len(found) < len(views) or not views:
-        raise InvalidData(f"{MANIFEST} is damaged: views have different names.")
-    for name, view in found.items():
-        ending = "" if "pieces" in view else r"\.[a-z]+"
-        if not re.fullmatch(rf"{VIEWS}/{re.escape(name)}{ending}", view["file"]):
-            raise InvalidData(f"{MANIFEST} is damaged: the file of view {name!r} is not its own.")
-    return found
-
-
-def plan_of(manifest: Mapping[str, Any]) -> Plan | Views:
-    """Return the plan that the data was released with, which randomises the columns it says."""
-    with undamaged():
-        stated = manifest["plan"]
-        plan: Plan | Views = (
-            Views.from_json(stated) if "views" in manifest else Plan.from_json(stated)
-        )
-    if isinstance(plan, Views) and set(plan) != set(files_of(manifest)):
-        raise InvalidData(f"{MANIFEST} is damaged: its plan has other views than its files.")
-    stated = [column["name"] for column in manifest["columns"] if column["randomised"]]
-    if sorted(stated) != sorted(plan.columns):
-        raise InvalidData(
-            f"{MANIFEST} is damaged: it states {short(stated)} as randomised, and its plan "
-            f"randomises {short(list(plan.columns))}."
-        )
-    return plan

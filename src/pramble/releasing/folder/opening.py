@@ -1,6 +1,7 @@
 """The analyst's door: open a release folder and check it."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,8 +20,9 @@ from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.data.spark_files import SparkFileRecords, read_frame
 from pramble.errors import InvalidData, InvalidInput
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
@@ -29,18 +31,12 @@ from pramble.privacy.guarantee import (
 )
 from pramble.privacy.notions import guarantee_from_json
 from pramble.releasing.folder.files import check_files
-from pramble.releasing.folder.manifest import (
-    files_of,
-    plan_of,
-    read_manifest,
-    undamaged,
-)
 from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.promised import besides_of, central_promise, check_promise
+from pramble.releasing.folder.read_manifest import data_of, plan_of, read_manifest, undamaged
 from pramble.releasing.write.check import open_written
 from pramble.report.outcome import ReleaseOutcome
 from pramble.shown import Display, Facts
-from pramble.words import several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,16 +52,21 @@ class Release(Display):
         Where it lies; None after a dry run.
     manifest : dict
         What the folder's ``manifest.json`` says.
-    plan : Plan or Views
-        What was done to a record: what `pramble.estimate` needs beside the data.
-    data : pyarrow.Table, or dict from the name of a view to one
-        The released records, read when first asked for; a Spark frame, if opened with Spark.
+    plan : Plan or TablePlan
+        What was done to a record, or measured of the file.
+    synthetic : pyarrow.Table or None
+        Complete records drawn from the release alone: open and count those.
+    tables : Measured or None
+        The protected tables, from which estimates come; None where records were randomised.
+    data : pyarrow.Table or None
+        The randomised records, read when first asked for; a Spark frame, if opened with Spark.
     guarantee : Guarantee
-        What was spent on each person, whatever happens to the file.
+        What was spent on each person: α of randomised records, whatever happens to the file, or ε
+        and δ of protected tables.
     central : CentralPrivacy or None
-        What was spent towards those who only read the release, where that is proven.
+        What was spent against those who only read the release, where that is proven.
     alpha : float
-        The same as a number, rounded up.
+        α, rounded up; infinite for protected tables, which have no local promise.
     outcome : ReleaseOutcome or None
         The curator's figures, raw ones included; only `pramble.release` knows them.
     spark : SparkSession or None
@@ -80,14 +81,14 @@ class Release(Display):
 
     folder: Path | None
     manifest: Mapping[str, Any]
-    plan: Plan | Views
+    plan: Plan | TablePlan
     outcome: ReleaseOutcome | None = field(default=None, repr=False)
     spark: Any = field(default=None, repr=False)
 
     @property
     def alpha(self) -> float:
         """What was spent on each person, rounded up."""
-        return float(self.manifest["promise"]["spent"]["alpha"])
+        return float(self.manifest["promise"]["spent"].get("alpha", math.inf))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -101,16 +102,27 @@ class Release(Display):
 
     @cached_property
     def data(self) -> Any:
-        """The released records as pyarrow Tables; labels have the types of the plan."""
+        """The randomised records as a pyarrow Table; labels have the types of the plan."""
+        if isinstance(self.plan, TablePlan):
+            return None
         if self.folder is None:
             raise InvalidData("A dry run writes no data.")
         read = read_data if self.spark is None else partial(frame_of_data, self.spark)
-        if isinstance(self.plan, Plan):
-            return read(self.folder, self.manifest, self.plan, view="")
-        return {
-            name: read(self.folder, self.manifest, plan, view=name)
-            for name, plan in self.plan.items()
-        }
+        return read(self.folder, self.manifest, self.plan)
+
+    @cached_property
+    def tables(self) -> Measured | None:
+        """The protected tables; None where records were randomised."""
+        if not isinstance(self.plan, TablePlan):
+            return None
+        if self.folder is None:
+            raise InvalidData("A dry run measures nothing.")
+        return read_tables(self.folder, self.manifest, self.plan)
+
+    @property
+    def evidence(self) -> Any:
+        """What estimates come from: the protected tables, or the randomised records."""
+        return self.data if self.tables is None else self.tables
 
     @property
     def synthetic(self) -> Any:
@@ -124,14 +136,16 @@ class Release(Display):
 
     def shown(self) -> Facts:
         """Return where it lies, what it promises and what is in it."""
-        views = f" in {several(len(self.plan), 'view')}" if isinstance(self.plan, Views) else ""
         others = [c["name"] for c in self.manifest["columns"] if c["name"] not in self.plan.columns]
         rows = [
-            ("rows", f"{self.manifest['rows']:,}{views}"),
-            ("randomised", ", ".join(self.plan.columns)),
+            ("rows", f"{self.manifest['rows']:,}"),
+            ("columns", ", ".join(self.plan.columns)),
             *([("as they were", ", ".join(others))] if others else []),
-            ("α of a person", f"{self.alpha:g}"),
         ]
+        if isinstance(self.plan, TablePlan):
+            rows.append(("tables", f"{len(self.plan.tables):,}, protected"))
+        else:
+            rows.append(("α of a person", f"{self.alpha:g}"))
         if self.central is not None:
             rows.append(
                 ("central ε", f"{self.central.shown:.4g} at δ = {self.central.shown_delta:.3g}")
@@ -159,14 +173,15 @@ class Release(Display):
         return self.plan.plot()
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in self.__dict__.items() if name != "data"}
+        read = ("data", "tables")
+        kept = {name: value for name, value in self.__dict__.items() if name not in read}
         return {**kept, "spark": None}
 
 
 @certify.register
 def _(release: Release, *, distance: Any = None) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
-    if distance is not None:
+    if distance is not None or isinstance(release.plan, TablePlan):
         return certify(release.plan, distance=distance)
     with undamaged():
         besides = besides_of(release.manifest["design"])
@@ -216,13 +231,13 @@ def open_release(
     """
     folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
-    data = [*files_of(manifest).values()]
+    data = data_of(manifest)
     if spark is not None:
         refuse_other_than_pieces(data)
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
     release = Release(folder, manifest, plan_of(manifest), spark=spark)
     check_promise(manifest, release.plan)
-    assert release.data is not None, "reading checks it"
+    assert release.evidence is not None, "reading checks it"
     return release
 
 
@@ -240,13 +255,13 @@ def session_of(engine: str | None) -> Any:
     return found
 
 
-def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str) -> Any:
-    """Read a data file as an Arrow table, and check it against the manifest.
+def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Read the data file as an Arrow table, and check it against the manifest.
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / files_of(manifest)[view]["file"], points_in(manifest))
-    names = checked_names(records, manifest, plan, view=view)
+    records = open_written(folder / data_of(manifest)["file"], points_in(manifest))
+    names = checked_names(records, manifest)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
     labels = plan.column_labels()
@@ -260,13 +275,17 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: st
     return table
 
 
-def checked_names(
-    records: Records, manifest: Mapping[str, Any], plan: Plan, *, view: str
-) -> list[str]:
-    """Return the columns of a data file, which are those of the manifest, as are its rows."""
+def read_tables(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
+    """Read protected tables, and check them against the plan."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(arrow_input(folder / data_of(manifest)["file"]))
+    return Measured.from_table(table, plan, manifest["rows"])
+
+
+def checked_names(records: Records, manifest: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the data file, which are those of the manifest, as are its rows."""
     names = [column["name"] for column in manifest["columns"]]
-    if view:
-        names = [name for name in names if name in plan.columns]
     if list(records.names) != names:
         raise InvalidData(
             f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
@@ -275,14 +294,11 @@ def checked_names(
     return names
 
 
-def frame_of_data(
-    spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan, *, view: str
-) -> Any:
-    """Return the pieces of a data file as a Spark frame, once tasks have checked every value."""
-    path = (folder / files_of(manifest)[view]["file"]).absolute()
-    points = {name: own for name, own in points_in(manifest).items() if name in plan.columns}
-    records = open_written(path, points)
-    checked_names(records, manifest, plan, view=view)
+def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
+    path = (folder / data_of(manifest)["file"]).absolute()
+    records = open_written(path, points_in(manifest))
+    checked_names(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
     found = SparkFileRecords.of(records, spark)
     refuse_rows(scan(found, [ReleasedLabels(labels)]), manifest["rows"])
@@ -304,9 +320,9 @@ class ReleasedLabels:
         """Take nothing: what is not refused is fine."""
 
 
-def refuse_other_than_pieces(data: Sequence[Mapping[str, Any]]) -> None:
+def refuse_other_than_pieces(data: Mapping[str, Any]) -> None:
     """Refuse to read data on Spark that is one file, or no Parquet."""
-    if any("pieces" not in stated or stated["format"] != "parquet" for stated in data):
+    if "pieces" not in data or data["format"] != "parquet":
         raise InvalidData(
             "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
             "or of another format. Open it without spark=, or release with rows_per_file."

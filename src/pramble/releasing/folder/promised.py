@@ -12,22 +12,26 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below, stated_alpha
 from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.shuffled.central import is_proven
+from pramble.privacy.table_privacy import table_guarantee
 from pramble.releasing.folder.files import MANIFEST
-from pramble.releasing.folder.manifest import undamaged
+from pramble.releasing.folder.read_manifest import undamaged
 from pramble.releasing.prepare.apart import Apart
 
 SAME = 1e-6
 """How far ε may differ between machines whose elementary functions round differently."""
 
 
-def check_promise(manifest: Mapping[str, Any], plan: Plan | Views) -> None:
+def check_promise(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
+    if isinstance(plan, TablePlan):
+        check_tables_promise(manifest, plan)
+        return
     promise, spent, conditional = manifest["promise"], Fraction(0), False
     with undamaged():
         stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
@@ -50,19 +54,40 @@ def check_promise(manifest: Mapping[str, Any], plan: Plan | Views) -> None:
         )
 
 
+def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
+    """Refuse protected tables that reveal more than the manifest states."""
+    promise = manifest["promise"]
+    with undamaged():
+        stated, limit = (CentralPrivacy.from_json(promise[part]) for part in ("spent", "limit"))
+    proven = table_guarantee(plan)
+    if (
+        stated.mu_squared is None
+        or proven.mu_squared > stated.mu_squared * (1 + Fraction(SAME))
+        or stated.rows != plan.rows_per_person
+    ):
+        raise InvalidData(
+            f"{MANIFEST} is damaged: it states ε = {stated.shown:.6g} of its tables, which their "
+            "noise does not prove."
+        )
+    if not limit.allows(stated):
+        raise InvalidData(f"{MANIFEST} is damaged: it states {stated}, above its {limit}.")
+
+
 def besides_of(design: Mapping[str, Any]) -> Fraction:
     """Return what priors spent on a record."""
     return sum((stated_alpha(part["prior"]) for part in parts_of(design)), Fraction(0))
 
 
 def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
-    """Return what was spent towards readers of a release, where that is stated."""
+    """Return what was spent against readers of a release, where that is stated."""
+    if "tables" in manifest:
+        return CentralPrivacy.from_json(manifest["promise"]["spent"])
     stated = manifest["promise"].get("central")
     return None if stated is None else CentralPrivacy.from_json(stated["spent"])
 
 
 def check_central(
-    manifest: Mapping[str, Any], plan: Plan | Views, *, besides: Fraction
+    manifest: Mapping[str, Any], plan: Plan, *, besides: Fraction
 ) -> CentralPrivacy | None:
     """Return the central promise that a manifest states; refuse one that is not proven."""
     with undamaged():
@@ -105,8 +130,8 @@ def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def protected_parts(
-    design: Mapping[str, Any], plan: Plan | Views
-) -> Iterator[tuple[Mapping[str, Any], Plan | Views, str]]:
+    design: Mapping[str, Any], plan: Plan
+) -> Iterator[tuple[Mapping[str, Any], Plan, str]]:
     """Yield every part of a design with what it protects, each column once."""
     parts = parts_of(design)
     if design["kind"] == "records":
@@ -114,8 +139,6 @@ def protected_parts(
         check_distances(design.get("distances"), plan)
         yield parts[0], plan, "the record"
         return
-    if isinstance(plan, Views):
-        raise InvalidData("views are designed for records.")
     mechanisms = plan.single_columns(what="A design by columns")
     if sorted(part["column"] for part in parts) != sorted(mechanisms):
         raise InvalidData("its design has other columns than its plan.")
@@ -126,7 +149,7 @@ def protected_parts(
         yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
 
 
-def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
+def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
     """Refuse tables of a prior that are no laws of the plan's columns."""
     labels = plan.column_labels()
     for table in prior.get("tables", []):
@@ -136,7 +159,7 @@ def check_tables(prior: Mapping[str, Any], plan: Plan | Views) -> None:
         check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
 
 
-def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan | Views) -> None:
+def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> None:
     """Refuse a promise by distance, summed over columns, that a plan does not keep."""
     if stated is None:
         return
@@ -194,7 +217,7 @@ def check_shares(shares: Any, size: int, *, what: str) -> None:
         raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
 
 
-def spent_on(part: Mapping[str, Any], protected: Plan | Views, *, what: str) -> Fraction:
+def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
     """Return the α of a part and its prior; refuse what the plan does not satisfy."""
     alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
     if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):

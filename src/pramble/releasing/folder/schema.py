@@ -23,7 +23,7 @@ def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of manifests.
 
     >>> manifest_schema()["$id"]
-    'pramble/release/5'
+    'pramble/release/6'
     """
     text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)

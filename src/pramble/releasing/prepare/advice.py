@@ -10,12 +10,14 @@ from pramble.information.records import Table, as_law
 from pramble.releasing.decisions.decisions import columns_of
 from pramble.releasing.prepare.apart import asked_of_record, columns_apart
 from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.protected import cost_of
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import restricted
 from pramble.releasing.prepare.worth import Ground, ground_of
 from pramble.report.numbers import points
 from pramble.report.tables import TableOutcome
 from pramble.solvers.record.design_record import design_record
+from pramble.solvers.tables.design_tables import design_tables
 
 QUICK = 2.0
 """Seconds for a plan that might have been."""
@@ -50,7 +52,7 @@ def ways_out(job: Prepared) -> Iterator[str]:
     """Yield what would leave at most half of the tables as noise, the cheapest first."""
     ground, decisions = ground_of(job), job.decisions
     names = list(ground.labels)
-    if job.record is None:
+    if job.record is None and job.protected is None:
         yield from told('design = "records", at the same α', *noise_of(job, ground, ground.wanted))
     if any(column.distance is not None for column in decisions.columns):
         found = noise_of(job, ground, ground.wanted, by_distance=False)
@@ -63,7 +65,7 @@ def ways_out(job: Prepared) -> Iterator[str]:
             break
     if decisions.central is None and not job.untouched:
         found = noise_of(job, ground, ground.wanted, central=(READERS, decisions.delta))
-        yield from told(f"a promise towards readers alone, --central {READERS:g}", *found)
+        yield from told(f"a promise against readers alone, --central {READERS:g}", *found)
     if any(len(table) > 1 for table in ground.wanted):
         found = noise_of(job, ground, [(name,) for name in names])
         yield from told("single columns wanted, tables = 1", *found)
@@ -86,26 +88,22 @@ def promised(
     labels: Mapping[str, Sequence[Label]],
     *,
     times: float,
-    central: tuple[float, float] | None,
     by_distance: bool,
 ) -> dict[str, Any]:
-    """Return what a release promises, times a number, in the words of `design_record`."""
+    """Return what a release of records promises, times a number, in the words of design_record."""
     decisions = job.decisions
     whole = keeps_whole(decisions, labels)
     if decisions.central is not None:
-        central = times * decisions.central, decisions.delta
-    if central is None:
-        alpha = times * decisions.limit.shown / job.spent.rows
-        columns = [column for column in decisions.columns if column.name in labels]
-        apart = columns_apart(columns, labels, alpha) if by_distance else {}
-        return {**asked_of_record(apart, alpha), "whole": whole}
-    return {
-        "central": central,
-        "rows": max(job.rows, 1),
-        "rows_per_person": job.spent.rows,
-        "views": decisions.may_be_views,
-        "whole": True,
-    }
+        return {
+            "central": (times * decisions.central, decisions.delta),
+            "rows": max(job.rows, 1),
+            "rows_per_person": job.spent.rows,
+            "whole": True,
+        }
+    alpha = times * decisions.limit.shown / job.spent.rows
+    columns = [column for column in decisions.columns if column.name in labels]
+    apart = columns_apart(columns, labels, alpha) if by_distance else {}
+    return {**asked_of_record(apart, alpha), "whole": whole}
 
 
 def noise_of(
@@ -120,6 +118,11 @@ def noise_of(
     """Return how many tables would be noise under a quick plan, and how many there are."""
     names = {name for table in wanted for name in table}
     labels = {name: own for name, own in ground.labels.items() if name in names}
+    if central is None and job.protected is not None:
+        central = job.decisions.limit.shown, job.decisions.delta
+    if central is not None:
+        central = times * central[0], central[1]
+        return noise_of_tables(labels, wanted, central, rows=ground.rows, people=job.spent.rows)
     rules = [r for r in rules_of(job.decisions) or [] if columns_of(r) <= names]
     possible = as_possible(rules or None, labels)
     sizes = {name: len(own) for name, own in labels.items()}
@@ -132,9 +135,26 @@ def noise_of(
             possible=possible,
             tables=wanted,
             time_limit=QUICK,
-            **promised(job, labels, times=times, central=central, by_distance=by_distance),
+            **promised(job, labels, times=times, by_distance=by_distance),
         )
     except InvalidInput:
         return len(wanted), len(wanted)
     shown = own.outcomes(own.costs(found.plan, wanted))
+    return sum(table.useless for table in shown), len(shown)
+
+
+def noise_of_tables(
+    labels: Mapping[str, Sequence[Label]],
+    wanted: Sequence[Table],
+    central: tuple[float, float],
+    *,
+    rows: int,
+    people: int,
+) -> tuple[int, int]:
+    """Return how many protected tables would be noise under a central promise, of how many."""
+    try:
+        plan = design_tables(labels, *central, tables=list(wanted), rows_per_person=people).plan
+    except InvalidInput:
+        return len(wanted), len(wanted)
+    shown = [TableOutcome(t, plan.cells(t), cost_of(plan, t, rows=rows), rows) for t in wanted]
     return sum(table.useless for table in shown), len(shown)

@@ -1,4 +1,4 @@
-"""The plan, or the views, of a release with a central promise: they need no prior."""
+"""The plan of a release with a central promise: they need no prior."""
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.possible import as_possible
@@ -20,9 +20,9 @@ from pramble.solvers.record.design_record import design_record
 def design_for_readers(
     decisions: Decisions, found: Counts, *, seconds: float | None = None
 ) -> tuple[RecordDesigned, RecordPrivacy]:
-    """Return the plan or views that keep the central promise, and what they spend locally.
+    """Return the plan that keeps the central promise, and what it spends locally.
 
-    The designs do not depend on the law of the records, so that nothing of the file is used; a
+    The design does not depend on the law of the records, so that nothing of the file is used; a
     public prior serves to say what tables will cost.
     """
     labels = labels_of(found.columns)
@@ -43,7 +43,6 @@ def design_for_readers(
             labels,
             central=(decisions.limit.shown, decisions.delta),
             rows=max(found.rows, 1),
-            views=decisions.may_be_views,
             rows_per_person=found.rows_per_person,
             prior=dict(prior.tables) or None,
             possible=possible,

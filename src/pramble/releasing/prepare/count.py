@@ -166,9 +166,12 @@ def count_columns(
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
     declared = decisions.rows_per_person
-    most = declared or 1 if people is None else people.most(declared)
+    limit = None if decisions.of_tables else declared  # more rows than declared are left out there
+    most = declared or 1 if people is None else people.most(limit)
     if whose is not None and counted is not None:
-        most = most_rows(whose, counted, declared)
+        most = most_rows(whose, counted, limit)
+    if decisions.of_tables:
+        most = declared or most
     settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
     rules.refuse()
     return Counts(

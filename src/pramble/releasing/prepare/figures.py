@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.by_distance import distance_sentence
 from pramble.privacy.certificate import certify
 from pramble.privacy.guarantee import float_above
@@ -26,12 +25,14 @@ from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
 from pramble.report.outcome import ColumnOutcome, RiskOutcome
 from pramble.report.record import Numbers
-from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assess import assess
-from pramble.risk.assessment import Assessment
 from pramble.solvers.design import design
 from pramble.solvers.result import most_information
 from pramble.values import Floats, Integers
+
+if TYPE_CHECKING:
+    from pramble.risk.after.perturbed import RiskAfter
+    from pramble.risk.assessment import Assessment
 
 SEARCHED, SECONDS = 40, 1.0
 """Categories up to which all matrices are searched for a bound, and for how long."""
@@ -108,13 +109,6 @@ def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> C
     )
 
 
-def risk_of_view(table: Crosstab, risk: RiskDecision, plan: Plan) -> Assessment | RiskAfter:
-    """Return what is left of the risk where only the keys are shown that a view has."""
-    keys = [name for name in risk.keys if name in plan.columns]
-    before = assess(table, keys, population_size=risk.population_size, model=risk.model)
-    return before if risk.model == "none" else before.after(plan)
-
-
 def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] | None:
     """Return what of a plan bears on some keys: single columns, or the whole; None if nothing."""
     if not set(plan.columns) & set(keys):
@@ -123,23 +117,16 @@ def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] 
 
 
 def risk_figures(
-    table: Crosstab, risk: RiskDecision, *, plan: Plan | Views, records: Records | None = None
+    table: Crosstab, risk: RiskDecision, *, plan: Plan, records: Records | None = None
 ) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model.
 
-    Of views, which cannot be linked, the one counts that leaves the largest risk. Sums of risks
-    that go by weights and households are taken from the ``records``, in another pass.
+    Sums of risks that go by weights and households are taken from the ``records``, in another pass.
     """
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model=risk.model)
     after: Assessment | RiskAfter = before
-    if isinstance(plan, Views):
-        after = max(
-            (risk_of_view(table, risk, view) for view in plan.showing(keys).values()),
-            key=lambda found: found.tau2,
-            default=before,
-        )
-    elif risk.model != "none" and (chosen := relevant(plan, keys)):
+    if risk.model != "none" and (chosen := relevant(plan, keys)):
         after = before.after(chosen)
     return RiskOutcome(
         keys=risk.keys,
@@ -171,9 +158,9 @@ def summed_risks(records: Records | None, risk: RiskDecision) -> dict[str, Any]:
     return {name: found[f"sum_of_{name}_risk"] for name in names if f"sum_of_{name}_risk" in found}
 
 
-def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan | Views) -> RiskOutcome:
+def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan) -> RiskOutcome:
     """Add how many released records are alone by the keys at face value, if all keep them."""
-    if isinstance(plan, Views) or len(plan.branches) > 1:
+    if len(plan.branches) > 1:
         return outcome
     counts = crosstab(open_records(data), list(outcome.keys)).counts
     below = tuple(int(counts[counts < k].sum()) for k in (2, 3, 5))

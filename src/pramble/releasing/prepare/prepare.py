@@ -17,19 +17,21 @@ from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.records import Table
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, float_above
+from pramble.privacy.guarantee import RecordPrivacy, float_above, no_local_promise
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.central_design import design_for_readers
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.count import Counted, Counts, count_columns
+from pramble.releasing.prepare.data_file import DataFile
 from pramble.releasing.prepare.designs import design_columns
 from pramble.releasing.prepare.links import Link, links_at_the_start, refuse_links
-from pramble.releasing.prepare.part import Part, parts_of
 from pramble.releasing.prepare.points import points_of
+from pramble.releasing.prepare.protected import ProtectedDesign, design_of_tables
 from pramble.releasing.prepare.record_design import (
     RecordDesigned,
     design_of_record,
@@ -68,7 +70,9 @@ class Prepared:
         The records by their risk keys, if risk is to be reported.
     links : tuple of Link
         Untouched columns along which the order of the rows tells a protected one.
-    guarantee : CentralGuarantee or None
+    protected : ProtectedDesign or None
+        The design of protected tables, where they are released in place of records.
+    guarantee : CentralGuarantee, TableGuarantee or None
         What is proven towards those who only read the release, where every released column is
         randomised and the rows are shuffled.
     """
@@ -83,10 +87,16 @@ class Prepared:
     keys: Crosstab | None = None
     links: tuple[Link, ...] = ()
     record: RecordDesigned | None = None
-    guarantee: CentralGuarantee | None = None
+    guarantee: CentralGuarantee | TableGuarantee | None = None
+    protected: ProtectedDesign | None = None
+
+    @property
+    def published(self) -> Plan | TablePlan:
+        """What is done to the records, or measured of the file."""
+        return self.plan if self.protected is None else self.protected.plan
 
     @cached_property
-    def plan(self) -> Plan | Views:
+    def plan(self) -> Plan:
         """What is done to a record."""
         return plan_of(self.designs, self.record)
 
@@ -96,21 +106,17 @@ class Prepared:
         return points_of(self.decisions.columns)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """The files to write."""
-        return parts_of(
-            self.plan,
-            self.names,
-            data_file=self.decisions.data_file,
-            rows=self.rows,
-            rows_per_file=self.decisions.rows_per_file,
-        )
+    def file(self) -> DataFile:
+        """The data file to write."""
+        return DataFile(self.decisions.ending, self.rows, self.decisions.rows_per_file)
 
     @property
     def central(self) -> CentralPrivacy:
         """What is spent towards those who only read the release."""
         if self.guarantee is None:
             return CentralPrivacy.of_local(self.spent)
+        if isinstance(self.guarantee, TableGuarantee):
+            return self.guarantee.guarantee
         found = self.guarantee
         return CentralPrivacy(Fraction(found.epsilon), Fraction(found.delta), found.rows_per_person)
 
@@ -127,7 +133,7 @@ class Prepared:
     @property
     def untouched(self) -> tuple[str, ...]:
         """Columns that are released as they are."""
-        return tuple(name for name in self.names if name not in self.plan.columns)
+        return tuple(name for name in self.names if name not in self.published.columns)
 
     @property
     def seen(self) -> frozenset[str]:
@@ -153,7 +159,7 @@ class Prepared:
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
         ordered = sorted(column.name for column in self.columns if column.ordered)
-        if ordered and not self.decisions.is_shuffled:
+        if ordered and self.protected is None and not self.decisions.is_shuffled:
             found.append(
                 f"The order of the rows goes with {', '.join(ordered)}: neighbours "
                 "are alike more or less often than by chance. The order is released too, and may "
@@ -178,7 +184,8 @@ class Prepared:
                 "be estimated from the release."
             )
         notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
-        return (*found, *notes, *(self.record.notes if self.record is not None else ()))
+        designed = self.protected if self.record is None else self.record
+        return (*found, *notes, *(() if designed is None else designed.notes))
 
 
 def prepare(
@@ -246,8 +253,12 @@ def designed(
     """
     records, found = scanned.records, scanned.counts
     designs: tuple[Designed, ...] = ()
-    record = None
-    if decisions.central is not None:
+    record = protected = None
+    if decisions.of_tables:
+        clock.tell("designing", 1.0)
+        protected = design_of_tables(decisions, found)
+        spent = no_local_promise(found.rows_per_person)
+    elif decisions.central is not None:
         clock.tell("designing", 1.0)
         record, spent = design_for_readers(decisions, found, seconds=seconds)
     elif decisions.design == "records":
@@ -262,18 +273,21 @@ def designed(
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
         )
-    proven = None
-    if for_readers or decisions.central is not None:
+    proven: CentralGuarantee | TableGuarantee | None = None
+    if protected is not None:
+        proven = protected.design.guarantee
+    elif for_readers or decisions.central is not None:
         proven = central_of(records, decisions, found, designs=designs, record=record)
     job = Prepared(
         records, decisions, found.rows, found.columns, designs, spent, found.fingerprint,
         keys=found.keys, links=scanned.links, record=record, guarantee=proven,
+        protected=protected,
     )  # fmt: skip
     check_spent(job.spent if decisions.central is None else job.central, decisions.limit)
     return job
 
 
-def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan | Views:
+def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan:
     """Return what is done to a record."""
     if record is not None:
         return record.design.plan
@@ -317,9 +331,9 @@ def refuse_untouched(names: Sequence[str], decisions: Decisions) -> None:
     if left:
         names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
         raise PrivacyError(
-            "A central promise is of files in which every column is randomised; this plan leaves "
-            f"as they are: {names}. Randomise them too (--columns), or leave them out (--drop, "
-            "drop = [...]). A survey weight can be banded into classes and randomised with the "
+            "A central promise is of releases in which every column is protected; this plan leaves "
+            f"as they are: {names}. Protect them too (--columns), or leave them out (--drop, "
+            "drop = [...]). A survey weight can be banded into classes and protected with the "
             "rest. Nothing was released."
         )
 

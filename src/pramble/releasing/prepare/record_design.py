@@ -162,7 +162,7 @@ def design_of_record(
     )
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
-    costs = plan_costs(best.one_file, labels, law, tables=tables, possible=possible)
+    costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
     notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}

@@ -1,7 +1,7 @@
 """The figures of a plan for records."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -10,11 +10,13 @@ from pramble.errors import PrambleError
 from pramble.estimation.estimate import estimate
 from pramble.information.possible import as_possible
 from pramble.information.records import Table, as_law
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.prepare.apart import asked_of_record, sentences_of
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import evened
+from pramble.report.protected import ProtectedOutcome
 from pramble.report.record import FrequencyOutcome, PairOutcome, RecordOutcome
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
@@ -50,29 +52,55 @@ def observed_record(
     outcome: RecordOutcome, data: Any, *, counted: Mapping[Table, Any], rows: int
 ) -> RecordOutcome:
     """Add the analyst's estimates from the written file, or files: of columns, and of a table."""
-    columns = []
-    for column in outcome.columns:
-        try:
-            found = estimate(data, outcome.plan, by=[column.name], covers="randomisation")
-        except PrambleError:
-            columns.append(column)
-            continue
-        order = {label: place for place, label in enumerate(found.cells[column.name])}
-        places = [order[label] for label in column.categories]
-        columns.append(
-            replace(
-                column,
-                estimate=tuple(found.probabilities[places].tolist()),
-                lower=tuple(found.lower[places].tolist()),
-                upper=tuple(found.upper[places].tolist()),
-            )
-        )
+    columns = observed_columns(outcome.columns, data, outcome.plan)
     pairs = [
         pair_outcome(outcome, data, table, counts, rows=rows)
         for table, counts in counted.items()
         if len(table) > 1 and counts.size <= MOST_SHOWN
     ]
-    return replace(outcome, columns=tuple(columns), pairs=tuple(filter(None, pairs[:MOST_PAIRS])))
+    return replace(outcome, columns=columns, pairs=tuple(filter(None, pairs[:MOST_PAIRS])))
+
+
+def observed_columns(
+    columns: Sequence[FrequencyOutcome], evidence: Any, plan: Plan | None = None
+) -> tuple[FrequencyOutcome, ...]:
+    """Return columns with what an analyst estimates of them, where that can be."""
+    found = []
+    for column in columns:
+        try:
+            one = estimate(evidence, plan, by=[column.name], covers="randomisation")
+        except PrambleError:
+            found.append(column)
+            continue
+        order = {label: place for place, label in enumerate(one.cells[column.name])}
+        places = [order[label] for label in column.categories]
+        found.append(
+            replace(
+                column,
+                estimate=tuple(one.probabilities[places].tolist()),
+                lower=tuple(one.lower[places].tolist()),
+                upper=tuple(one.upper[places].tolist()),
+            )
+        )
+    return tuple(found)
+
+
+def expected_tables(job: Prepared) -> ProtectedOutcome | None:
+    """Return the figures of protected tables that are known before anything is measured."""
+    if job.protected is None:
+        return None
+    design = job.protected.design
+    return ProtectedOutcome(
+        tables=len(design.plan.tables),
+        noise=design.typical,
+        gap=design.gap,
+        worst=design.guarantee.worst,
+        rows_per_person=design.guarantee.rows_per_person,
+        columns=tuple(
+            FrequencyOutcome(column.name, column.labels, before=column.counts)
+            for column in job.protected.columns
+        ),
+    )
 
 
 def pair_outcome(
@@ -125,6 +153,6 @@ def loss_from_noise(job: Prepared) -> float | None:
     )
     here, there = (
         sum(plan_costs(plan, labels, law, tables=wanted, possible=possible).values())
-        for plan in (record.design.one_file, best.one_file)
+        for plan in (record.design.plan, best.plan)
     )
     return max(1 - there / here, 0.0) if math.isfinite(here) else None

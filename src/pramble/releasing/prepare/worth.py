@@ -11,12 +11,11 @@ from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Law, Table, as_law
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.releasing.prepare.prepare import Prepared
+from pramble.releasing.prepare.protected import ProtectedDesign, cost_of
 from pramble.releasing.prepare.record_design import rules_of
 from pramble.report.tables import TableOutcome
-from pramble.solvers.central.costs import views_costs
-from pramble.solvers.record.costs import plan_costs, tables_problem
+from pramble.solvers.record.costs import plan_costs
 from pramble.values import value
 
 MOST_PAIRS = 190
@@ -51,13 +50,9 @@ class Ground:
         """Return the number of possible cells of a table."""
         return int(self.possible.mask(table).sum())
 
-    def costs(self, plan: Plan | Views, tables: Sequence[Table]) -> dict[Table, float]:
+    def costs(self, plan: Plan, tables: Sequence[Table]) -> dict[Table, float]:
         """Return n times the summed variance of each of some tables."""
-        if isinstance(plan, Plan):
-            found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
-        else:
-            problem = tables_problem(self.labels, self.law, tables=tables, possible=self.possible)
-            found = views_costs(plan, problem)
+        found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
         return {table: cost if cost < LOST else math.inf for table, cost in found.items()}
 
     def outcomes(self, costs: dict[Table, float]) -> tuple[TableOutcome, ...]:
@@ -70,7 +65,10 @@ class Ground:
 
 def ground_of(job: Prepared) -> Ground:
     """Return what the tables of a release are valued on."""
-    record = job.record
+    record, protected = job.record, job.protected
+    if protected is not None:
+        law = as_law(None, {name: len(own) for name, own in protected.labels.items()})
+        return Ground(protected.labels, law, protected.possible, protected.plan.tables, job.rows)
     if record is not None:
         possible = as_possible(rules_of(job.decisions), record.labels)
         return Ground(record.labels, record.law, possible, record.tables, job.rows)
@@ -94,6 +92,8 @@ def wanted_of(labels: dict[str, tuple[Any, ...]]) -> tuple[Table, ...]:
 
 def table_outcomes(job: Prepared) -> tuple[TableOutcome, ...]:
     """Return what readers will get of the wanted tables, and of single columns."""
+    if job.protected is not None:
+        return outcomes_of_tables(job.protected, rows=job.rows)
     ground = ground_of(job)
     singles: list[Table] = [
         (name,) for name, own in ground.labels.items() if len(own) <= MOST_WANTED_CELLS
@@ -105,3 +105,20 @@ def table_outcomes(job: Prepared) -> tuple[TableOutcome, ...]:
         costs = {}
         rest = list(dict.fromkeys((*singles, *ground.wanted)))
     return ground.outcomes(costs | (ground.costs(job.plan, rest) if rest else {}))
+
+
+def outcomes_of_tables(protected: ProtectedDesign, *, rows: int) -> tuple[TableOutcome, ...]:
+    """Return what readers will get of protected tables, and of single columns."""
+    plan = protected.plan
+    singles: list[Table] = [(name,) for name in plan.columns]
+    tables = dict.fromkeys([*plan.tables, *singles])
+    return tuple(
+        TableOutcome(
+            table,
+            plan.cells(table),
+            cost_of(plan, table, rows=rows),
+            rows,
+            wanted=table in plan.tables,
+        )
+        for table in tables
+    )

@@ -1,5 +1,7 @@
-"""What lies beside the data of a release, made from it and the plan alone."""
+"""What lies next to the evidence of a release, made from it and the plan alone."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pramble.releasing.copies.write import copy_names, write_copies
@@ -9,18 +11,21 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.synthetic import SYNTHETIC
 
+TABLES = "tables.parquet"
+
 
 def published_files(job: Prepared) -> list[str]:
-    """Return the paths in the folder of data, copies, synthetic records and scripts."""
-    data = (name for part in job.parts for name in part.files(job.rows))
-    return [*data, *copy_names(job), SYNTHETIC, *SCRIPTS]
+    """Return the paths in the folder of evidence, copies, complete records and scripts."""
+    evidence = job.file.files if job.protected is None else [TABLES]
+    return [*evidence, *copy_names(job), SYNTHETIC, *SCRIPTS]
 
 
-def write_beside(job: Prepared, release: Release) -> dict[str, Any]:
+def write_beside(job: Prepared, folder: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     """Write copies and scripts into a folder, and return what the manifest says of them."""
     found: dict[str, Any] = {}
     if job.decisions.copies:
+        release = Release(folder, document, job.published)
         found["copies"] = write_copies(release, job.decisions.copies)
-    if job.decisions.scripts and release.folder is not None:
-        found["scripts"] = write_scripts(job, release.folder)
+    if job.decisions.scripts:
+        found["scripts"] = write_scripts(job, folder)
     return found

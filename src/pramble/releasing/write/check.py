@@ -247,12 +247,3 @@ def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
                 "Nothing was released."
             )
     return checks
-
-
-def together(checks: Sequence[tuple[Check, ...]]) -> tuple[Check, ...]:
-    """Return the checks of all views, each of which passed, in a line for each kind."""
-    names = dict.fromkeys(check.name.split(" in ")[0] for view in checks for check in view)
-    return tuple(
-        Check(name, passed=True, detail=f"As it should be in each of {len(checks)} views.")
-        for name in names
-    )

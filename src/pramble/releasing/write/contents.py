@@ -7,18 +7,15 @@ from typing import Any
 
 from pramble.data.records import Records
 from pramble.data.spark_files import SparkFileRecords
-from pramble.mechanisms.plan import Plan
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
-from pramble.releasing.folder.opening import Release
 from pramble.releasing.prepare.figures import observed_figures, observed_risk
-from pramble.releasing.prepare.part import Part
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_figures import observed_record
 from pramble.releasing.write.beside import write_beside
-from pramble.releasing.write.check import Tally, compare, open_written, passed, together
-from pramble.releasing.write.released import write_part
-from pramble.releasing.write.secret import fits_in_memory, held, part_key, shuffled
+from pramble.releasing.write.check import Tally, compare, open_written, passed
+from pramble.releasing.write.released import write_data
+from pramble.releasing.write.secret import shuffled
 from pramble.releasing.write.spark_part import write_on_spark
 from pramble.releasing.write.synthetic import write_synthetic
 from pramble.report.outcome import Check, ReleaseOutcome
@@ -33,35 +30,22 @@ def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
-    records, stay = job.records, job.records.rows_stay
-    if not stay and len(job.parts) > 1 and fits_in_memory(job.rows, job.names):
-        records = held(records, job.names, coded=job.plan.columns)
-    tallies: list[Tally] = []
-    checks: list[tuple[Check, ...]] = []
-    files: list[dict[str, Any]] = []
-    for number, part in enumerate(job.parts):
-        own, share = part_key(key, part), WRITING / len(job.parts)
-        part_clock = clock.part(COUNTING + number * share, share)
-        if stay:
-            tally, entry, found = write_on_spark(job, part, folder, key=own, clock=part_clock)
-        else:
-            tally, entry, found = write_here(job, part, records, folder, key=own, clock=part_clock)
-        tallies.append(tally)
-        checks.append(passed(found))
-        files.append(entry)
+    write = write_on_spark if job.records.rows_stay else write_here
+    tally, entry, found = write(job, folder, key=key, clock=clock.part(COUNTING, WRITING))
+    checks = passed(found)
     synthetic = None
     if job.decisions.synthetic:
-        synthetic = write_synthetic(
+        synthetic, _ = write_synthetic(
             folder,
             data_in(folder, job, here=True),
             job.plan,
-            files=files,
+            sha256=entry["sha256"],
             clock=clock.part(SYNTHESIS, 0.02),
         )
-    document = manifest_of(job, files, synthetic=synthetic, tables=outcome.tables)
-    document |= write_beside(job, Release(folder, document, job.plan))
+    document = manifest_of(job, entry, synthetic=synthetic, tables=outcome.tables)
+    document |= write_beside(job, folder, document)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    after, changed = tallies[0].after, tallies[0].changed
+    after, changed = tally.after, tally.changed
     return document, replace(
         outcome,
         columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
@@ -73,29 +57,30 @@ def write_folder(
             rows=job.rows,
         ),
         risk=outcome.risk and observed_risk(outcome.risk, data_in(folder, job), job.plan),
-        checks=checks[0] if len(checks) == 1 else together(checks),
-        data_bytes=sum(file["bytes"] for file in files),
+        checks=checks,
+        data_bytes=entry["bytes"],
         created=document["created"],
         dry_run=False,
     )
 
 
 def write_here(
-    job: Prepared, part: Part, records: Records, folder: Path, *, key: bytes, clock: Clock
+    job: Prepared, folder: Path, *, key: bytes, clock: Clock
 ) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
-    """Write one data file on this machine, shuffled if that is decided, and judge it."""
+    """Write the data file on this machine, shuffled if that is decided, and judge it."""
+    records = job.records
     if job.decisions.is_shuffled:
         records = shuffled(
             records,
-            part.names,
+            job.names,
             rows=job.rows,
             key=key,
             folder=folder,
             coded=job.plan.columns,
             told=partial(shuffling, clock),
         )
-    tally, entry = write_part(job, part, records, folder, key=key, clock=clock)
-    return tally, entry, compare(tally, folder / part.file, rows=job.rows)
+    tally, entry = write_data(job, records, folder, key=key, clock=clock)
+    return tally, entry, compare(tally, folder / job.file.name, rows=job.rows)
 
 
 def shuffling(clock: Clock, rows: int, share: float) -> None:
@@ -104,15 +89,12 @@ def shuffling(clock: Clock, rows: int, share: float) -> None:
     clock.tell("shuffling", 0.0)
 
 
-def data_in(folder: Path, job: Prepared, *, here: bool = False) -> Any:
+def data_in(folder: Path, job: Prepared, *, here: bool = False) -> Records:
     """Return where the data lies, as an analyst would hand it to an estimate.
 
     What was written on Spark is read there, unless it is wanted here.
     """
-    found = {}
-    for part in job.parts:
-        records: Records = open_written(folder.absolute() / part.file, job.points)
-        if job.records.rows_stay and not here:
-            records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined]
-        found[part.view] = records
-    return found[job.parts[0].view] if isinstance(job.plan, Plan) else found
+    records: Records = open_written(folder.absolute() / job.file.name, job.points)
+    if job.records.rows_stay and not here:
+        records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined]
+    return records

@@ -14,7 +14,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, Branch, Plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.mechanisms.uniform import UniformRows
-from pramble.releasing.prepare.part import Part
+from pramble.releasing.prepare.data_file import STEM
 
 PLAIN = frozenset(map(chr, range(0x20, 0x7F))) - set('"\\')
 WIDTH = 96
@@ -63,35 +63,25 @@ class Unwritable(Exception):
     """A plan that a script in R cannot hold; says why."""
 
 
-def plan_code(parts: Sequence[Part], *, rows: int, points: Mapping[str, Points]) -> str:
-    """Return the plan of every file of a release as R code."""
-    plans = [separate_blocks(part.plan) for part in parts]
-    before: dict[str, Labels] = {}
-    after: dict[str, list[Label]] = {}
-    for plan in plans:
-        refuse_same_columns(plan)
-        for name, own in plan.column_labels().items():
-            before.setdefault(name, own.labels)
-            known = after.setdefault(name, [])
-            keys = label_keys(known)
-            known += [label for label in own.outputs.values if label_keys([label])[0] not in keys]
+def plan_code(plan: Plan, names: Sequence[str], *, rows: int, points: Mapping[str, Points]) -> str:
+    """Return the plan of a release, and the columns of its data file, as R code."""
+    plan = separate_blocks(plan)
+    refuse_same_columns(plan)
+    columns = plan.column_labels()
+    before = {name: own.labels for name, own in columns.items()}
+    after = {name: own.outputs for name, own in columns.items()}
     written: dict[str, int] = {}
     places: dict[int, int] = {}
-    for mechanism in (m for plan in plans for b in plan.branches for m in b.blocks.values()):
+    for mechanism in (m for branch in plan.branches for m in branch.blocks.values()):
         if id(mechanism) not in places:
             code = mechanism_code(mechanism)
             places[id(mechanism)] = written.setdefault(code, len(written) + 1)
-    sources = [
-        source_code(part, plan, before=before, after=after, places=places)
-        for part, plan in zip(parts, plans, strict=True)
-    ]
-    outputs = {name: Labels(tuple(own)) for name, own in after.items()}
     lines = [
         f"rows <- {rows}",
         "",
         "# What each randomised column may be, and what it may be released as, in order.",
         f"categories <- {labels_code(before)}",
-        f"released <- {'categories' if outputs == before else labels_code(outputs)}",
+        f"released <- {'categories' if after == before else labels_code(after)}",
         "",
         "# Columns whose bands are written as numbers: where each band begins.",
         f"numbers <- {points_code(points)}",
@@ -100,9 +90,9 @@ def plan_code(parts: Sequence[Part], *, rows: int, points: Mapping[str, Points])
         "# With `off` and `d` it is off[x] everywhere in row x, and d[x] more on the diagonal.",
         f"mechanisms <- {r_list(written)}",
         "",
-        "# The files. A record goes through one branch, drawn with the branch's share; there each",
+        "# The data. A record goes through one branch, drawn with the branch's share; there each",
         "# block of columns is randomised by its mechanism, and other columns are left blank.",
-        f"sources <- {r_list(sources)}",
+        f"records <- {records_code(plan, names, before=before, after=after, places=places)}",
     ]
     return "\n".join(lines)
 
@@ -167,22 +157,22 @@ def numbers(given: Iterable[int]) -> str:
     return f"rep({values}, {times})"
 
 
-def source_code(
-    part: Part,
+def records_code(
     plan: Plan,
+    names: Sequence[str],
     *,
     before: Mapping[str, Labels],
-    after: Mapping[str, Sequence[Label]],
+    after: Mapping[str, Labels],
     places: Mapping[int, int],
 ) -> str:
-    """Return a file and its branches."""
+    """Return the data file and the branches of its plan."""
     codes = [
         {name: place_of(own.values) for name, own in before.items()},
-        {name: place_of(own) for name, own in after.items()},
+        {name: place_of(own.values) for name, own in after.items()},
     ]
     branches = [branch_code(branch, codes, places) for branch in plan.branches]
     return (
-        f"list(file = {r_text(part.stem)}, columns = {r_vector(map(r_text, part.names))},\n"
+        f"list(file = {r_text(STEM)}, columns = {r_vector(map(r_text, names))},\n"
         f"   branches = {r_list(branches, indent=4)})"
     )
 

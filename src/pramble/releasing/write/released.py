@@ -16,8 +16,8 @@ from pramble.engine.record import Record
 from pramble.engine.streaming import ahead
 from pramble.engine.threads import available_threads
 from pramble.releasing.folder.files import file_sha256, pieces_sha256
+from pramble.releasing.prepare.data_file import DataFile, piece_file
 from pramble.releasing.prepare.links import Links, refuse_links
-from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.releasing.write.check import Tally
@@ -29,26 +29,24 @@ PASSES = 2
 """Writing takes about this many times as long as one pass: writing, and reading again."""
 
 
-def bound_record(job: Prepared, part: Part, *, key: bytes, typed: bool) -> Record:
-    """Return the plan of a file of a release, bound to its bits."""
+def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
+    """Return the plan of a release, bound to its bits."""
     missing = {column.name: column.missing for column in job.decisions.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
-    own = {name: label for name, label in nulls.items() if name in part.plan.columns}
-    points = {name: one for name, one in job.points.items() if name in part.plan.columns}
-    return Record(part.plan, key, from_text=not typed, null_labels=own, points=points)
+    return Record(job.plan, key, from_text=not typed, null_labels=nulls, points=job.points)
 
 
-def write_part(
-    job: Prepared, part: Part, records: Records, folder: Path, *, key: bytes, clock: Clock
+def write_data(
+    job: Prepared, records: Records, folder: Path, *, key: bytes, clock: Clock
 ) -> tuple[Tally, dict[str, Any]]:
-    """Randomise the records into one file or its pieces.
+    """Randomise the records into the data file or its pieces.
 
     Returns what was counted on the way, and what the manifest says of the file. The records are
     those of the job, or its rows in another order. Untouched columns are watched on the way where
     the file is longer than what was looked at before: one that tells a protected column is refused.
     """
-    record = bound_record(job, part, key=key, typed=records.typed)
-    work = Canonical(records.schema, record, names=list(part.names))
+    record = bound_record(job, key=key, typed=records.typed)
+    work = Canonical(records.schema, record, names=job.names)
     watched = job.decisions.watched(work.names) if job.rows > MOST_KEPT else []
     batches = ahead(work.source(records))
     done = 0
@@ -60,7 +58,7 @@ def write_part(
 
     written: list[tuple[Tally, Links]] = []
     pieces = []
-    for path, own in zip(paths_of(part, folder), in_pieces(batches, part), strict=False):
+    for path, own in zip(paths_of(job.file, folder), in_pieces(batches, job.file), strict=False):
         path.parent.mkdir(parents=True, exist_ok=True)
         found = write_piece(
             work, own, path, first_row=done, watched=watched, told=told, threads=available_threads()
@@ -75,27 +73,27 @@ def write_part(
     tally, links = written[0]
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
-    return tally, file_entry(part, pieces, form=job.decisions.output)
+    return tally, file_entry(job.file, pieces, form=job.decisions.output)
 
 
-def paths_of(part: Part, folder: Path) -> Iterator[Path]:
+def paths_of(file: DataFile, folder: Path) -> Iterator[Path]:
     """Yield the path of the file, or of one piece after the other."""
-    if part.rows_per_file is None:
-        yield folder / part.file
+    if file.rows_per_file is None:
+        yield folder / file.name
         return
     for number in count():
-        yield folder / piece_file(part.stem, number, part.ending)
+        yield folder / piece_file(number, file.ending)
 
 
-def in_pieces(batches: Iterator[Any], part: Part) -> Iterator[Iterator[Any]]:
+def in_pieces(batches: Iterator[Any], file: DataFile) -> Iterator[Iterator[Any]]:
     """Yield the batches of each piece, one at least; each is to be used up before the next.
 
     Pieces go on as long as there are rows, counted or not.
     """
-    if part.rows_per_file is None:
+    if file.rows_per_file is None:
         yield batches
         return
-    each, first = part.rows_per_file // BATCH_ROWS, next(batches, None)
+    each, first = file.rows_per_file // BATCH_ROWS, next(batches, None)
     if first is None:
         yield iter(())
     while first is not None:
@@ -103,12 +101,12 @@ def in_pieces(batches: Iterator[Any], part: Part) -> Iterator[Iterator[Any]]:
         first = next(batches, None)
 
 
-def file_entry(part: Part, pieces: Sequence[dict[str, Any]], *, form: str) -> dict[str, Any]:
+def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -> dict[str, Any]:
     """Return what the manifest says of a file, or of a folder of pieces."""
-    if part.rows_per_file is None:
+    if file.rows_per_file is None:
         return {key: form if key == "format" else pieces[0][key] for key in ENTRY}
     return {
-        "file": part.file,
+        "file": file.name,
         "format": form,
         "bytes": sum(piece["bytes"] for piece in pieces),
         "sha256": pieces_sha256(pieces),
@@ -121,16 +119,10 @@ def rehearse(job: Prepared) -> tuple[int, float]:
 
     The first batch is randomised into memory, with keys that are thrown away.
     """
-    found = [rehearse_part(job, part) for part in job.parts]
-    return sum(size for size, _ in found), sum(wait for _, wait in found)
-
-
-def rehearse_part(job: Prepared, part: Part) -> tuple[int, float]:
-    """Return about how large one file will be and how many seconds writing it will take."""
-    record = bound_record(job, part, key=secrets.token_bytes(32), typed=job.records.typed)
-    work = Canonical(job.records.schema, record, names=list(part.names))
-    here = job.records.here(list(part.names), rows=BATCH_ROWS)
-    first, form = next(work.source(here)), format_of(Path(part.files(0)[0]))
+    record = bound_record(job, key=secrets.token_bytes(32), typed=job.records.typed)
+    work = Canonical(job.records.schema, record, names=job.names)
+    here = job.records.here(job.names, rows=BATCH_ROWS)
+    first, form = next(work.source(here)), format_of(Path(job.decisions.data_file))
     sink = io.BytesIO()
     started = time.perf_counter()
     assert form.write is not None, "an output is a written format"

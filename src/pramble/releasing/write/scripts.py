@@ -8,10 +8,10 @@ from typing import Any
 
 from pramble.data.points import Points
 from pramble.estimation.records import answerable
+from pramble.mechanisms.measured_table import own_names
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.files import SCRIPTS, file_sha256
-from pramble.releasing.prepare.part import Part
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.write.r_code import Unwritable, plan_code, r_text, r_vector
 
@@ -51,10 +51,8 @@ R_HEAD = """\
 # The columns were randomised by the plan below, which is public; nothing here is confidential.
 # Shares of the original records are estimated without bias by the inverse of the plan, from all
 # branches that tell something of the table, weighed by how much they tell; and fitted by maximum
-# likelihood, or minimum chi-square where the likelihood has too many cells. From views a table is
-# estimated by those that show all of its columns: pramble in Python uses the others too, and is a
-# little more precise. Standard errors count sampling and randomisation. Text files are read by base
-# R, Parquet through the package arrow.
+# likelihood, or minimum chi-square where the likelihood has too many cells. Standard errors count
+# sampling and randomisation. Text files are read by base R, Parquet through the package arrow.
 
 shown_first <- {shown}
 
@@ -75,7 +73,7 @@ stop("This plan cannot be held in a script in R: ", {reason}, ". Take analysis.p
 """
 
 
-def first_tables(plan: Plan | Views) -> list[list[str]]:
+def first_tables(plan: Plan) -> list[list[str]]:
     """Return the tables to show first: the first column, and the first two that are told together.
 
     >>> import pramble
@@ -83,45 +81,64 @@ def first_tables(plan: Plan | Views) -> list[list[str]]:
     >>> first_tables(pramble.Plan({"a": m, "b": m, "c": m}))
     [['a'], ['a', 'b']]
     """
-    plans = list(plan.values()) if isinstance(plan, Views) else [plan]
     pairs = islice(combinations(plan.columns, 2), MOST_TRIED)
     singles = ((name,) for name in plan.columns[:MOST_TRIED])
     found = []
     for tables in (singles, pairs):
-        told = (
-            list(table)
-            for table in tables
-            for own in plans
-            if set(table) <= set(own.columns) and answerable(own, table)
-        )
+        told = (list(table) for table in tables if answerable(plan, table))
         found += list(islice(told, 1))
     return found
 
 
 def script_texts(
-    plan: Plan | Views,
-    parts: Sequence[Part],
+    plan: Plan,
+    names: Sequence[str],
     *,
     rows: int,
     points: Mapping[str, Points] | None = None,
 ) -> dict[str, str]:
-    """Return the text of each script by its name; names and labels stand in it as escaped texts."""
+    """Return the text of each script by its name; names and labels stand in it as escaped texts.
+
+    ``names`` are those of all columns of the data file, in order.
+    """
     shown = first_tables(plan)
     lines = "\n".join(f"    [{', '.join(map(ascii, table))}]," for table in shown)
     body = (files("pramble") / "resources" / "analysis.R").read_text(encoding="utf-8")
     try:
         tables = ", ".join(r_vector(map(r_text, table)) for table in shown)
         head = R_HEAD.format(shown=f"list({tables})")
-        in_r = f"{head}{plan_code(parts, rows=rows, points=points or {})}\n\n{body}"
+        in_r = f"{head}{plan_code(plan, names, rows=rows, points=points or {})}\n\n{body}"
     except Unwritable as error:
         in_r = R_REFUSAL.format(reason=r_text(str(error)))
     return dict(zip(SCRIPTS, (in_r, PYTHON.format(tables=lines)), strict=True))
 
 
+def table_scripts(plan: TablePlan) -> dict[str, str]:
+    """Return the scripts that rebuild protected tables: a page each, in R and in Python."""
+    tables = [list(plan.tables[0][:1]), list(plan.tables[0])]
+    shown = [table for i, table in enumerate(tables) if table not in tables[:i]]
+    in_r = f"list({', '.join(r_vector(map(r_text, table)) for table in shown)})"
+    in_python = ascii(shown)
+    own = own_names(plan)
+    told = {
+        "tables.R.txt": {"first": in_r, "names": r_vector(map(r_text, own))},
+        "tables.py.txt": {"first": in_python, "names": ascii(tuple(own))},
+    }
+    folder = files("pramble") / "resources"
+    return {
+        name: (folder / source).read_text(encoding="utf-8").format(**words)
+        for name, (source, words) in zip(SCRIPTS, told.items(), strict=True)
+    }
+
+
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     """Write the scripts, and return what the manifest says of each."""
+    if job.protected is not None:
+        texts = table_scripts(job.protected.plan)
+    else:
+        texts = script_texts(job.plan, job.names, rows=job.rows, points=job.points)
     found = []
-    for name, text in script_texts(job.plan, job.parts, rows=job.rows, points=job.points).items():
+    for name, text in texts.items():
         path = folder / name
         path.write_text(text, encoding="utf-8", newline="\n")
         found.append({"file": name, "bytes": path.stat().st_size, "sha256": file_sha256(path)})

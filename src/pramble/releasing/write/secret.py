@@ -14,10 +14,8 @@ from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.decisions.toml import decisions_to_toml
-from pramble.releasing.prepare.part import Part
 
 
 def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
@@ -55,7 +53,7 @@ def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
     return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 
-def bound_key(key: bytes, content: str, *, plan: Plan | Views, decisions: Decisions) -> bytes:
+def bound_key(key: bytes, content: str, *, plan: Plan, decisions: Decisions) -> bytes:
     r"""Return a key of its own for one content of the source, one plan and one way to read it.
 
     Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
@@ -77,8 +75,3 @@ def bound_key(key: bytes, content: str, *, plan: Plan | Views, decisions: Decisi
         decisions_to_toml(replace(decisions, rows_per_file=None)),
         repr(decisions.reading),
     )
-
-
-def part_key(key: bytes, part: Part) -> bytes:
-    """Return the key of one file of a release: views share neither bits nor orders."""
-    return derived_key(key, "view", part.view) if part.view else key

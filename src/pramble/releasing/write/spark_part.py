@@ -16,8 +16,8 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.cuts import cuts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.prepare.data_file import STEM, DataFile, piece_file
 from pramble.releasing.prepare.links import refuse_links
-from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.repair import RepairedRecords
 from pramble.releasing.prepare.value_sample import MOST_KEPT
@@ -65,50 +65,49 @@ def decisions_on_spark(decisions: Decisions) -> Decisions:
 
 
 def write_on_spark(
-    job: Prepared, part: Part, folder: Path, *, key: bytes, clock: Clock
+    job: Prepared, folder: Path, *, key: bytes, clock: Clock
 ) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
-    """Randomise the records into the pieces of one data file, where the rows are.
+    """Randomise the records into the pieces of the data file, where the rows are.
 
     Returns what was counted on the way, what the manifest says of the file, and its checks. Rows
     that are shuffled go to their pieces by their sorting words, and are sorted there.
     """
-    records, size = job.records, part.rows_per_file
+    records, file = job.records, job.file
     assert isinstance(records, SparkRecords | RepairedRecords), "rows are on Spark"
+    size = file.rows_per_file
     assert size is not None, "on Spark data is written in pieces"
-    record = bound_record(job, part, key=key, typed=records.typed)
-    work = Canonical(records.schema, record, names=list(part.names))
+    record = bound_record(job, key=key, typed=records.typed)
+    work = Canonical(records.schema, record, names=job.names)
     watched = job.decisions.watched(work.names) if job.rows > MOST_KEPT else []
     in_order = not job.decisions.is_shuffled
-    task = PieceTask(work, part, folder.absolute(), job.rows, watched, in_order)
-    (folder / part.stem).mkdir(parents=True)
+    task = PieceTask(work, file, folder.absolute(), watched, in_order)
+    (folder / STEM).mkdir(parents=True)
     (folder / ATTEMPTS).mkdir(exist_ok=True)
-    coded = tuple(part.plan.columns)
+    coded = tuple(job.plan.columns)
     if in_order:
-        frame = records.runs(
-            task, part.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded
-        )
+        frame = records.runs(task, job.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded)
     else:
         deal = DealingTask(cuts_of(job.rows, size, key=key), key, records.spans, coded)
-        chunks = records.sent(deal, part.names, CHUNKS, coded=coded)
-        frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(part.files(job.rows)))
+        chunks = records.sent(deal, job.names, CHUNKS, coded=coded)
+        frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
     try:
-        lines = done_on_spark(merged_on_spark(frame, pieces=len(part.files(job.rows))), clock)
+        lines = done_on_spark(merged_on_spark(frame, pieces=len(file.files)), clock)
     finally:
         remove_attempts(folder / ATTEMPTS)
     tally, links = merged_pieces(lines)
-    refuse_missing_pieces(part, lines, folder, rows=job.rows)
+    refuse_missing_pieces(file, lines, folder)
     refuse_other_rows(job, tally)
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
     pieces = [
         {
-            "file": piece_file(part.stem, one["piece"], part.ending),
+            "file": piece_file(one["piece"], file.ending),
             **{name: one[name] for name in ("rows", "bytes", "sha256")},
         }
         for one in lines
     ]
     checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
-    entry = file_entry(part, pieces, form=job.decisions.output)
+    entry = file_entry(file, pieces, form=job.decisions.output)
     return tally, entry, (*checks, *drawn_checks(tally))
 
 
@@ -169,17 +168,15 @@ def refuse_other_rows(job: Prepared, tally: Tally) -> None:
             )
 
 
-def refuse_missing_pieces(
-    part: Part, lines: Sequence[dict[str, Any]], folder: Path, *, rows: int
-) -> None:
+def refuse_missing_pieces(file: DataFile, lines: Sequence[dict[str, Any]], folder: Path) -> None:
     """Refuse a data file whose pieces are not all there, seen from here."""
-    names = part.files(rows)
-    stated = {piece_file(part.stem, one["piece"], part.ending): one["bytes"] for one in lines}
+    names = file.files
+    stated = {piece_file(one["piece"], file.ending): one["bytes"] for one in lines}
     paths = {name: folder / name for name in names}
     found = {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
     if not list(stated) == names == list(found) or found != stated:
         raise InvalidInput(
-            f"Tasks on Spark wrote {len(stated)} pieces of {part.file!r}, and {len(found)} of "
+            f"Tasks on Spark wrote {len(stated)} pieces of {file.name!r}, and {len(found)} of "
             f"{len(names)} are found here as they were written. Release to a folder that driver "
             "and workers share. Nothing was released."
         )

@@ -19,8 +19,8 @@ from pramble.engine.dealt import FIRST, GATHERED_CELLS, LAST, taken, with_codes,
 from pramble.engine.order import in_word_order, sorting_words
 from pramble.errors import PrambleError
 from pramble.releasing.folder.files import file_sha256
+from pramble.releasing.prepare.data_file import DataFile, piece_file
 from pramble.releasing.prepare.links import Links
-from pramble.releasing.prepare.part import Part, piece_file
 from pramble.releasing.prepare.value_sample import MOST_KEPT
 from pramble.releasing.write.check import Tally, compare_values, passed
 from pramble.releasing.write.pieces import merged, write_piece
@@ -50,12 +50,9 @@ class PieceTask:
     ----------
     work : Canonical
         What randomises.
-    part : Part
-        The data file.
+    file : DataFile
     folder : Path
         The folder that is built, which driver and workers share.
-    rows : int
-        Of the whole file.
     watched : sequence of str
         Columns released as they are that must not tell protected ones.
     in_order : bool
@@ -63,9 +60,8 @@ class PieceTask:
     """
 
     work: Canonical
-    part: Part
+    file: DataFile
     folder: Path
-    rows: int
     watched: Sequence[str]
     in_order: bool
 
@@ -84,10 +80,10 @@ class PieceTask:
 
         Attempts of the same piece write the same bytes, so it does not matter which one is last.
         """
-        size = self.part.rows_per_file
+        size = self.file.rows_per_file
         assert size is not None, "on Spark data is written in pieces"
-        target = self.folder / piece_file(self.part.stem, piece, self.part.ending)
-        attempt = self.folder / ATTEMPTS / f"{uuid4().hex}{self.part.ending}"
+        target = self.folder / piece_file(piece, self.file.ending)
+        attempt = self.folder / ATTEMPTS / f"{uuid4().hex}{self.file.ending}"
         source = batches if self.in_order else sorted_rows(batches, self.work.names)
         try:
             tally, links = write_piece(
@@ -97,7 +93,7 @@ class PieceTask:
                 first_row=piece * size,
                 watched=self.watched,
             )
-            passed(compare_values(tally, attempt, rows=min(size, self.rows - piece * size)))
+            passed(compare_values(tally, attempt, rows=min(size, self.file.rows - piece * size)))
             sync(attempt)
             found = attempt.stat().st_size, file_sha256(attempt)
             attempt.replace(target)
@@ -105,7 +101,7 @@ class PieceTask:
             attempt.unlink(missing_ok=True)
         tally.digests = {name: [] for name in tally.names}
         if links.kept:
-            links.thin(sample_step(self.rows))
+            links.thin(sample_step(self.file.rows))
         return tally, links, *found
 
 

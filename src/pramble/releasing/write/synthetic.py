@@ -1,43 +1,47 @@
 """Complete records beside the data of a release, drawn from what was released alone."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pramble.data.save import save_table
-from pramble.estimation.draws.synthesis import synthesis
+from pramble.estimation.draws.synthesis import Synthesis, synthesis
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.releasing.folder.files import file_sha256
 from pramble.values import Clock
 
 SYNTHETIC = "synthetic.parquet"
 SENTENCE = (
-    "Complete records whose tables of two columns fit the release, drawn from it alone: they "
-    "reveal nothing beyond it. Their errors cannot be told from them; estimates and intervals come "
-    "from the data."
+    "Complete records whose tables fit the release, drawn from it alone: they reveal nothing "
+    "beyond it. They do not show their own errors; estimates and intervals come from the evidence "
+    "in the release."
 )
 
 
 def write_synthetic(
     folder: Path,
-    data: Any,
-    plan: Plan | Views,
+    evidence: Any,
+    plan: Plan | None = None,
     *,
-    files: Sequence[Mapping[str, Any]],
+    possible: Any = None,
+    sha256: str,
     clock: Clock,
-) -> dict[str, Any]:
-    """Write synthetic records from released files, and return what the manifest says of them.
+) -> tuple[dict[str, Any], Synthesis]:
+    """Write complete records from what was released; return what the manifest says, and their fit.
 
-    The seed follows from the contents of the files, so that every reader can draw the same.
+    The seed follows from the ``sha256`` of the evidence, so that every reader can draw the same.
     """
-    together = "".join(file["sha256"] for file in files)
-    seed = int(hashlib.sha256(together.encode()).hexdigest()[:12], 16)
-    made = synthesis(data, plan, seed=seed, progress=lambda told: clock.tell(told.what, told.share))
+    seed = int(hashlib.sha256(sha256.encode()).hexdigest()[:12], 16)
+    made = synthesis(
+        evidence,
+        plan,
+        seed=seed,
+        possible=possible,
+        progress=lambda done: clock.tell(done.what, done.share),
+    )
     path = folder / SYNTHETIC
     save_table(made.frame, path)
-    return {
+    stated = {
         "file": SYNTHETIC,
         "format": "parquet",
         "bytes": path.stat().st_size,
@@ -47,3 +51,4 @@ def write_synthetic(
         "sentence": SENTENCE,
         "notes": list(made.notes),
     }
+    return stated, made

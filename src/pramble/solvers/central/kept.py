@@ -8,9 +8,8 @@ import numpy as np
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.mechanisms.views import Views
 from pramble.shown import Display, Grid, number, shortened
-from pramble.solvers.central.costs import false_shares
+from pramble.solvers.central.costs import false_share_of
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.central.response import largest_response
 from pramble.solvers.record.problem import as_problem
@@ -119,5 +118,4 @@ def kept_share(promise: Promise, cells: int) -> float:
     plan = largest_response(as_problem({"cell": cells}), promise)
     if plan is None:
         return 0.0
-    ((_, false),) = false_shares(Views([plan]))
-    return 1 - false
+    return 1 - false_share_of(plan)

@@ -13,9 +13,8 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import entropy, mutual_information
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import certify
-from pramble.solvers.central.costs import sampling_alone, views_costs
+from pramble.solvers.central.costs import response_costs, sampling_alone
 from pramble.solvers.central.promise import Promise
 from pramble.solvers.central.response import largest_response
 from pramble.solvers.record.informative import most_informative
@@ -33,8 +32,14 @@ NEARLY = 0.02
 
 
 def best_file(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordDesign:
-    """Return the best plan for one shuffled file that keeps a promise."""
-    response = next(responses(problem, promise), None)
+    """Return the best plan whose shuffled file keeps a promise, with what is proven of it."""
+    found = best_design(problem, promise, watch)
+    return replace(found, central=promise.guarantee(found.plan))
+
+
+def best_design(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordDesign:
+    """Return the best of randomised response and of the plans for a local promise."""
+    response = response_design(problem, promise)
     if response is not None and response.gap < NEARLY:
         return response
     high = LARGEST_ALPHA if response is None else response.alpha
@@ -49,13 +54,12 @@ def best_file(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordD
     return least(found, key=lambda one: one.value)
 
 
-def responses(problem: RecordProblem, promise: Promise) -> Iterator[RecordDesign]:
-    """Yield the randomised response on all cells that keeps the promise, if there is one."""
+def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | None:
+    """Return the randomised response on all cells that keeps the promise, if there is one."""
     if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
-        return
+        return None
     found = largest_response(problem, promise)
-    if found is not None:
-        yield valued(problem, found)
+    return None if found is None else valued(problem, found)
 
 
 def valued(problem: RecordProblem, plan: Plan) -> RecordDesign:
@@ -63,7 +67,7 @@ def valued(problem: RecordProblem, plan: Plan) -> RecordDesign:
     law = problem.block(problem.columns).law
     (mechanism,) = plan.branches[0].blocks.values()
     told = mutual_information(law, mechanism)
-    costs = views_costs(Views([plan]), problem) if problem.objective == "estimation" else {}
+    costs = response_costs(plan, problem) if problem.objective == "estimation" else {}
     return RecordDesign(
         plan,
         certify(plan).alpha,

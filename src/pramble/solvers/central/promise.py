@@ -39,7 +39,7 @@ class Promise:
     rows_per_person: int = 1
 
     def proven(self, plan: Any) -> float:
-        """Return the ε that is proven of a plan or of views."""
+        """Return the ε that is proven of a plan."""
         return proven_epsilon(
             plan,
             rows=self.rows,
@@ -49,7 +49,7 @@ class Promise:
         )
 
     def guarantee(self, plan: Any) -> CentralGuarantee:
-        """Return what is proven of a plan or of views, beside an attack; refuse too little."""
+        """Return what is proven of a plan, beside an attack; refuse too little."""
         found = central_guarantee(
             plan,
             rows=self.rows,

@@ -1,4 +1,4 @@
-r"""Randomised response on the cells of some columns, by its share of false records.
+r"""Randomised response on all cells of a record, by its share of false records.
 
 With probability :math:`\gamma` a record is replaced by one of the S possible cells drawn evenly, so
 that :math:`e^\alpha = 1 + S(1-\gamma)/\gamma`. Its blanket is as even as can be, and that is what
@@ -30,29 +30,24 @@ def false_share(noise: float) -> float:
     return min(max(-math.expm1(-0.5 * math.log1p(noise)), LEAST_FALSE), MOST_FALSE)
 
 
-def noise_of(false: float) -> float:
-    """Return the noise c from γ."""
-    return math.expm1(-2 * math.log1p(-false))
-
-
-def response_plan(problem: RecordProblem, columns: tuple[str, ...], *, noise: float) -> Plan:
-    """Return randomised response on the possible cells of some columns, with about this noise.
+def response_plan(problem: RecordProblem, *, noise: float) -> Plan:
+    """Return randomised response on the possible cells of a record, with about this noise.
 
     >>> from pramble.solvers.record.problem import as_problem
-    >>> plan = response_plan(as_problem({"a": 2, "b": 3}), ("a", "b"), noise=3.0)
+    >>> plan = response_plan(as_problem({"a": 2, "b": 3}), noise=3.0)
     >>> round(float(plan["a", "b"].matrix[0, 1]), 6) == round(0.5 / 6, 6)
     True
     """
-    labels, false = problem.block(columns).labels, false_share(noise)
+    labels, false = problem.block(problem.columns).labels, false_share(noise)
     alpha = math.log1p(len(labels.values) * (1 - false) / false)
-    return Plan({columns: randomized_response(labels.values, alpha)})
+    return Plan({problem.columns: randomized_response(labels.values, alpha)})
 
 
 def largest_response(problem: RecordProblem, promise: Promise) -> Plan | None:
     """Return the randomised response on all cells that keeps most records and the promise."""
 
     def plan_at(scale: float) -> Plan:
-        return response_plan(problem, problem.columns, noise=1 / scale)
+        return response_plan(problem, noise=1 / scale)
 
     scale = largest_scale(
         lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9

@@ -9,7 +9,7 @@ from pramble.information.possible import as_possible
 from pramble.information.records import as_law, as_tables
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
-from pramble.solvers.central.design import central_design
+from pramble.solvers.central.one_file import best_file
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.design import positive, representable
 from pramble.solvers.problem import ObjectiveName
@@ -48,7 +48,6 @@ def design_record(
     distance: Mapping[str, Any] | None = None,
     central: tuple[float, float] | None = None,
     rows: int | None = None,
-    views: bool | None = False,
     rows_per_person: int = 1,
     besides: float = 0.0,
     time_limit: float | None = None,
@@ -97,10 +96,6 @@ def design_record(
         column may then be released as it is, and the rows must stand in a secure random order.
     rows : int, optional
         The number of rows of that file.
-    views : bool or None
-        With ``central``: several files instead of one, each some columns of every record, in an
-        order of its own (`pramble.Views`). They cost far less where columns are many. None takes
-        what costs less.
     rows_per_person : int
         With ``central``: the most rows of one person.
     besides : float
@@ -162,7 +157,7 @@ def design_record(
         if problem.distance is not None:
             found = plan_by_distance(problem, watch)
         elif promise is not None:
-            found = central_design(problem, promise, watch, views=views)
+            found = best_file(problem, promise, watch)
         elif objective == "information":
             found = most_informative(problem, watch)
         else:

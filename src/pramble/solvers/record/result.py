@@ -10,7 +10,6 @@ from pramble.information.error import HALF_WIDTH, typical_error
 from pramble.information.records import Table
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.views import Views
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.shown import Display, Grid, number, shortened
@@ -27,7 +26,7 @@ class RecordDesign(Display, Tidy):
 
     Attributes
     ----------
-    plan : Plan or Views
+    plan : Plan
         What is done to a record.
     alpha : float
         What was asked for, of the whole record; for a central promise, the α that the plan has
@@ -44,7 +43,7 @@ class RecordDesign(Display, Tidy):
     information : float
         Nats about the whole record; of blocks side by side at least so many.
     central : CentralGuarantee or None
-        What is proven of the shuffled file, or files, where a central promise was asked for.
+        What is proven of the shuffled file, where a central promise was asked for.
     distance : mapping from column to Distance, or None
         Where α is per unit of distance, summed over the columns.
 
@@ -56,7 +55,7 @@ class RecordDesign(Display, Tidy):
     ([('a',), ('b',)], True, True)
     """
 
-    plan: Plan | Views
+    plan: Plan
     alpha: float
     objective: str
     value: float
@@ -72,23 +71,10 @@ class RecordDesign(Display, Tidy):
         """How far value and bound are apart, as a share of the value."""
         return abs(self.bound - self.value) / abs(self.value) if self.value else 0.0
 
-    @property
-    def one_file(self) -> Plan:
-        """The plan of one file; views are several."""
-        assert isinstance(self.plan, Plan), "views are asked for by name"
-        return self.plan
-
     @cached_property
     def certificate(self) -> Certificate:
         """The certificate of the plan, of the whole record; by distance, per unit."""
         return certify(self.plan, distance=self.distance)
-
-    @property
-    def parts(self) -> str:
-        """How many branches the plan has, or how many views there are, in words."""
-        if isinstance(self.plan, Views):
-            return several(len(self.plan), "view")
-        return several(len(self.plan.branches), "branch")
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the wanted tables as plain lists: their cells, cost, and what it means.
@@ -116,9 +102,10 @@ class RecordDesign(Display, Tidy):
         ]
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
         promise += "" if self.distance is None else " per unit of distance"
+        branches = several(len(self.plan.branches), "branch")
         kind = "nats" if self.objective == "information" else "n × summed variance"
         return Grid(
-            f"RecordDesign: {self.parts}, α = {number(self.alpha)}{promise}",
+            f"RecordDesign: {branches}, α = {number(self.alpha)}{promise}",
             ["table", "cells", "n × variance", "points at 10,000 records"],
             shortened(rows),
             notes=self.notes,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
 from pramble.information.records import Table
@@ -12,6 +12,9 @@ from pramble.privacy.certificate import certify
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @value(eq=False, repr=False)
@@ -82,6 +85,10 @@ class TableDesign(Display, Tidy):
         cells = sum(plan.cells(table) for table in plan.tables)
         total = sum(plan.cells(table) * own**2 for table, own in self.deviations.items())
         return math.sqrt(total / cells)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the noise in a cell of each wanted table."""
+        return self.plan.plot()
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the wanted tables as plain lists, with the noise in a cell of each."""

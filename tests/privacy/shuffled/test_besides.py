@@ -1,0 +1,87 @@
+"""Promises of a file and of what was spent besides: never below the truth or an attack."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.privacy.shuffled.exact import exact_delta
+
+import pramble
+from pramble.privacy.shuffled.besides import evidence_of
+from pramble.privacy.shuffled.linear import LinearTest, Rows
+
+ROUNDING = 1e-12
+
+
+def test_what_is_spent_besides_is_part_of_it():
+    m = pramble.randomized_response(10, 3.0)
+    alone = pramble.central_guarantee(m, rows=10**5, delta=1e-6)
+    more = pramble.central_guarantee(m, rows=10**5, delta=1e-6, besides=0.02)
+    assert alone.epsilon < more.epsilon <= (alone.epsilon + 0.02) * (1 + 1e-3)
+    assert more.alpha >= 3.02 - 1e-9
+    nothing = pramble.central_guarantee(m, rows=10**5, delta=0.0, besides=0.02)
+    assert nothing.epsilon == pytest.approx(more.alpha)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_linear_test_against_all_counts(rows):
+    """P(T + ξ > c) from all outputs of all rows."""
+    x, other, crowd = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3]
+    test = LinearTest(Rows(*map(np.array, (x, other, crowd))), rows=rows)
+    u, spread = test.scores, 0.01 * math.sqrt(test.moments.variance)
+    cells = np.array(np.meshgrid(*[range(3)] * rows, indexing="ij")).reshape(rows, -1)
+    total = u[cells].sum(axis=0)
+    for side, own in (("x", x), ("other", other)):
+        chance = np.array(own)[cells[0]] * np.prod(np.array(crowd)[cells[1:]], axis=0)
+        for cut in (-2.0, 0.3, 1.7):
+            exact = sum(
+                p * 0.5 * math.erfc((cut - t) / (spread * math.sqrt(2)))
+                for p, t in zip(chance, total, strict=True)
+            )
+            low, high = test.beyond(cut, side=side)
+            assert low <= exact + 1e-13
+            assert high >= exact - 1e-13
+            assert high - low < 1e-6
+
+
+def test_a_prior_beside_a_file_is_added():
+    off = np.linspace(1.0, 1.2, 40)
+    M = np.repeat(off[:, None], 40, axis=1)
+    np.fill_diagonal(M, math.exp(3.0))
+    m = pramble.Mechanism.from_matrix(M / M.sum(axis=1, keepdims=True))
+    alone = pramble.central_guarantee(m, rows=50_000, delta=1e-6)
+    known = evidence_of(m, rows=50_000, besides=0.03)
+    epsilon, method = known.epsilon(lambda _: 1e-6)
+    assert (epsilon, method) == (pytest.approx(alone.epsilon + 0.03), alone.method)
+    assert known.delta(epsilon)[0] <= 1e-6
+    assert known.delta(0.02) == (1.0, "none")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_spent_besides_one_file_against_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    M = rng.dirichlet(np.full(3, 5.0), size=3)
+    m, c, rows = pramble.Mechanism.from_matrix(M), float(rng.uniform(0.05, 0.5)), 4
+    known, chance = evidence_of(m, rows=rows, besides=c), 1 / (1 + math.exp(-c))
+    epsilons = np.linspace(c + 0.01, c + 1.0, 4)
+    high, low = (exact_delta(m.matrix, rows, epsilons - sign * c) for sign in (1, -1))
+    for epsilon, truth in zip(epsilons, chance * high + (1 - chance) * low, strict=True):
+        proven = known.delta(epsilon)[0]
+        assert proven >= truth - ROUNDING
+        assert proven <= evidence_of(m, rows=rows).delta(epsilon - c)[0] * (1 + 1e-9)
+
+
+def test_pairs_that_are_alike_are_asked_once(monkeypatch):
+    import pramble.privacy.shuffled.search as module
+
+    asked = []
+    true = module.worst_pair
+    monkeypatch.setattr(
+        module, "worst_pair", lambda *a, **k: asked.append(k["known"]) or true(*a, **k)
+    )
+    both = pramble.product([pramble.randomized_response(5, 1.0)] * 2)
+    known = evidence_of(pramble.Mechanism.from_matrix(both.matrix), rows=10_000)
+    for epsilon in (0.0, 0.01, 0.05):
+        asked.clear()
+        known.delta(epsilon)
+        assert len(asked) <= 2
