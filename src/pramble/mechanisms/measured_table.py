@@ -11,8 +11,7 @@ column never depends on the noise.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,26 +21,25 @@ from pramble.data.crosstab import unused
 from pramble.data.decode import natural_arrow_labels
 from pramble.errors import InvalidData
 from pramble.mechanisms.table_plan import Columns, TablePlan
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers
 
 WHOLE = pa.decimal128(38, 0)
 CLOSE = 1e-9
 """How far a count or deviation may be from what residuals and plan say, relatively."""
 
 
-@value
-class OwnNames:
+class OwnNames(NamedTuple):
     """The names of the columns that are not the data's."""
 
     table: str
-    count: str
+    count: str  # type: ignore[assignment]  # tuples have a method of this name
     deviation: str
     residual: str
 
 
 def own_names(plan: TablePlan) -> OwnNames:
     """Return the names of the columns that are not the data's, which no column of the data has."""
-    return OwnNames(*(unused(field.name, plan.columns) for field in fields(OwnNames)))
+    return OwnNames(*(unused(name, plan.columns) for name in OwnNames._fields))
 
 
 def tidy_table(
