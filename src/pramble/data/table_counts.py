@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pramble.data.encode import Encoder
 from pramble.data.labels import Labels
@@ -60,8 +61,11 @@ class TableCounts:
         """Count a batch of rows."""
         self.add_codes(self.codes(batch))
 
-    def codes(self, batch: Any) -> dict[str, Integers]:
-        """Return the codes of a batch, which is then counted as seen."""
+    def codes(self, batch: Any, times: Integers | None = None) -> dict[str, Integers]:
+        """Return the codes of a batch of rows, or of groups of so many rows; it counts as seen."""
+        if times is not None:
+            self.rows += int(times.sum())
+            return {name: self._group_codes(name, batch[name], times) for name in self.columns}
         rows = range(self.rows, self.rows + batch.num_rows)
         self.rows = rows.stop
         return {name: self._codes(name, batch[name], rows) for name in self.columns}
@@ -110,7 +114,9 @@ class TableCounts:
         ]
         self._tally(table, codes, times)
 
-    def _group_codes(self, name: str, values: Any, times: Integers, *, first: bool) -> Integers:
+    def _group_codes(
+        self, name: str, values: Any, times: Integers, *, first: bool = True
+    ) -> Integers:
         """Return the codes of groups; their undeclared values are told of once for all tables."""
         flat = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         codes = np.asarray(self.encoders[name].places(flat), dtype=np.int64)
@@ -118,7 +124,7 @@ class TableCounts:
         if not bad.size:
             return codes
         if first:
-            shown = [flat[int(i)].as_py() for i in bad[:SHOWN]]
+            shown = pc.unique(flat.take(pa.array(bad)))[:SHOWN].to_pylist()
             labels = self.encoders[name].labels.values[: SHOWN + 1]
             self._meet(Strays(name, [], shown, int(times[bad].sum()), labels))
         return np.maximum(codes, 0)

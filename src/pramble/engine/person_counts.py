@@ -60,7 +60,7 @@ class PersonCounts:
     def add(self, batch: Any, times: Integers | None = None) -> None:
         """Take a batch of rows, or of groups of so many rows."""
         start = self.tables.rows if times is None else None
-        codes = self.tables.codes(batch)
+        codes = self.tables.codes(batch, times)
         self.codes.append(np.array(list(codes.values()), dtype=np.int32))
         self.people.append([person_texts(batch[name], name, start) for name in self.person])
         ones = np.ones(batch.num_rows, dtype=np.int64)

@@ -32,7 +32,7 @@ class OwnNames(NamedTuple):
     """The names of the columns that are not the data's."""
 
     table: str
-    count: str
+    count: str  # type: ignore[assignment]  # tuples have a method of this name
     deviation: str
     residual: str
 
@@ -131,8 +131,8 @@ def refuse_others(found: Any, expected: Any, name: str) -> None:
     if bad.size:
         row = int(bad[0])
         raise InvalidData(
-            f"Column {name!r} of protected tables must hold {expected[row].as_py()!r} in row {row}, "
-            f"as its plan says; found {found[row].as_py()!r}. Leave the rows in their order."
+            f"Column {name!r} of protected tables must hold {expected[row].as_py()!r} in row "
+            f"{row}, as its plan says; found {found[row].as_py()!r}. Leave the rows in their order."
         )
 
 
@@ -146,7 +146,7 @@ def whole_numbers(values: Any, name: str) -> Any:
         found = None
     if found is None:
         raise InvalidData(
-            f"Column {name!r} of protected tables holds whole numbers, none missing and none rounded."
+            f"Column {name!r} of protected tables holds whole numbers, none missing or rounded."
         )
     try:
         return found.cast(pa.int64()).to_numpy()
