@@ -56,6 +56,7 @@ def protected_view(outcome: ProtectedOutcome) -> dict[str, Any]:
             }
             for column in outcome.columns
         ],
+        "pairs": [],
     }
 
 
