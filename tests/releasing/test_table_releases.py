@@ -120,8 +120,10 @@ def test_forged_manifests_are_refused(folder, tmp_path, field):
     elif field == "epsilon":
         spent = document["promise"]["spent"]
         spent["epsilon"] = spent["epsilon"] / 2
-        spent["epsilon_exact"] = str(spent["epsilon"].as_integer_ratio()[0]) + "/" + str(
-            spent["epsilon"].as_integer_ratio()[1]
+        spent["epsilon_exact"] = (
+            str(spent["epsilon"].as_integer_ratio()[0])
+            + "/"
+            + str(spent["epsilon"].as_integer_ratio()[1])
         )
     else:
         document["rows"] += 1
@@ -183,9 +185,13 @@ def test_the_python_script_needs_pyarrow_alone(folder):
     lines = done.stdout.strip().splitlines()
     assert len(lines) == 1 + 6
     release = pramble.open_release(folder)
-    counts = dict(zip((("single", "f"),), release.tables.table(["MARST", "SEX"])[0, :1], strict=True))
+    counts = dict(
+        zip((("single", "f"),), release.tables.table(["MARST", "SEX"])[0, :1], strict=True)
+    )
     shown = next(line for line in lines if line.startswith("single × f"))
-    assert float(shown.split()[-3].replace(",", "")) == pytest.approx(counts["single", "f"], abs=0.06)
+    assert float(shown.split()[-3].replace(",", "")) == pytest.approx(
+        counts["single", "f"], abs=0.06
+    )
     wrong = subprocess.run(  # noqa: S603
         [sys.executable, folder / "analysis.py", "SEX", "MARST", "JOB"],
         capture_output=True, text=True, check=False,
