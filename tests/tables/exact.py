@@ -6,6 +6,8 @@ from itertools import pairwise
 import numpy as np
 from flint import arb, ctx, fmpq
 
+from pramble.mechanisms.table_plan import TablePlan
+
 BITS = 400
 
 
@@ -95,3 +97,18 @@ class Later:
 
     def words(self, rows):
         return self.own[: len(rows)]
+
+
+def without_noise(plan: TablePlan) -> TablePlan:
+    """The plan with the largest precision: all its noise is zero, as the lattice is far coarser."""
+    precision = dict.fromkeys(plan.precision, 1e29)
+    return TablePlan(plan.labels, plan.tables, precision, plan.delta, plan.rows_per_person)
+
+
+def exact_parts(plan: TablePlan, measured) -> dict:
+    """The parts in people, as fractions in one line each; that of no columns is the total."""
+    found = {(): [Fraction(measured.total)]}
+    for part, numbers in measured.parts.items():
+        scale = plan.cells(part) ** 2
+        found[part] = [Fraction(int(one), scale) for one in numbers.ravel()]
+    return found
