@@ -25,7 +25,7 @@ def design(epsilon=1.0, columns=("a", "b"), **more):
 
 
 def noises(source, plan, keys, part):
-    """The noise in a part under each key, in standard deviations: what is published less the truth."""
+    """The noise in a part under each key, in standard deviations: published less true."""
     plan = plan.plan
     true = pramble.measure(source, without_noise(plan), key=bytes(32)).effects[part]
     found = [pramble.measure(source, plan, key=key).effects[part] for key in keys]
