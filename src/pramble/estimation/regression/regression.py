@@ -75,8 +75,8 @@ def estimate_regression(
     Parameters
     ----------
     data, plan
-        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them; protected
-        tables take models of columns that lie in one measured table.
+        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them;
+        protected tables take models of columns that lie in one measured table.
     formula : str, optional
         As in R: ``"ill ~ SEX + C(MARST) * age"``, read by formulaic (``pramble[regression]``).
         A column of labels has indicators against its first label, in the order of its

@@ -98,7 +98,7 @@ def solved(measured: Measured) -> NearestTables:
             "method='inverse' gives what was measured."
         )
     dual = Dual(programme_of(measured), measured)
-    for steps in range(MOST_STEPS):
+    for _ in range(MOST_STEPS):
         if dual.is_solved:
             break
         dual.step()
