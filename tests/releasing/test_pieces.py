@@ -144,7 +144,7 @@ def test_shuffled_pieces(tmp_path, output):
     plan, people = plan_that_keeps(2.0), crowd(BATCH_ROWS + 500)
     options = {
         "key": KEY, "tables": 2, "output": output, "synthetic": output == "parquet",
-        "copies": ["csv"], "central": 40.0,
+        "copies": ["csv"], "central": 40.0, "design": "records",
     }  # fmt: skip
     one = release_by(plan, people, tmp_path / "one", **options)
     cut = release_by(plan, people, tmp_path / "cut", rows_per_file=BATCH_ROWS, **options)

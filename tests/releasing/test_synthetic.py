@@ -24,7 +24,7 @@ def people():
 
 PROMISES = {
     "local": {"columns": ["sex", "ill"], "alpha": 6.0},
-    "central": {"columns": ["sex", "ill", "town"], "central": 2.0},
+    "central": {"columns": ["sex", "ill", "town"], "central": 2.0, "design": "records"},
 }
 
 

@@ -182,7 +182,7 @@ def half_prior(document):
         (lambda d: d["data"].update(file="/etc/passwd"), "must match"),
         (lambda d: d["data"].update(file="data"), "of a file in pieces"),
         (lambda d: d["data"].update(sha256="0" * 64), "SHA-256 differs"),
-        (lambda d: d.pop("data"), "must have 'data'"),
+        (lambda d: d.pop("data"), "must state data or tables"),
         (lambda d: d.update(views=[d["data"]]), "unknown field"),
         (untouched, "as randomised"),
         (half_prior, "is not private and spends"),

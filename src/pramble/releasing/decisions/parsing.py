@@ -149,6 +149,8 @@ def against_tables(
         for key in ("release_as", *PUBLIC_PRIOR)
         if key in column
     ]
+    if found.get("output", "parquet") != "parquet":
+        wrong.append(f"output = {found['output']!r}")
     if objective not in TABLE_OBJECTIVES:
         wrong.append(f"objective = {objective!r}")
     if found.get("prior") in ("public", "confidential"):
