@@ -27,6 +27,9 @@ MOST_WANTED_CELLS = 3000
 MOST_MEASURED_CELLS = 5 * 10**7
 """Cells of all protected tables of a release together."""
 
+MOST_NEAREST_ENTRIES = 5 * 10**7
+"""Cells of protected tables, times the parts of each, that are made non-negative together."""
+
 MOST_PALETTE_ENTRIES = 10**7
 """Entries of a matrix that is written as a palette of weights and rows of text."""
 

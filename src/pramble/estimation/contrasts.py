@@ -13,7 +13,7 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.functions import column_of, moved_covariance
+from pramble.estimation.functions import column_of, inner_values, moved_covariance
 from pramble.estimation.weighing import Known
 from pramble.values import Floats, Integers
 
@@ -105,11 +105,6 @@ def ratio_end(r: Floats, s: Floats, d: Floats, c: Floats, rho: Floats, *, sign: 
 def joined(d: Floats, c: Floats, rho: Floats) -> Floats:
     """Return the distance of an end of a difference from its middle."""
     return np.asarray(np.sqrt(np.maximum(d**2 + c**2 - 2 * rho * d * c, 0.0)))
-
-
-def inner_values(e: "Estimate") -> Floats:
-    """Return the estimates, each inside its interval."""
-    return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
 def correlations(e: "Estimate", a: Integers, b: Integers) -> Floats:

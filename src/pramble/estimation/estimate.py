@@ -13,6 +13,7 @@ from pramble.estimation.queries import query_estimate
 from pramble.estimation.result import Covers, Estimate, Method, Settings, as_cover
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.survey_table import surveyed
+from pramble.estimation.tables.cells import measured_of, refuse_records, table_estimate
 from pramble.estimation.tabulate import data_and_plan, tabulate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -173,6 +174,21 @@ def estimate(
             "strata=, clusters= and replicates= go with tables, given= and what follows from them; "
             "for means and other functions take estimate_regression, or e.function."
         )
+    measured = measured_of(data)
+    if measured is not None:
+        refuse_records(
+            plan=plan,
+            counts=counts,
+            weights=weights,
+            mean=mean,
+            total=total,
+            strata=strata,
+            clusters=clusters,
+            replicates=tuple(replicates),
+            reading=reading,
+        )
+        with one_thread():
+            return table_estimate(measured, settings, by=by, query=query)
     data, plan = data_and_plan(data, plan)
     with one_thread():
         tabulated = tabulate(

@@ -14,6 +14,7 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.answers import Answers
 from pramble.estimation.ratios import Ratios
+from pramble.estimation.tables.answers import CountedByTotal
 from pramble.estimation.weighing import Known, Scaled
 from pramble.values import Floats, Integers
 
@@ -123,6 +124,8 @@ def counts(e: E, total: float | None) -> E:
     whole = float(e.n if total is None else total)
     if not 0 < whole < np.inf:
         raise InvalidInput(f"total must be a positive number; found {total!r}.")
+    if total is None and getattr(parts_of(e), "total_variance", False):
+        return counts_by_noisy_total(e)
     return replace(
         e,
         probabilities=whole * e.probabilities,
@@ -132,6 +135,43 @@ def counts(e: E, total: float | None) -> E:
         covariance_parts=Scaled(e.covariance_parts, whole),
         quantity="count",
     )
+
+
+def parts_of(e: "Estimate") -> Any:
+    """Return what is known of the table behind an estimate, directly or as ratios of its sums."""
+    parts = e.covariance_parts
+    return parts.answers if isinstance(parts, Ratios) else parts
+
+
+def counts_by_noisy_total(e: E) -> E:
+    """Return counts whose errors know that the number of records is noisy too.
+
+    What that adds to a variance is added to the square of both arms of its interval.
+    """
+    from scipy.special import ndtri
+
+    answers, ratios, n = parts_of(e), ratios_of(e), float(e.n)
+    even = np.asarray(ratios.top.sum(axis=1)).ravel() / ratios.top.shape[1]
+    counted = CountedByTotal(e.covariance_parts, n, answers.total_variance, e.values, even)
+    added = ndtri((1 + e.level) / 2) ** 2 * counted.added
+    middle = n * inner_values(e)
+    down, up = (
+        np.sqrt(np.maximum((n * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
+    )
+    return replace(
+        e,
+        probabilities=n * e.values,
+        standard_errors=np.sqrt(np.maximum((n * e.standard_errors) ** 2 + counted.added, 0.0)),
+        lower=np.maximum(middle - down, 0.0),
+        upper=middle + up,
+        covariance_parts=counted,
+        quantity="count",
+    )
+
+
+def inner_values(e: "Estimate") -> Floats:
+    """Return the estimates, each inside its interval."""
+    return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
 def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None) -> E:

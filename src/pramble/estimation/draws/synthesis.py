@@ -27,11 +27,13 @@ from pramble.estimation.draws.walk import draw_records, polish
 from pramble.estimation.draws.zeros import possible_cells, wider_zeros
 from pramble.estimation.estimate import estimate
 from pramble.estimation.result import Estimate
+from pramble.estimation.tables.cells import measured_of
 from pramble.estimation.tabulate import data_and_plan
-from pramble.information.possible import Possible
+from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Table
 from pramble.limits import MOST_LAW_CELLS
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import as_plan
 from pramble.values import Clock, Integers, Watcher, value
 
@@ -91,11 +93,17 @@ def synthesis(
     tables: int | Sequence[Any] = 2,
     columns: Sequence[str] | None = None,
     method: str = "auto",
+    possible: Any = None,
     reading: Reading | Mapping[str, Any] | None = None,
     progress: Watcher | None = None,
 ) -> Synthesis:
     """Return synthetic records and how far their tables are; see :func:`synthesize`."""
     refuse_settings(rows, method)
+    measured = measured_of(data)
+    if measured is not None:
+        return from_measured(
+            measured, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
+        )
     data, plan = data_and_plan(data, plan)
     data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
     clock = Clock(progress)
@@ -109,6 +117,39 @@ def synthesis(
     frame = frame_of_codes(codes, {n: labels[n] for n in names}, types, backend=first.backend)
     fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
     return Synthesis(frame, rows, fits, how, (*notes, *left))
+
+
+def from_measured(
+    measured: Measured,
+    *,
+    rows: int | None,
+    seed: int | None,
+    method: str,
+    possible: Any,
+    clock: Clock,
+) -> Synthesis:
+    """Return synthetic records from protected tables."""
+    plan, total = measured.plan, max(measured.total, 1)
+    labels = {name: own.as_tuple() for name, own in plan.labels.items()}
+    cells = as_possible(possible, labels)
+    found = {
+        part: without_zeros(
+            Shares(
+                measured.table(part) / total,
+                np.full(plan.shape(part), plan.cell_variance(part) / total**2),
+                math.prod(plan.sizes[name] - 1 for name in part)
+                / (plan.precision[part] * total**2),
+            ),
+            cells.mask(part),
+        )
+        for part in plan.parts
+    }
+    names, size = list(plan.columns), total if rows is None else rows
+    how = chosen_method(method, list(plan.sizes.values()))
+    codes = drawn(found, names, cells, rows=size, how=how, seed=seed, clock=clock)
+    frame = frame_of_codes(codes, labels, {}, backend="pyarrow")
+    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
+    return Synthesis(frame, size, fits, how)
 
 
 def refuse_settings(rows: Any, method: str) -> None:

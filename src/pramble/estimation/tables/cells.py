@@ -1,0 +1,274 @@
+"""Estimates of tables that lie within a measured one, and what is refused."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pramble.errors import InvalidInput, NotShown
+from pramble.estimation.answers import covariance_of
+from pramble.estimation.candidates import candidates_of
+from pramble.estimation.fit.fit import METHODS
+from pramble.estimation.intervals import errors_within, nothing_known, unified_interval
+from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
+from pramble.estimation.moments import inner_point
+from pramble.estimation.queries import parse_queries
+from pramble.estimation.result import Estimate, Settings
+from pramble.estimation.tables.answers import TableAnswers, noise_of, total_variance
+from pramble.estimation.tables.nearest import EMPTY, nearest_tables
+from pramble.estimation.weighing import Known
+from pramble.mechanisms.measured import Measured, spread
+from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.values import Floats, names_of
+
+SHOWN = 6
+"""Measured tables that a refusal lists."""
+
+REFUSED = {
+    "plan": "plan= does not go with protected tables: they bring their own.",
+    "counts": "counts=True goes with counts of released values; protected tables are counts of the "
+    "file already. Leave it out, and take .counts() of the estimate for numbers of records.",
+    "weights": "weights= does not go with protected tables, which hold no records: weighted tables "
+    "are measured as such.",
+    "mean": "mean= needs a column of numbers next to the tables, and protected tables have none. "
+    "Measure the column in bands; then estimate(…).distribution(column), or .mean(column, scores) "
+    "with a number for each band, gives its means.",
+    "total": "total= needs a column of numbers next to the tables, and protected tables have none. "
+    "Measure the column in bands; a mean, times the number of records, is then a total.",
+    "reading": "reading= goes with files; protected tables are read already.",
+} | dict.fromkeys(
+    ("strata", "clusters", "replicates"),
+    "strata=, clusters= and replicates= need records, and protected tables hold none: their errors "
+    "take the records for a simple random sample. covers='randomisation' leaves sampling out.",
+)
+"""What takes records, and what to do instead."""
+
+
+def measured_of(data: Any) -> Measured | None:
+    """Return protected tables, or those of an opened release that has some."""
+    if isinstance(data, Measured):
+        return data
+    tables = getattr(data, "tables", None)
+    return tables if isinstance(tables, Measured) else None
+
+
+def refuse_records(**given: Any) -> None:
+    """Refuse what goes with records alone."""
+    for name, wanted in given.items():
+        if wanted is not None and wanted is not False and not (name in REFUSED and wanted == ()):
+            raise InvalidInput(REFUSED[name])
+
+
+def table_estimate(
+    measured: Measured,
+    settings: Settings,
+    *,
+    by: Sequence[str] | str | None,
+    query: Any = None,
+) -> Estimate:
+    """Return the estimate of a measured table, or the answers to queries of it."""
+    answers = table_answers(measured, by, settings)
+    found = cells_of(answers, settings) if query is None else queries_of(answers, settings, query)
+    return replace(found, notes=(*found.notes, *notes_of(measured, settings)))
+
+
+def table_answers(
+    measured: Measured, by: Sequence[str] | str | None, settings: Settings
+) -> TableAnswers:
+    """Return what answers queries of the table of some columns."""
+    if settings.method not in METHODS:
+        raise InvalidInput(
+            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
+        )
+    plan = measured.plan
+    names = checked_columns(plan, by)
+    refuse_many(plan.shape(names), names)
+    if not plan.is_measured(names):  # modelled tables would be answered here
+        raise not_measured(plan, names)
+    n = float(measured.total)
+    unbiased = measured.table(names).ravel() / positive(n)
+    fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
+    return TableAnswers(
+        layout=layout_of(plan, names),
+        noise=noise_of(plan, names),
+        p=fitted,
+        unbiased=unbiased,
+        n=n,
+        total_variance=total_variance(plan),
+        sampling=settings.sampling_share(n),
+    )
+
+
+def positive(n: float) -> float:
+    """Return a number of records that shares may be taken of; refuse none."""
+    if n <= 0:
+        raise InvalidInput(
+            f"Shares are of a positive number of records; the measured one is {n:,.0f}, so noise "
+            "hides a file this small. measured.table(columns) gives its counts."
+        )
+    return n
+
+
+def nearest_cells(measured: Measured, names: Columns) -> Floats:
+    """Return the shares of a table without negative cells; what is empty is exactly zero."""
+    plan, table = measured.plan, measured.plan.ordered(names)
+    counts = spread(nearest_tables(measured).effects, table, plan.sizes)
+    shares = np.transpose(counts, [table.index(name) for name in names]).ravel() / measured.total
+    return np.where(shares > EMPTY * max(len(shares), 1), shares, 0.0)
+
+
+def layout_of(plan: TablePlan, names: Columns) -> Layout:
+    """Return the layout of a table whose last column runs fastest."""
+    shape = plan.shape(names)
+    grid = np.unravel_index(np.arange(math.prod(shape)), shape)
+    categories = {name: plan.labels[name].values for name in names}
+    return Layout(names, dict(zip(names, grid, strict=True)), categories, {}, NO_GROUPS)
+
+
+def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
+    """Return the columns of a table: of the only one that was wanted, where none is named."""
+    names = names_of(by or ())
+    if by is None and len(plan.tables) == 1:
+        return plan.tables[0]
+    unknown = [name for name in names if name not in plan.labels]
+    if not names or len(set(names)) != len(names) or unknown:
+        raise InvalidInput(
+            f"by= must name one or more different columns of the protected tables, "
+            f"{', '.join(map(repr, plan.columns))}; found {by!r}."
+        )
+    return tuple(names)
+
+
+def not_measured(plan: TablePlan, names: Columns) -> NotShown:
+    """Return the error for a table that lies within no measured one, with what comes nearest."""
+    tables = sorted(plan.tables, key=lambda table: -len(set(table) & set(names)))
+    most = len(set(tables[0]) & set(names))
+    within = dict.fromkeys(
+        tuple(name for name in table if name in names)
+        for table in tables
+        if len(set(table) & set(names)) == most
+    )
+    near = [" × ".join(some) for some in within]
+    listed = ", ".join(near[:SHOWN]) + (", …" if len(near) > SHOWN else "")
+    return NotShown(
+        f"No measured table holds {' × '.join(names)} together. Tables of some of these columns "
+        f"that can be estimated: {listed}. Complete records from pramble.synthesize(…), which "
+        "model all columns together, can be counted by any."
+    )
+
+
+def cells_of(answers: TableAnswers, settings: Settings) -> Estimate:
+    """Return the estimate of every cell."""
+    p, f, n = answers.p, answers.sampling, answers.n
+    noise = answers.cell_variances
+
+    def variance(mu: Floats) -> Floats:
+        return np.asarray(noise + f * mu * (1 - mu) / n)
+
+    lower, upper = unified_interval(answers.unbiased, variance, level=settings.level)
+    inside = np.clip(p, 0.0, 1.0)
+    errors = np.sqrt(noise + f * inside * (1 - inside) / n)
+    if settings.method == "mle":
+        errors = errors_within(p, errors, np.sqrt(noise))
+        lower, upper = np.minimum(lower, p), np.maximum(upper, p)
+    return estimate_of(
+        answers,
+        settings,
+        cells=answers.layout.labels(),
+        values=p,
+        ends=(errors, lower, upper),
+        covariance=answers,
+        notes=nothing_known(lower, upper, "cells"),
+    )
+
+
+def queries_of(answers: TableAnswers, settings: Settings, query: Any) -> Estimate:
+    """Return the answers to linear queries."""
+    names, flat = parse_queries(query, answers.layout)
+    w = flat.reshape(len(names), -1)
+    covariance = covariance_of(answers, w)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    lower, upper = query_ends(answers, w, level=settings.level)
+    return estimate_of(
+        answers,
+        settings,
+        cells={"query": names},
+        values=w @ answers.p,
+        ends=(errors, lower, upper),
+        covariance=Known(covariance),
+        quantity="estimate",
+    )
+
+
+def query_ends(answers: TableAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Return unified intervals, within the smallest and the largest weight of each query.
+
+    Noise counts alike for every candidate answer; sampling as it does under the distribution
+    nearest to the fitted one that has this answer (:mod:`pramble.estimation.candidates`).
+    """
+    low, high = w.min(axis=1), w.max(axis=1)
+    width = np.where(high > low, high - low, 1.0)
+    share = (w - low[:, None]) / width[:, None]
+    noise = np.maximum(answers.products(w, w), 0.0) / width**2
+    law = inner_point(answers.p, n=answers.n)
+    candidates = candidates_of(share, law, share**2)
+
+    def variance(mu: Floats) -> Floats:
+        if not answers.sampling:
+            return np.asarray(noise)
+        sampled = np.maximum(candidates.moment(mu) - mu**2, 0.0)
+        return np.asarray(noise + answers.sampling * sampled / answers.n)
+
+    middle = (w @ answers.unbiased - low) / width
+    lower, upper = unified_interval(middle, variance, level=level)
+    fixed = high == low
+    return (
+        np.where(fixed, low, low + width * lower),
+        np.where(fixed, high, low + width * upper),
+    )
+
+
+def estimate_of(
+    answers: TableAnswers,
+    settings: Settings,
+    *,
+    cells: Mapping[str, Sequence[Any]],
+    values: Floats,
+    ends: tuple[Floats, Floats, Floats],
+    covariance: Any,
+    quantity: str = "probability",
+    notes: tuple[str, ...] = (),
+) -> Estimate:
+    """Return an estimate of what protected tables answer."""
+    errors, lower, upper = ends
+    return Estimate(
+        cells=cells,
+        probabilities=values,
+        standard_errors=errors,
+        lower=lower,
+        upper=upper,
+        n=answers.n,
+        covariance_parts=covariance,
+        method=settings.method,
+        level=settings.level,
+        covers=settings.covers,
+        quantity=quantity,
+        notes=notes,
+    )
+
+
+def notes_of(measured: Measured, settings: Settings) -> list[str]:
+    """Say what to know where a person may have several rows."""
+    plan = measured.plan
+    if plan.total_is_public:
+        return []
+    error = math.sqrt(total_variance(plan))
+    notes = [f"The number of records is noisy too: {measured.total:,} ± {error:.2g}."]
+    if settings.covers == "both":
+        notes.append(
+            f"Sampling errors take records for independent; a person may have "
+            f"{plan.rows_per_person} of them, which can multiply sampling variances by as much."
+        )
+    return notes
