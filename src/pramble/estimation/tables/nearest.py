@@ -98,15 +98,15 @@ def solved(measured: Measured) -> NearestTables:
             "method='inverse' gives what was measured."
         )
     dual = Dual(programme_of(measured), measured)
-    for _ in range(MOST_STEPS):
-        if dual.is_solved:
-            break
+    steps = 0
+    while not dual.is_solved:
+        if steps == MOST_STEPS:
+            raise NotConverged(
+                f"The nearest tables without negative cells must be found in {MOST_STEPS:,} steps; "
+                f"a gap of {dual.gap():.3g} is left. Take method='inverse'."
+            )
         dual.step()
-    else:
-        raise NotConverged(
-            f"The nearest tables without negative cells must be found in {MOST_STEPS:,} steps; a "
-            f"gap of {dual.gap():.3g} is left. Take method='inverse'."
-        )
+        steps += 1
     parts, distance, gap = dual.feasible()
     effects = {(): np.array(float(measured.total)), **dual.programme.by_part(parts)}
     return NearestTables(effects, distance, gap, steps)
