@@ -8,6 +8,7 @@ orders them at random in a way that depends on nothing else: not on other people
 of the rows, nor on the engine that holds them. The first k in this order are counted.
 """
 
+import hashlib
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
@@ -104,7 +105,9 @@ class PersonCounts:
             digests = [person_digest(self.secret, parts) for parts in zip(*names, strict=True)]
             each = np.repeat(np.arange(len(own)), times[over])
             codes, own = codes[:, over][:, each], own[each]
-            chosen = first_rows(codes, own, digests, key=self.secret, most=self.most)
+            chosen = first_rows(
+                codes, own, digests, key=derived_key(self.secret, "order"), most=self.most
+            )
             self._add(codes[:, chosen], np.ones(len(chosen), dtype=np.int64))
 
     def _add(self, codes: NDArray[np.int32], times: Integers) -> None:
@@ -182,8 +185,9 @@ def place_of_each(texts: Any) -> Integers:
 
 
 def person_digest(secret: bytes, parts: Sequence[str]) -> bytes:
-    """Return the block that stands for a person."""
-    return derived_key(secret, "person", *parts)[:BLOCK]
+    """Return the block that stands for a person; texts are parted by their lengths."""
+    message = "".join([f"{len(part)}:{part}" for part in parts])
+    return hashlib.blake2b(message.encode(), key=secret, digest_size=BLOCK).digest()
 
 
 def first_rows(
@@ -193,17 +197,15 @@ def first_rows(
 
     ``codes`` has a line for each column, ``own`` says whose each row is, by place in ``digests``.
     """
-    order = np.lexsort([*codes[::-1], own])
-    same = np.all(codes[:, order[1:]] == codes[:, order[:-1]], axis=0)
-    same &= own[order[1:]] == own[order[:-1]]
-    number = np.zeros(len(own), dtype=np.int64)
-    number[order] = place_in_run(np.concatenate([[False], same]))
     words = chained(key, np.frombuffer(b"".join(digests), np.uint64).reshape(-1, 2)[own])
     filled = -len(codes) % 4
     cells = np.pad(codes, ((0, filled), (0, 0))).T.copy().view(np.uint64)
     for start in range(0, cells.shape[1], 2):
         words = chained(key, words ^ cells[:, start : start + 2])
-    words[:, 0] ^= number.astype(np.uint64)
+    # rows of one person and cell have the same words by now, and others have other ones
+    order = np.lexsort([words[:, 1], words[:, 0]])
+    again = np.all(words[order[1:]] == words[order[:-1]], axis=1)
+    words[order, 0] ^= place_in_run(np.concatenate([[False], again])).astype(np.uint64)
     words = chained(key, words)
     order = np.lexsort([words[:, 1], words[:, 0], own])
     again = np.concatenate([[False], own[order[1:]] == own[order[:-1]]])
