@@ -100,6 +100,12 @@ def synthesis(
     refuse_settings(rows, method)
     data, plan = data_and_plan(data, plan)
     if isinstance(data, Measured):
+        if tables != 2 or columns is not None:
+            raise InvalidInput(
+                "Complete records of protected tables have all their columns and fit every table "
+                "that was measured: leave tables= and columns= out, and select columns of the "
+                "records."
+            )
         return from_measured(
             data, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
         )
