@@ -39,9 +39,7 @@ def certify(
     ] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            help="With --rows, or of tables: ask whether this ε is proven; exit 1 if not."
-        ),
+        typer.Option(help="With --rows, or of tables: ask if this ε is proven; exit 1 if not."),
     ] = None,
     rows_per_person: Annotated[
         int | None, typer.Option(help="The most rows of one person; both promises are of a person.")
