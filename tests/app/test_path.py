@@ -55,12 +55,22 @@ def to_columns(page, file):
 
 def to_release(page, promise, people):
     """Promise α, make a dry run and release; return the folder."""
+    to_promise(page, promise)
+    return release(page, people)
+
+
+def to_promise(page, promise):
+    """Promise α."""
     page.get_by_role("button", name="Go on: the promise").click()
     exact = page.get_by_label("α, exactly")
     exact.fill(promise)
     exact.press("Enter")
     page.get_by_text(f"α = {promise}: half sure becomes").wait_for()
     page.get_by_role("heading", name="What tables would be worth").wait_for()
+
+
+def release(page, people):
+    """Go on from the promise, make a dry run and release; return the folder."""
     page.get_by_role("button", name="Go on: release").click()
     folder = Path(page.get_by_label("Folder to make").input_value())
     page.get_by_label("Name of these people").fill(people)
@@ -99,6 +109,47 @@ def test_from_an_untouched_file_to_a_release_and_its_reader(page, served, file):
     assert shown[1] == f"{100 * own.values[0]:.2f}%"
     page.get_by_role("button", name="Compare").click()
     page.get_by_text("intervals hold what is in the file").wait_for()
+    assert fits(page)
+    assert not faults(page)
+
+
+def test_a_central_promise_by_default_clicks_gives_tables_and_complete_records(page, served, file):
+    to_columns(page, file)
+    page.get_by_role("button", name="Go on: the promise").click()
+    page.get_by_label("by protected tables").check()
+    page.get_by_role("columnheader", name="noise, people a cell").wait_for()
+    folder = release(page, "townsfolk")
+    assert page.get_by_label("Format of the data").count() == 0
+    assert page.get_by_label("Rows in a random order").count() == 0
+
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {"tables.parquet", "synthetic.parquet", "summary.html", "manifest.json"}
+    opened = pramble.open_release(folder)
+    assert opened.data is None
+    assert opened.central.shown <= 1
+    assert opened.synthetic.num_rows == ROWS
+    assert set(opened.synthetic.column_names) == {"sex", "age", "status"}
+    assert ("sex", "age") in opened.plan.tables
+    assert fits(page)
+    assert not faults(page)
+
+    page.get_by_role("button", name="Read it as an analyst").click()
+    page.get_by_text("protected tables").first.wait_for()
+    page.get_by_label("First column").select_option("sex")
+    page.get_by_label("Second column").select_option("age")
+    page.get_by_role("button", name="Estimate").click()
+    region = page.get_by_role("region", name="Shares by sex × age")
+    region.wait_for()
+    own = pramble.estimate(opened, by=["sex", "age"])
+    shown = region.get_by_role("cell").all_text_contents()
+    assert shown[2] == f"{100 * own.values[0]:.2f}%"
+    assert page.get_by_role("button", name="Fit").count() == 0
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text("intervals hold what is in the file").wait_for()
+    page.get_by_label("Third column").select_option("status")
+    page.get_by_role("button", name="Estimate").click()
+    page.get_by_role("alert").get_by_text("measured").wait_for()
+    page.set_viewport_size({"width": 390, "height": 900})
     assert fits(page)
     assert not faults(page)
 

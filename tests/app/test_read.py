@@ -171,7 +171,7 @@ def test_a_shuffled_file_is_asked_and_compared_with_the_file_of_the_first_step(p
     page.locator("#open-open").click()
     page.locator("#open-onwards").wait_for()
     open_folder(page, folders / "central")
-    page.get_by_text("towards readers, δ = 10⁻⁶").wait_for()
+    page.get_by_text("against readers, δ = 10⁻⁶").wait_for()
     page.get_by_label("First column").select_option("SEX")
     page.get_by_label("Answer in").select_option("counts")
     release = pramble.open_release(folders / "central")

@@ -111,6 +111,64 @@ def test_a_plan_with_central_settings_is_tried_under_local_promises_too():
     assert [one.kind for one in found] == ["local", "central"]
 
 
+def test_both_central_designs_are_compared_by_the_same_figure():
+    found = pramble.try_release(people(), plan=PLAN, alphas=[1.0], centrals=[1.0])
+    local, tables = found
+    records = pramble.try_release(people(), plan=PLAN, alphas=[], centrals=[1.0], design="records")
+    assert [one.design for one in (local, tables, *records)] == ["records", "tables", "records"]
+    assert tables.shuffled == records.found[0].half_width
+    assert np.isnan([local.shuffled, records.found[0].shuffled]).all()
+    best = "Protected tables are" if tables.half_width <= tables.shuffled else "Randomised records"
+    assert any(note.startswith(best) for note in found.notes)
+    assert "as shuffled records" in repr(found)
+    assert "as shuffled records" not in repr(records)
+    assert {one.noise for one in local.tables} != {one.noise for one in tables.tables}
+
+
+def test_records_of_many_columns_are_not_compared_and_a_note_says_so():
+    rng = np.random.default_rng(0)
+    many = {f"c{i}": rng.choice(["a", "b"], 500).tolist() for i in range(6)}
+    found = pramble.try_release(many, columns=list(many), alphas=[], centrals=[1.0])
+    assert np.isnan(found.found[0].shuffled)
+    assert any("were not compared" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "drafted",
+    [
+        {"shuffle": True},
+        {"whole": True},
+        {"synthetic": True},
+        {"output": "csv"},
+        {"prior": "private"},
+    ],
+)
+def test_what_was_drafted_for_records_does_not_stand_in_the_way_of_tables(drafted):
+    plan = {**PLAN, **drafted}
+    (found,) = pramble.try_release(people(), plan=plan, alphas=[], centrals=[1.0])
+    assert found.design == "tables"
+    settings = {key: own for key, own in PLAN.items() if key not in drafted}
+    (found,) = pramble.try_release(people(), plan=settings, alphas=[], centrals=[1.0], **drafted)
+    assert found.design == "tables"
+
+
+def test_a_plan_of_tables_is_tried_under_local_promises():
+    plan = {"central": 1.0, "design": "tables", "objective": "largest", "columns": COLUMNS,
+            "drop": ["id"], "prior": "uniform"}  # fmt: skip
+    local, tables = pramble.try_release(people(), plan=plan, alphas=[2.0], centrals=[1.0])
+    assert (local.design, tables.design) == ("records", "tables")
+
+
+def test_what_tables_cannot_have_leaves_the_local_promises():
+    columns = {**COLUMNS, "x": {**COLUMNS["x"], "distance": "path"}}
+    plan = {"alpha": 2.0, "columns": columns, "drop": ["id"], "prior": "uniform"}
+    found = pramble.try_release(people(), plan=plan, alphas=[2.0])
+    assert [one.kind for one in found] == ["local"]
+    assert any("distance" in note for note in found.notes)
+    with pytest.raises(InvalidPlan, match="distance"):
+        pramble.try_release(people(), plan=plan, alphas=[2.0], centrals=[1.0])
+
+
 def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
     from pramble.releasing import trials
 

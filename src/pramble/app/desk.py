@@ -81,6 +81,8 @@ class Desk:
         The folder to release to, as it was written; empty for the proposed one.
     has_ledger : bool
         Whether the release is entered in the ledger.
+    tables_guessed : bool
+        Whether single columns are wanted only because pairs would be noise under a local promise.
     """
 
     def __init__(self) -> None:
@@ -100,7 +102,7 @@ class Desk:
         self.then: dict[str, Callable[[Any], None]] = {}
         self.found: dict[str, Any] = {}
         self.delta = DELTA
-        self.target, self.has_ledger = "", True
+        self.target, self.has_ledger, self.tables_guessed = "", True, False
 
     def close(self) -> None:
         """End what goes on, and delete what the desk keeps on disk."""
@@ -141,6 +143,7 @@ class Desk:
         self.survey = survey
         everything = [look.name for look in survey.looks]
         self.document = tomllib.loads(survey.draft(accepted=everything))
+        self.tables_guessed = self.document.get("tables") == 1
         self.declared = {look.name for look in survey.looks if look.is_public}
         self.picked = next(iter(self.columns), None)
         self.counted_for, self.target = {}, ""
@@ -269,6 +272,7 @@ class Desk:
         left = LEFT_OUT.get(kind, ())
         found = {n: own for n, own in self.unpromised.items() if n not in left}
         if kind == "central":
+            found |= {"tables": 2} if self.tables_guessed else {}
             found["columns"] = {
                 name: {key: one for key, one in own.items() if key != "release_as"}
                 for name, own in self.columns.items()
@@ -280,7 +284,7 @@ class Desk:
         """All that figures of promises depend on but the promise, as a text."""
         rest = {n: own for n, own in self.unpromised.items() if n not in BESIDE}
         path = self.source and str(self.source.path)
-        return json.dumps([path, rest], sort_keys=True, default=str)
+        return json.dumps([path, rest, self.tables_guessed], sort_keys=True, default=str)
 
     def toml(self) -> str:
         """Return the plan as a file; refuse one that cannot be, naming each mistake."""

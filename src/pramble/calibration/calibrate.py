@@ -88,6 +88,8 @@ def calibrate(
     Central promises come in twice. With ``measure="epsilon"`` the target is the ε that is proven
     of the whole file in random order, and the largest α that keeps it is found. With
     ``promise="central"`` the plans are the best for a central (ε, δ), and it is ε that is searched.
+    Both are of randomised records in random order. Protected tables need no search: the smallest ε
+    at which they have a given error is ``design_tables(...).epsilon_for(people)``.
 
     Parameters
     ----------

@@ -36,7 +36,8 @@ def check_promise(
         if not together:
             raise InvalidInput(
                 'promise="central" takes columns=, keys to randomise together; for a column of its '
-                'own find the α that keeps a central ε: measure="epsilon".'
+                'own find the α that keeps a central ε: measure="epsilon". Both are of records in '
+                "random order; for protected tables see design_tables(...).epsilon_for(people)."
             )
         if target.delta is None:
             raise InvalidInput('promise="central" needs delta=, as 1e-6.')

@@ -98,6 +98,8 @@ def calibrate(
       pramble calibrate p.csv --keys age --column age --measure epsilon --delta 1e-6 --at-most 1
 
       pramble calibrate p.csv --keys a --columns a,b --promise central --measure error --at-most .1
+
+    All of this is of randomised records. For protected tables see `pramble design --central`.
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")

@@ -8,6 +8,7 @@ import typer
 
 import pramble
 from pramble.cli.certify_central import Asked, central_document, central_sentences, proven_of
+from pramble.cli.certify_tables import certify_tables, table_plan_of
 from pramble.cli.console import answers, print_json
 from pramble.cli.matrix_file import read_distance
 from pramble.cli.options import AsJson, Verify
@@ -33,10 +34,12 @@ def certify(
         typer.Option(help="Say the central promise, too: so many rows, shuffled together."),
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="With --rows: δ of the central promise; 1e-6 by default.")
+        float | None,
+        typer.Option(help="With --rows, or of tables: δ of the central promise; 1e-6 by default."),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="With --rows: ask whether this ε is proven; exit 1 if not.")
+        float | None,
+        typer.Option(help="With --rows, or of tables: ask if this ε is proven; exit 1 if not."),
     ] = None,
     rows_per_person: Annotated[
         int | None, typer.Option(help="The most rows of one person; both promises are of a person.")
@@ -57,6 +60,8 @@ def certify(
 ) -> None:
     """Say the smallest α of a mechanism, decided in integers, and where it is attained.
 
+    Of protected tables: the central (ε, δ) that is proven, and which people are told apart best.
+
     With --rows: also the central (ε, δ) that is proven towards whoever reads the whole file, if its
     rows stand in random order, beside the ε that no proof can go below, as an attack shows.
 
@@ -70,12 +75,17 @@ def certify(
 
       pramble certify ages.json --distance path --alpha 0.25
 
+      pramble certify out --epsilon 1
+
       pramble certify plan.json --rows 1000000 --delta 1e-6
 
       pramble certify plan.json --rows 100000 --population 19000000 --epsilon 0.1
     """
     asked = Asked(rows, delta, epsilon, rows_per_person, population)
     given = opened(source, verify)
+    if (tables := table_plan_of(given)) is not None:
+        certify_tables(tables, asked, alpha=alpha, distance=distance, as_json=as_json)
+        return
     if distance is not None:
         certificate = by_distance(given, distance, rows=rows)
     else:

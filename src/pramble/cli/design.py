@@ -10,6 +10,7 @@ import pramble
 from pramble.cli.compare import show_comparison
 from pramble.cli.console import answers, messages, print_json
 from pramble.cli.design_records import show_record
+from pramble.cli.design_tables import show_tables
 from pramble.cli.matrix_file import read_distance, read_matrix
 from pramble.cli.options import AsJson, Family, Impossible
 from pramble.cli.outputs import new_file, new_picture
@@ -35,7 +36,9 @@ SHOWN = (
 
 
 def design(
-    alpha: Annotated[float, typer.Option(help="Privacy α (the ε of most of the literature).")],
+    alpha: Annotated[
+        float | None, typer.Option(help="Privacy α (the ε of most of the literature).")
+    ] = None,
     prior: Annotated[
         str | None, typer.Option(help="Probabilities of the categories: 0.5,0.3,0.2.")
     ] = None,
@@ -105,12 +108,17 @@ def design(
         bool, typer.Option("--whole", help="With --columns: every record keeps all columns.")
     ] = False,
     impossible: Impossible = None,
+    central: Annotated[
+        str | None,
+        typer.Option(help="With --columns, for --alpha: protected tables at this ε,δ, as 1,1e-6."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best matrix at a given privacy, with a proof that none is better.
 
     With --columns: the best plan for a record of several columns, for the tables that analysts will
-    want; its objective is estimation unless information is asked for.
+    want; its objective is estimation unless information is asked for. With --central: the least
+    noise with which those tables can be published, in people a cell.
 
     Examples
     --------
@@ -127,7 +135,32 @@ def design(
       pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
 
       pramble design --alpha 0.5 --columns age=6,health=3 --distance age=path,health=path
+
+      pramble design --central 1,1e-6 --columns sex=2,age=5,region=9 --tables 2 --out plan.json
     """
+    if (alpha is None) == (central is None):
+        raise typer.BadParameter(
+            "give --alpha, or --central for protected tables", param_hint="--alpha"
+        )
+    if central is not None:
+        show_tables(
+            columns,
+            central,
+            source=source,
+            tables=tables,
+            out=out,
+            as_json=as_json,
+            of_records={
+                "--prior": prior, "--uniform": uniform, "--column": column,
+                "--categories": categories, "--objective": objective, "--invariant": invariant,
+                "--symmetric": symmetric, "--keep-at-least": keep_at_least,
+                "--time-limit": time_limit, "--matrix": matrix, "--loss": loss,
+                "--information-at-least": information_at_least, "--distance": distance,
+                "--compare": compare, "--plot": plot, "--whole": whole, "--impossible": impossible,
+            },
+        )  # fmt: skip
+        return
+    assert alpha is not None, "one of the two is given"
     if columns is not None:
         if loss is not None:
             raise typer.BadParameter("--loss is of one column", param_hint="--columns")

@@ -86,7 +86,7 @@ def estimate(
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
     opened = pramble.open_release(release, verify=verify)
-    known = open_records(opened.data).names
+    known = opened.plan.columns if opened.data is None else open_records(opened.data).names
     answer = pramble.estimate(
         opened,
         by=names_among(by, known),

@@ -11,6 +11,8 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import SCHEMA, Plan
+from pramble.mechanisms.table_plan import SCHEMA as OF_TABLES
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.signing import check_signature
 
@@ -18,6 +20,12 @@ from pramble.releasing.folder.signing import check_signature
 def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
     """Return the plan of a release folder, of its manifest, or of a JSON file."""
     found = plan_of(read_document(path, verify=verify), str(path))
+    if isinstance(found, TablePlan):
+        raise InvalidPlan(
+            f"{str(path)!r} is of protected tables, in which there are no records to match. The "
+            "risk is compared for plans of randomised records; `pramble certify` says what "
+            "tables promise."
+        )
     if not isinstance(found, Plan):
         raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
     return found
@@ -26,7 +34,12 @@ def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
 def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
     """Return an opened release folder; or data, and the plan that it was released with."""
     if plan is not None:
-        return release, plan_of(read_document(plan, verify=verify), str(plan))
+        found = plan_of(read_document(plan, verify=verify), str(plan))
+        if isinstance(found, TablePlan):
+            raise InvalidPlan(
+                f"{str(plan)!r} is of protected tables: give their release folder, and no --plan."
+            )
+        return release, found
     if release.is_dir() and (release / MANIFEST).exists():
         return pramble.open_release(release, verify=verify), None
     raise InvalidInput(
@@ -34,7 +47,9 @@ def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> t
     )
 
 
-def read_mechanism_or_plan(path: Path, *, verify: Path | None = None) -> Plan | Mechanism:
+def read_mechanism_or_plan(
+    path: Path, *, verify: Path | None = None
+) -> Plan | TablePlan | Mechanism:
     """Return what a file or a release folder holds: one mechanism, or a plan."""
     if verify is None and path.suffix.lower() == ".csv":
         with readable(path):
@@ -69,12 +84,14 @@ def readable(path: Path) -> Iterator[None]:
         raise InvalidPlan(f"Cannot read a mechanism or plan from {str(path)!r}: {error}.") from None
 
 
-def plan_of(document: Any, name: str) -> Plan | Mechanism:
+def plan_of(document: Any, name: str) -> Plan | TablePlan | Mechanism:
     """Return the mechanism or plan of a document: a manifest's, its own, or by column."""
     if not isinstance(document, Mapping) or not document:
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
     if "plan" in document:
-        return Plan.from_json(document["plan"])
+        return plan_of(document["plan"], name)
+    if document.get("schema") == OF_TABLES:
+        return TablePlan.from_json(document)
     if document.get("schema") == SCHEMA:
         return Plan.from_json(document)
     if "kind" in document:

@@ -42,7 +42,8 @@ def try_(
     """Compare promises for a file side by side; nothing is written.
 
     A local α holds against everybody, also whoever handles the file before it is released. A
-    central ε holds against those who only read the release, whose rows are then shuffled.
+    central ε holds against those who only read the release: protected tables, with complete
+    records drawn from them. Of a few columns, randomised records in random order are compared.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import ColumnLabels, labels_by_column
 from pramble.mechanisms.json_form import parsed, rational, refuse_large
 from pramble.mechanisms.product import Product
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.shown import Display, Grid
 from pramble.values import value
 
@@ -232,6 +233,11 @@ def as_plan(given: Any) -> Plan:
     """
     if isinstance(given, Plan):
         return given
+    if isinstance(given, TablePlan):
+        raise InvalidPlan(
+            "This plan is of protected tables, which are measured (pramble.measure): it changes no "
+            "record. For plans of randomised records see design_record."
+        )
     if not isinstance(given, Mapping):
         raise InvalidPlan(
             "A plan maps columns, or tuples of columns, to mechanisms; "

@@ -59,7 +59,7 @@ def square_of_pairs(deviations: Mapping[tuple[str, ...], float], names: list[str
                     colour = "white" if own > 0.6 * top else "black"
                     axes.text(j, i, f"{own:.3g}", ha="center", va="center", fontsize=8,
                               color=colour)  # fmt: skip
-        figure.colorbar(mesh, ax=axes, label="noise in a cell, people (standard deviation)")
+        figure.colorbar(mesh, ax=axes, label="noise, people a cell")
         axes.set_xticks(range(len(names) - 1), names[:-1], rotation=40, ha="right")
         axes.set_yticks(range(1, len(names)), names[1:])
         axes.tick_params(length=0)

@@ -85,8 +85,8 @@ def comparison(one: Candidate, two: Candidate) -> str:
         f"{DESIGNS[own.design]} {width_text(own.half_width)}" for own in (best, worse)
     )
     return (
-        f"For these tables {DESIGNS[best.design]} are better at {one.name}. The 95 % interval of a "
-        f"typical cell: {figures}."
+        f"For the wanted tables {DESIGNS[best.design]} are better at {one.name}. The 95 % interval "
+        f"of a typical cell: {figures}."
     )
 
 

@@ -24,6 +24,10 @@ WANTED = {
     "named": "the tables that I name",
 }
 NONE = ""
+GUESSED = (
+    "Single columns are proposed for a local promise, under which most pairs would be noise. "
+    "Protected tables, of a central promise, are of all pairs unless you choose here."
+)
 
 
 def serve_wishes(input: Inputs, session: Session, view: View) -> None:
@@ -69,7 +73,7 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
     @reactive.event(input.wanted, input.named, ignore_init=True)
     def _() -> None:
         def change() -> None:
-            asked = input.wanted()
+            asked, desk.tables_guessed = input.wanted(), False
             if asked != "named":
                 desk.document["tables"] = int(asked)
                 return
@@ -203,6 +207,7 @@ def tables_form(desk: Desk) -> Tag:
     now = str(wanted) if str(wanted) in WANTED else "named"
     return tags.div(
         tags.p("The plan is best for these; fewer tables come out more precise."),
+        tags.p(GUESSED, class_="form-text") if desk.tables_guessed else None,
         ui.input_radio_buttons("wanted", "Tables of", WANTED, selected=now),
         ui.input_text_area(
             "named",

@@ -28,6 +28,7 @@ from pramble.estimation.draws.units import Units, units_of
 from pramble.estimation.tabulate import data_and_plan
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Clock, Integers, Watcher, names_of, value
@@ -85,6 +86,11 @@ def imputation(
     """Return filled copies of a release; see :func:`impute`."""
     refuse_copies(copies)
     data, plan = data_and_plan(data, plan)
+    if isinstance(data, Measured):
+        raise InvalidInput(
+            "Protected tables hold no records to fill in. Take the complete records of the release "
+            "(synthetic.parquet, release.synthetic), or draw some with synthesize."
+        )
     plan = checked_plan(plan)
     clock = Clock(progress)
     records = gathered(open_records(data, reading))

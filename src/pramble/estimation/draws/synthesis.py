@@ -101,6 +101,12 @@ def synthesis(
     refuse_settings(rows, method)
     measured = measured_of(data)
     if measured is not None:
+        if tables != 2 or columns is not None:
+            raise InvalidInput(
+                "Complete records of protected tables have all their columns and fit every table "
+                "that was measured: leave tables= and columns= out, and select columns of the "
+                "records."
+            )
         return from_measured(
             measured, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
         )

@@ -2,19 +2,25 @@
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
+from pramble.errors import InvalidInput
 from pramble.information.records import Table
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.certificate import certify
+from pramble.privacy.gaussian import epsilon_above
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MARGIN = 1 + Fraction(1, 10**6)
+"""Designs are found to this precision: noise is asked for that is smaller by so much."""
 
 
 @value(eq=False, repr=False)
@@ -85,6 +91,25 @@ class TableDesign(Display, Tidy):
         cells = sum(plan.cells(table) for table in plan.tables)
         total = sum(plan.cells(table) * own**2 for table, own in self.deviations.items())
         return math.sqrt(total / cells)
+
+    def epsilon_for(self, people: float) -> float:
+        """Return the smallest ε at which these tables have at most so much noise, in people.
+
+        That is of ``typical``, at the same δ. Noise falls as μ grows, for all tables alike.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> columns = {"sex": 2, "age": 5, "town": 9}
+        >>> epsilon = pramble.design_tables(columns, 1.0, 1e-6).epsilon_for(20)
+        >>> round(epsilon, 2), pramble.design_tables(columns, epsilon, 1e-6).typical <= 20
+        (0.4, True)
+        """
+        if not 0 < people < math.inf:
+            raise InvalidInput(f"people must be a positive number; found {people!r}.")
+        proven = self.guarantee
+        times = Fraction(self.typical) / Fraction(people) * MARGIN
+        return epsilon_above(self.delta, proven.mu_squared * times**2)
 
     def plot(self) -> "Figure":
         """Return a figure of the noise in a cell of each wanted table."""
