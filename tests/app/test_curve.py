@@ -6,10 +6,12 @@ import pytest
 
 from pramble.app.desk import Desk, Source
 from pramble.app.steps import curve, ready
+from pramble.app.steps.promise_view import comparison
 from pramble.app.steps.release_form import set_in
 from pramble.app.tasks.open import survey
-from pramble.app.tasks.promise import try_promise
+from pramble.app.tasks.promise import Tried, try_promise
 from pramble.errors import InvalidInput
+from pramble.releasing.decisions.parsing import decisions_from
 
 
 @pytest.fixture
@@ -64,6 +66,55 @@ def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
     desk.promise_to("central", 1.0)
     assert curve.known(desk, "central") == {}
     assert curve.known(desk, "local") == {1.0: "local"}
+
+
+def test_a_plan_has_what_its_promise_takes_and_nothing_is_lost_on_the_way(desk):
+    desk.columns["sex"]["release_as"] = "point"
+    said = desk.document | {"whole": True, "rows_per_file": 131072, "output": "csv"}
+    desk.document = dict(said)
+    desk.promise_to("central", 0.5)
+    tables = decisions_from(desk.plan)
+    assert (tables.design, tables.central, tables.delta) == ("tables", 0.5, desk.delta)
+    desk.promise_to("shuffled", 0.7)
+    assert desk.kind == "shuffled"
+    assert desk.plan["design"] == "records"
+    assert desk.plan["whole"]
+    desk.document["shuffle"] = False  # ticked off for a local promise
+    assert "shuffle" not in desk.plan
+    desk.document["shuffle"] = said["shuffle"]
+    desk.promise_to("local", said["alpha"])
+    assert desk.document == said
+
+
+def test_both_central_designs_are_tried_at_the_present_promise(desk):
+    desk.promise_to("central", 1.0)
+    assert desk.plan_for("shuffled")["design"] == "records"
+    for one in curve.waiting(desk):
+        assert curve.next_trial(desk)[0] == "central"
+        tried = try_promise(desk.ground, desk.source.path, desk.plan, "central", one, 1e-6)
+        curve.keep(desk, curve.key_of(desk, "central", one), tried)
+    assert curve.next_trial(desk) == ("shuffled", 1.0)
+    given = desk.ground, desk.source.path, desk.plan_for("shuffled")
+    other = try_promise(*given, "shuffled", 1.0, 1e-6).candidate
+    curve.keep(desk, curve.key_of(desk, "shuffled", 1.0), Tried(other, "", ""))
+    assert curve.next_trial(desk) is None
+    own = curve.known(desk, "central")[1.0].candidate
+    assert (own.design, other.design, own.kind, other.kind) == (
+        "tables", "records", "central", "central",
+    )  # fmt: skip
+    sentence = comparison(own, other)
+    assert sentence == comparison(other, own)
+    better = (
+        "protected tables are better" if own.half_width < other.half_width else "order are better"
+    )
+    assert better in sentence
+    assert all(one.noise > 0 for one in own.tables)
+
+
+def test_a_distance_goes_with_a_local_promise_and_the_refusal_says_so(desk):
+    desk.columns["sex"]["distance"] = "path"
+    assert "distance" in curve.central_refused(desk)
+    assert "alpha" in curve.central_refused(desk)
 
 
 def test_a_trial_gives_figures_and_a_picture_and_counts_once(desk):

@@ -86,7 +86,7 @@ def test_central_promises_need_every_column_randomised():
     found = pramble.try_release(people(), plan=plan, alphas=[1.0])
     assert [one.kind for one in found] == ["local"]
     assert any("were not tried" in note for note in found.notes)
-    with pytest.raises(PrivacyError, match="every column is randomised"):
+    with pytest.raises(PrivacyError, match="every column is protected"):
         pramble.try_release(people(), plan=plan, alphas=[1.0], centrals=[1.0])
     with pytest.raises(InvalidInput, match="needs a plan"):
         pramble.try_release(people())

@@ -1,7 +1,8 @@
 """A desk: everything that one curator has chosen so far, and what was found for it.
 
-The plan is one document, in the form of a plan file: what is done on the page changes it, and every
-verb is given it as it stands. A desk outlives the page that shows it: a reload loses nothing.
+All that was said stands in one document, in the form of a plan file. Every verb is given the plan:
+the document without what the present promise has no use for, so that nothing is lost where the
+promise changes. A desk outlives the page that shows it: a reload loses nothing.
 """
 
 import json
@@ -17,14 +18,21 @@ from pramble.app.worker import PATIENCE, Work, Worker
 from pramble.releasing.decisions.decisions import DELTA, columns_of
 from pramble.releasing.decisions.draft import column_lines
 from pramble.releasing.decisions.looks import Look
+from pramble.releasing.decisions.overrides import OF_RECORDS_ALONE
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.survey import Survey
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.values import value
 
 STEPS = ("open", "columns", "promise", "release", "read")
-PROMISE = ("alpha", "central", "delta")
-"""Settings of a plan that say what is promised."""
+PROMISE = ("alpha", "central", "delta", "design")
+"""Settings of a plan that say what is promised, and by what a central promise is kept."""
+
+LEFT_OUT: dict[str, tuple[str, ...]] = {"central": OF_RECORDS_ALONE, "shuffled": ("shuffle",)}
+"""Settings that a kind of promise has no use for, or always keeps."""
+
+FIRST = {"local": 2.0, "central": 1.0, "shuffled": 1.0}
+"""What is promised before anything was chosen."""
 
 BESIDE = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
 """Settings that no figure of a promise depends on."""
@@ -52,7 +60,7 @@ class Desk:
     survey : Survey or None
         What the file looks like.
     document : dict
-        The plan, as `pramble.release` takes it.
+        All that was said of the release; ``plan`` is what `pramble.release` takes.
     declared : set of str
         Columns of which the curator said that the categories of the plan are all there can be.
     picked : str or None
@@ -222,30 +230,61 @@ class Desk:
 
     @property
     def kind(self) -> str:
-        """Whether the promise is "local" or "central"."""
-        return "central" if "central" in self.document else "local"
+        """What is promised: "local"; "central", by tables; or "shuffled", central by records."""
+        if "central" not in self.document:
+            return "local"
+        return "shuffled" if self.document.get("design") == "records" else "central"
 
     @property
     def promise(self) -> float:
         """α, or ε."""
-        return float(self.document["central" if self.kind == "central" else "alpha"])
+        return float(self.document["alpha" if self.kind == "local" else "central"])
 
     def promise_to(self, kind: str, promise: float) -> None:
         """Promise something else."""
-        rest = {name: own for name, own in self.document.items() if name not in PROMISE}
-        own = {"alpha": promise} if kind == "local" else {"central": promise, "delta": self.delta}
-        self.document = {**own, **rest}
+        self.document = {**self.promise_of(kind, promise), **self.unpromised}
+
+    def promise_of(self, kind: str, promise: float) -> dict[str, Any]:
+        """Return the settings that promise something."""
+        if kind == "local":
+            return {"alpha": promise}
+        by_records = {"design": "records"} if kind == "shuffled" else {}
+        return {"central": promise, "delta": self.delta, **by_records}
+
+    @property
+    def unpromised(self) -> dict[str, Any]:
+        """Everything in the document but the promise."""
+        return {name: own for name, own in self.document.items() if name not in PROMISE}
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan, as `pramble.release` takes it."""
+        return self.plan_for(self.kind)
+
+    def plan_for(self, kind: str) -> dict[str, Any]:
+        """Return the plan under a kind of promise: the present one, or its first."""
+        promised = {name: own for name, own in self.document.items() if name in PROMISE}
+        if kind != self.kind:
+            promised = self.promise_of(kind, FIRST[kind])
+        left = LEFT_OUT.get(kind, ())
+        found = {n: own for n, own in self.unpromised.items() if n not in left}
+        if kind == "central":
+            found["columns"] = {
+                name: {key: one for key, one in own.items() if key != "release_as"}
+                for name, own in self.columns.items()
+            }
+        return {**promised, **found}
 
     @property
     def ground(self) -> str:
         """All that figures of promises depend on but the promise, as a text."""
-        rest = {n: own for n, own in self.document.items() if n not in (*PROMISE, *BESIDE)}
+        rest = {n: own for n, own in self.unpromised.items() if n not in BESIDE}
         path = self.source and str(self.source.path)
         return json.dumps([path, rest], sort_keys=True, default=str)
 
     def toml(self) -> str:
         """Return the plan as a file; refuse one that cannot be, naming each mistake."""
-        return decisions_to_toml(decisions_from(self.document))
+        return decisions_to_toml(decisions_from(self.plan))
 
 
 class Desks:

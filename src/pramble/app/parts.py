@@ -7,6 +7,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.view import View
 from pramble.app.worker import Work
+from pramble.report import numbers
 from pramble.report.pages import table_row
 from pramble.report.tables import TableOutcome, Verdict, worst_first
 from pramble.words import time_left, visible
@@ -99,19 +100,28 @@ def cards(shown: Sequence[tuple[str, str]]) -> Tag:
 
 def worth_table(tables: Sequence[TableOutcome]) -> Tag:
     """Return what tables will be worth, the worst first; those that are noise are called so."""
-    rows = [table_row(one) for one in worst_first(tables)[:MOST_TABLES]]
-    more = len(tables) - len(rows)
+    shown = worst_first(tables)[:MOST_TABLES]
+    more, noisy = len(tables) - len(shown), any(one.noise == one.noise for one in tables)
+    rows = [(one, table_row(one)) for one in shown]
     return table(
-        ["table", "95 % interval of a typical cell", "typical cell", "cells", "smallest group"],
+        [
+            "table",
+            *(["noise, people a cell"] if noisy else []),
+            "95 % interval of a typical cell",
+            "typical cell",
+            "cells",
+            "smallest group",
+        ],
         [
             [
                 visible(row["name"]),
+                *([f"± {numbers.few_digits(one.noise)}"] if noisy else []),
                 row["error"],
                 row["typical"],
                 row["cells"],
                 tags.strong("noise") if row["bad"] else row["group"],
             ]
-            for row in rows
+            for one, row in rows
         ],
         caption="Widest for their cells first" + (f"; {more} more, narrower" if more else ""),
     )

@@ -18,7 +18,11 @@ CLOSE = 0.2
 SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
 SUREST = 1 - 1e-6
 
-WORDS = {"local": "α, to whoever handles the file", "central": "ε, to readers of the release"}
+WORDS = {
+    "local": "α, against everybody",
+    "tables": "ε, against readers: tables",
+    "records": "ε, against readers: shuffled records",
+}
 
 
 def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
@@ -33,7 +37,7 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
         axes = figure.add_subplot()
         for style, (kind, words) in zip(SERIES, WORDS.items(), strict=False):
             told = [one for one in found if math.isfinite(one.half_width)]
-            own = [one for one in told if one.kind == kind]
+            own = [one for one in told if series_of(one) == kind]
             sure = [odds(one.belief) for one in own]
             widths = [100 * one.half_width for one in own]
             beside = None
@@ -64,6 +68,11 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="upper right")
     return figure
+
+
+def series_of(one: Any) -> str:
+    """Return which line a promise is on: that of local ones, or of a design for central ones."""
+    return "local" if one.kind == "local" else str(one.design)
 
 
 def odds(share: float) -> float:

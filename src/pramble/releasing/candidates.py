@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
 from pramble.data.reading import Reading
-from pramble.errors import InvalidInput, PrambleError, PrivacyError
+from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.trials import DELTA, Candidate, Trials
+from pramble.releasing.trials import DELTA, MOST_COMPARED, Candidate, Trials
 from pramble.report import numbers
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value
@@ -21,6 +21,21 @@ ALPHAS, CENTRALS = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0)
 PEEK = (
     "A promise that is chosen by looking at the file says something of it that no promise covers: "
     "choose by what people are owed, or try on a public file that is like it."
+)
+RELEASED = {
+    ("local", "records"): "",
+    ("local", "paper"): "",
+    ("central", "tables"): " (readers; tables)",
+    ("central", "records"): " (readers; shuffled records)",
+}
+BETTER = "Protected tables are better than randomised records in random order {}: smaller errors."
+WORSE = (
+    'Randomised records in random order (design = "records") have smaller errors than protected '
+    "tables {}."
+)
+NOT_COMPARED = (
+    f"Randomised records in random order were not compared: of more than {MOST_COMPARED} columns "
+    'that takes long, and tables nearly always have smaller errors. design = "records" tries them.'
 )
 
 
@@ -52,29 +67,22 @@ class Candidates(Display, Tidy):
         """Return the tidy table as plain lists."""
         names = (
             "kind", "promise", "belief", "half_width", "noise", "wanted", "right_before",
-            "right_after",
+            "right_after", "design", "shuffled",
         )  # fmt: skip
         return {name: [getattr(one, name) for one in self.found] for name in names}
 
     def shown(self) -> Grid:
         """Return a line for each promise."""
-        head = ["promise", "half sure becomes", "typical cell", "noise", "right matches"]
-        rows = [
-            [
-                f"{one.name}{' (readers)' if one.kind == 'central' else ''}",
-                f"{numbers.sure(one.belief)} at most",
-                f"± {numbers.points(one.half_width)} points"
-                if math.isfinite(one.half_width)
-                else "cannot be told",
-                f"{one.noise} of {one.wanted} tables",
-                ""
-                if math.isnan(one.right_after)
-                else f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}",
-            ]
-            for one in self.found
-        ]
-        if all(math.isnan(one.right_after) for one in self.found):
-            head, rows = head[:-1], [row[:-1] for row in rows]
+        columns = {
+            "promise": [f"{one.name}{RELEASED[one.kind, one.design]}" for one in self.found],
+            "half sure becomes": [f"{numbers.sure(one.belief)} at most" for one in self.found],
+            "typical cell": [width_text(one.half_width) for one in self.found],
+            "as shuffled records": [width_text(one.shuffled) for one in self.found],
+            "noise": [f"{one.noise} of {one.wanted} tables" for one in self.found],
+            "right matches": [matches_text(one) for one in self.found],
+        }
+        columns = {name: own for name, own in columns.items() if any(own)}
+        head, rows = list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
         best = [one for one in self.found if not one.verdict.is_noise]
         below = "\n".join(f"{one.name}: {one.verdict.good}" for one in best)
         return Grid("Promises side by side; nothing was written", head, rows,
@@ -101,9 +109,11 @@ def try_release(
 ) -> Candidates:
     """Compare promises for a file, as `pramble.release` would keep them; nothing is written.
 
-    For each α (towards whoever handles the file or the release) and each central ε (towards those
-    who only read it) a plan is designed, and valued by the one yardstick of every release: half of
-    the 95 % interval of a typical cell.
+    For each α (against everybody, also whoever handles the file) and each central ε (against those
+    who only read the release) a plan is designed, and valued by the one measure of every release:
+    half of the 95 % interval of a typical cell. A central ε is kept by protected tables; of up to
+    five columns randomised records in random order are tried at the same ε too, and a note says
+    which of the two is better.
 
     Parameters
     ----------
@@ -115,7 +125,7 @@ def try_release(
         The columns to randomise; with a plan, some of its columns.
     alphas, centrals : sequences of float, optional
         Candidates; by default 0.5, 1, 2, 4 and 8, and where every other column is dropped also the
-        central 0.5, 1 and 2.
+        central 0.5, 1 and 2. With ``design="records"`` the central ones are of shuffled records.
     delta : float
         δ of the central ones.
     reading, progress, **settings
@@ -143,17 +153,62 @@ def try_release(
     trials = Trials(
         source, plan=plan, columns=columns, delta=delta, reading=reading, settings=settings
     )
-    for kind, promise in asked:  # all are checked before the first is tried, which may take long
-        trials.decisions(kind, promise)
-    found, notes = [], [PEEK]
+    notes = [PEEK]
+    for kind, promise in list(asked):  # all are checked before any is tried, which may take long
+        try:
+            trials.decisions(kind, promise)
+        except InvalidPlan as error:
+            if centrals is not None or kind == "local":
+                raise
+            notes.append(f"Central promises were not tried. {error}")
+            asked = [one for one in asked if one[0] == "local"]
+            break
+    found = []
     for number, (kind, promise) in enumerate(asked):
         clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
         try:
-            found.append(trials.candidate(kind, promise))
+            found.append(trials.compared(trials.candidate(kind, promise)))
         except PrambleError as error:
             if centrals is not None or kind == "local" or not isinstance(error, PrivacyError):
                 raise
             notes.append("Central promises were not tried: some columns are released as they are.")
             break
     clock.tell("done", 1.0)
-    return Candidates(tuple(found), tuple(notes))
+    return Candidates(tuple(found), (*notes, *better_design(found)))
+
+
+def width_text(half_width: float) -> str:
+    """Return the interval of a typical cell in words; nothing where it was not found.
+
+    >>> width_text(0.01), width_text(math.inf), width_text(math.nan)
+    ('± 1 points', 'not identifiable', '')
+    """
+    if math.isnan(half_width):
+        return ""
+    return f"± {numbers.points(half_width)} points" if half_width < math.inf else "not identifiable"
+
+
+def matches_text(one: Candidate) -> str:
+    """Return the right matches that are expected, before and after; nothing without keys."""
+    if math.isnan(one.right_after):
+        return ""
+    return f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}"
+
+
+def better_design(found: Sequence[Candidate]) -> list[str]:
+    """Say whether protected tables or shuffled records are better, where both were tried."""
+    tables = [one for one in found if one.design == "tables"]
+    both = [one for one in tables if not math.isnan(one.shuffled)]
+    if not both:
+        wide = any(len(one.plan.columns) > MOST_COMPARED for one in tables if one.plan)
+        return [NOT_COMPARED] if wide else []
+    better = [one for one in both if one.half_width <= one.shuffled]
+    if len(better) == len(both):
+        return [BETTER.format("at every ε tried")]
+    if not better:
+        return [WORSE.format("at every ε tried")]
+    worse = [one for one in both if one not in better]
+    return [
+        text.format(f"at {', '.join(one.name for one in own)}")
+        for text, own in ((BETTER, better), (WORSE, worse))
+    ]

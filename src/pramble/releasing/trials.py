@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.reading import Reading, as_reading
+from pramble.errors import PrambleError
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.overrides import decisions_of
+from pramble.releasing.decisions.decisions import TABLE_OBJECTIVES, Decisions
+from pramble.releasing.decisions.overrides import OF_RECORDS_ALONE, decisions_of
 from pramble.releasing.prepare.figures import risk_figures
 from pramble.releasing.prepare.prepare import Prepared, Scanned, designed, scan_for
 from pramble.releasing.prepare.quantile_bands import settle_bands
@@ -23,6 +24,9 @@ DELTA = 1e-6
 SECONDS = 3.0
 """For the plan of each promise."""
 
+MOST_COMPARED = 5
+"""Columns up to which both designs of a central promise are tried."""
+
 
 @value
 class Candidate:
@@ -31,8 +35,7 @@ class Candidate:
     Attributes
     ----------
     kind : {"local", "central"}
-        Against everybody; or against those who only read the release of protected tables
-        (or of shuffled records).
+        Against everybody; or against those who only read the release.
     promise : float
         α, or ε.
     belief : float
@@ -46,9 +49,14 @@ class Candidate:
     verdict : Verdict
     tables : tuple of TableOutcome
         What readers would get of each wanted table, and of single columns.
-    plan : Plan
-        What would be done to a record.
+    plan : Plan or TablePlan
+        What would be done to a record, or measured of the file.
     warnings : tuple of str
+    design : {"tables", "records", "paper"}
+        Protected tables, or randomised records: under a central promise in random order.
+    shuffled : float
+        The half width that randomised records in random order have at the same ε and δ in place of
+        protected tables; not a number where that was not tried.
     """
 
     kind: str
@@ -63,6 +71,8 @@ class Candidate:
     tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
     plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
+    design: str = "records"
+    shuffled: float = math.nan
 
     @property
     def name(self) -> str:
@@ -96,13 +106,27 @@ class Trials:
         self.scans: dict[str, Scanned] = {}
 
     def decisions(self, kind: str, promise: float) -> Decisions:
-        """Return the plan under one promise, checked."""
-        central = {"central": promise, "delta": self.delta}
+        """Return the plan under one promise, checked.
+
+        The kind "shuffled" is a central promise that is kept by records in random order.
+        """
+        settings = self.settings
+        if kind != "central":
+            of_tables = settings.get("objective") in TABLE_OBJECTIVES
+            left = {"design"} if settings.get("design") == "tables" else set()
+            left |= {"objective"} if of_tables else set()
+        else:
+            left = set(OF_RECORDS_ALONE) if settings.get("design", "tables") == "tables" else set()
+        settings = {name: own for name, own in settings.items() if name not in left}
+        if kind != "local":
+            settings |= {"central": promise, "delta": self.delta}
+        if kind == "shuffled":
+            settings["design"] = "records"
         found = decisions_of(
             self.plan,
             self.columns,
             alpha=promise if kind == "local" else None,
-            settings={**self.settings, **(central if kind == "central" else {})},
+            settings=settings,
         )
         return found if self.reading is None else replace(found, reading=as_reading(self.reading))
 
@@ -116,17 +140,31 @@ class Trials:
             confidential_allowed=True,
             clock=watched,
             seconds=SECONDS,
-            for_readers=kind == "central",
+            for_readers=kind != "local",
         )
         tables = table_outcomes(job)
         wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
         before, after = right_matches(job)
         spent = job.spent if kind == "local" else job.central
         return Candidate(
-            kind, promise, spent.belief(), verdict.typical.half_width,
-            sum(table.useless for table in wanted), len(wanted), before, after, verdict,
-            tables, job.published, job.warnings,
+            "local" if kind == "local" else "central", promise, spent.belief(),
+            verdict.typical.half_width, sum(table.useless for table in wanted), len(wanted),
+            before, after, verdict, tables, job.published, job.warnings, settled.design,
         )  # fmt: skip
+
+    def compared(self, found: Candidate) -> Candidate:
+        """Return protected tables with the half width of shuffled records of the same promise.
+
+        More than a few columns take long and are not tried; neither is what records cannot have.
+        """
+        columns = found.plan.columns if found.plan else ()
+        if found.design != "tables" or len(columns) > MOST_COMPARED:
+            return found
+        try:
+            other = self.candidate("shuffled", found.promise)
+        except PrambleError:
+            return found
+        return replace(found, shuffled=other.half_width)
 
     def scanned(self, kind: str, decisions: Decisions, *, clock: Clock) -> Scanned:
         """Return what a scan finds, which is the same for all promises of a kind.
@@ -143,7 +181,7 @@ class Trials:
 def right_matches(job: Prepared) -> tuple[float, float]:
     """Return the right matches that are expected before and after; not numbers without keys."""
     asked = job.decisions.risk
-    if asked is None or job.keys is None:
+    if asked is None or job.keys is None or job.protected is not None:
         return math.nan, math.nan
     risk = risk_figures(job.keys, asked, plan=job.plan)
     return risk.tau2_before, risk.tau2_after

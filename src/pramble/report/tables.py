@@ -27,6 +27,9 @@ class TableOutcome:
         The number n of records.
     wanted : bool
         Whether the plan was to be best for it.
+    noise : float
+        The standard deviation of the noise in a cell of a protected table, in people; not a number
+        where records are randomised.
     """
 
     columns: tuple[str, ...]
@@ -34,6 +37,7 @@ class TableOutcome:
     cost: float
     rows: int
     wanted: bool = True
+    noise: float = math.nan
 
     @property
     def error(self) -> float:

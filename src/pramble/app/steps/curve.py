@@ -11,17 +11,19 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.prepare import refuse_untouched
+from pramble.releasing.trials import MOST_COMPARED
 from pramble.report import numbers
 
 NOTCHES = {
     "local": (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),
     "central": (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0),
+    "shuffled": (0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
 }
-FIRST = {"local": 2.0, "central": 1.0}
-"""What is promised before anything was chosen."""
-
 DELTAS = (1e-5, 1e-6, 1e-8)
-SIGNS = {"local": "α", "central": "ε"}
+SIGNS = {"local": "α", "central": "ε", "shuffled": "ε"}
+OTHER = {"central": "shuffled", "shuffled": "central"}
+"""The other design that keeps a central promise."""
+
 MOST_KEPT = 100
 """Promises that a desk keeps figures of."""
 
@@ -79,12 +81,12 @@ def central_refused(desk: Desk) -> str:
     """Say why a central promise is not possible; empty if it is, or the plan is wrong anyway."""
     if desk.survey is None:
         return ""
-    plan = {name: own for name, own in desk.document.items() if name != "alpha"}
     try:
-        decisions = decisions_from({**plan, "central": 1.0})
+        decisions_from(desk.plan_for("local"))
     except PrambleError:
         return ""
     try:
+        decisions = decisions_from(desk.plan_for("central"))
         refuse_untouched([look.name for look in desk.survey.looks], decisions)
     except PrambleError as error:
         return str(error)
@@ -93,7 +95,7 @@ def central_refused(desk: Desk) -> str:
 
 def key_of(desk: Desk, kind: str, promise: float) -> tuple[Any, ...]:
     """Return what figures of a promise are kept under."""
-    return desk.ground, kind, delta_of(desk) if kind == "central" else 0.0, promise
+    return desk.ground, kind, 0.0 if kind == "local" else delta_of(desk), promise
 
 
 def known(desk: Desk, kind: str) -> dict[float, Tried]:
@@ -123,9 +125,24 @@ def is_ready(desk: Desk) -> bool:
     return desk.survey is not None and bool(desk.columns)
 
 
-def has_failed(desk: Desk) -> bool:
-    """Whether the last trial was refused, of this plan and kind of promise."""
+def next_trial(desk: Desk) -> tuple[str, float] | None:
+    """Return what to try next: of the present kind, then the present ε by the other design.
+
+    Of more than a few columns records take long, and are tried only where they are chosen.
+    """
+    left = waiting(desk)
+    if left:
+        return desk.kind, left[0]
+    other = OTHER.get(desk.kind)
+    few = other == "central" or len(desk.columns) <= MOST_COMPARED
+    if other is None or not few or desk.promise in known(desk, other) or has_failed(desk, other):
+        return None
+    return other, desk.promise
+
+
+def has_failed(desk: Desk, kind: str) -> bool:
+    """Whether the last trial was refused, of this plan and a kind of promise."""
     work = desk.works.get("trial")
     last = desk.found.get("tried last")
-    now = key_of(desk, desk.kind, 0.0)[:-1]
+    now = key_of(desk, kind, 0.0)[:-1]
     return work is not None and work.state == "failed" and last == now

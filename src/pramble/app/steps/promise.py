@@ -7,6 +7,7 @@ from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.controls import Controls
+from pramble.app.desk import FIRST
 from pramble.app.parts import notice, refusal, refused
 from pramble.app.steps import curve
 from pramble.app.steps.promise_view import curve_figure, figures_of, plan_figure
@@ -20,10 +21,17 @@ AFTER = 0.05
 """Seconds after the figures in numbers in which pictures are begun."""
 
 KINDS = {
-    "local": ("Local α", "holds against everybody, also whoever handles the file"),
+    "local": (
+        "Local α",
+        "holds against everybody, also who handles the file; readers get randomised records",
+    ),
     "central": (
-        "Central ε and δ",
-        "towards readers of the release alone; every released column is randomised, rows shuffled",
+        "Central ε and δ, by protected tables",
+        "holds against readers, who get complete records to count and tables to estimate from",
+    ),
+    "shuffled": (
+        "Central ε and δ, by records in random order",
+        "holds against readers, who get a randomised record for each true one",
     ),
 }
 
@@ -108,7 +116,7 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
             return None
         return tags.div(
             exact_field(session, desk.kind, desk.promise),
-            delta_field(session, curve.delta_of(desk)) if desk.kind == "central" else None,
+            None if desk.kind == "local" else delta_field(session, curve.delta_of(desk)),
             class_="fields",
         )
 
@@ -125,7 +133,7 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
             desk.delta = curve.delta_of(desk)
             before = desk.found.setdefault("promised", {})
             before[desk.kind] = desk.promise
-            promise_to("kinds", kind, before.get(kind, curve.FIRST[kind]))
+            promise_to("kinds", kind, before.get(kind, FIRST[kind]))
 
     @reactive.effect
     @reactive.event(input.notch)
@@ -155,19 +163,23 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
 
     # What is tried ----------------------------------------------------------------------------
 
+    def has_failed() -> bool:
+        return curve.has_failed(desk, desk.kind)
+
     @reactive.effect
     def _() -> None:
         view.watch("trial", "plan", "source", "shown", "trying")
         idle = desk.step != "promise" or not desk.found.get("trying", True)
-        if idle or "trial" in desk.then or not curve.is_ready(desk) or curve.has_failed(desk):
+        if idle or "trial" in desk.then or not curve.is_ready(desk) or has_failed():
             return
-        left = curve.waiting(desk)
-        if not left or desk.source is None:
+        next_one = curve.next_trial(desk)
+        if next_one is None or desk.source is None:
             return
-        key = curve.key_of(desk, desk.kind, left[0])
+        kind, promise = next_one
+        key = curve.key_of(desk, kind, promise)
         desk.found["tried last"] = key[:-1]
         view.begin(
-            "trial", try_promise, desk.ground, desk.source.path, desk.document, desk.kind, left[0],
+            "trial", try_promise, desk.ground, desk.source.path, desk.plan_for(kind), kind, promise,
             curve.delta_of(desk), worker=desk.trier, progress=True,
             then=lambda tried: curve.keep(desk, key, tried),
         )  # fmt: skip
@@ -193,7 +205,7 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
             return said
         done, left = len(curve.known(desk, desk.kind)), len(curve.waiting(desk))
         go_on = ui.input_action_button("go_on", "Go on", class_="btn-sm")
-        if curve.has_failed(desk):
+        if has_failed():
             work = desk.works["trial"]
             return TagList(said, refusal(work.error, work.values), go_on)
         if not left:
@@ -219,14 +231,15 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
         if not curve.is_ready(desk):
             return None
         tried = curve.known(desk, desk.kind).get(desk.promise)
-        waits = desk.found.get("trying", True) and not curve.has_failed(desk)
+        other = curve.known(desk, curve.OTHER.get(desk.kind, "")).get(desk.promise)
         return figures_of(
             desk.kind,
             desk.promise,
             curve.delta_of(desk),
             None if tried is None else tried.candidate,
+            None if other is None else other.candidate,
             has_keys="risk" in desk.document,
-            waits=waits,
+            waits=desk.found.get("trying", True) and not has_failed(),
         )
 
     @reactive.effect
@@ -287,7 +300,7 @@ def kind_choice(session: Session, kind: str, *, chosen: str, possible: bool) -> 
             name=session.ns("kinds_of_promise"),
             value=kind,
             checked="" if kind == chosen else None,
-            disabled="" if kind == "central" and not possible and kind != chosen else None,
+            disabled="" if kind != "local" and not possible and kind != chosen else None,
             class_="form-check-input",
             data_tells=session.ns("kind"),
         ),

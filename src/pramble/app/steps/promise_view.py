@@ -10,6 +10,7 @@ from pramble.app.steps.curve import SIGNS, belief_of
 from pramble.app.tasks.promise import Tried
 from pramble.plots.candidates import candidates_figure
 from pramble.plots.images import to_svg
+from pramble.releasing.candidates import width_text
 from pramble.releasing.trials import Candidate
 from pramble.report import numbers
 from pramble.words import visible
@@ -17,6 +18,7 @@ from pramble.words import visible
 INTRUDER = {
     "local": "sure at most: an intruder who was half sure of a person’s values",
     "central": "sure at most: a reader who was half sure of a person’s values, but for δ",
+    "shuffled": "sure at most: a reader who was half sure of a person’s values, but for δ",
 }
 CURVE_CAPTION = (
     "Each point is a promise, by the figure beside it: to the left an intruder learns less, and "
@@ -33,11 +35,15 @@ def figures_of(
     promise: float,
     delta: float,
     found: Candidate | None,
+    other: Candidate | None,
     *,
     has_keys: bool,
     waits: bool,
 ) -> TagList:
-    """Return the figures of the present promise; before they are found, those of it alone."""
+    """Return the figures of the present promise; before they are found, those of it alone.
+
+    ``other`` is what the other design gives that keeps the same central promise, if it is known.
+    """
     belief = belief_of(kind, promise, delta) if found is None else found.belief
     shown = [
         (numbers.sure(belief), INTRUDER[kind]),
@@ -61,10 +67,26 @@ def figures_of(
     return TagList(
         cards(shown),
         verdict_lines(found.verdict),
+        None if other is None else notice("note", comparison(found, other)),
         *[notice("warning", visible(one)) for one in found.warnings],
-        None if has_keys else tags.p(NO_KEYS, class_="form-text"),
+        None if has_keys or kind == "central" else tags.p(NO_KEYS, class_="form-text"),
         tags.h3("What tables would be worth"),
         worth_table(found.tables),
+    )
+
+
+DESIGNS = {"tables": "protected tables", "records": "randomised records in random order"}
+
+
+def comparison(one: Candidate, two: Candidate) -> str:
+    """Say which of the two designs that keep a central promise is better."""
+    best, worse = sorted((one, two), key=lambda own: own.half_width)
+    figures = "; ".join(
+        f"{DESIGNS[own.design]} {width_text(own.half_width)}" for own in (best, worse)
+    )
+    return (
+        f"For these tables {DESIGNS[best.design]} are better at {one.name}. The 95 % interval of a "
+        f"typical cell: {figures}."
     )
 
 
@@ -81,4 +103,6 @@ def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
 
 def plan_figure(tried: Tried) -> TagChild:
     """Return what would be done to a record, as a picture."""
-    return tags.div(tags.h3("What would be done to a record"), figure(tried.picture, tried.caption))
+    of_tables = tried.candidate.design == "tables"
+    title = "How noisy the tables would be" if of_tables else "What would be done to a record"
+    return tags.div(tags.h3(title), figure(tried.picture, tried.caption))

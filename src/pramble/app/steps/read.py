@@ -9,7 +9,7 @@ from pramble.app.tasks.read import FolderFacts, look_into
 from pramble.app.view import View
 from pramble.errors import InvalidInput
 from pramble.report import numbers
-from pramble.words import visible, visible_names
+from pramble.words import several, visible, visible_names
 
 ANSWERS = ("read", "read table", "read regression", "read truth")
 """What is found out about a folder, and forgotten with it."""
@@ -96,17 +96,20 @@ def read_server(input: Inputs, output: Outputs, session: Session, view: View) ->
 
 def promise_of(facts: FolderFacts) -> TagChild:
     """Return what a release promises and what it is good for."""
+    done = "protected" if facts.tables else "randomised"
     return TagList(
         tags.h3("What is promised", class_="mt-4"),
         cards(
             [
-                (numbers.count(facts.rows), "rows"),
+                (numbers.count(facts.rows), "records" if facts.tables else "rows"),
                 *promise_cards(facts),
-                (str(len(facts.randomised)), "randomised columns"),
+                (str(len(facts.randomised)), f"{done} columns"),
                 (facts.created[:10], "made on"),
             ]
         ),
-        tags.p(f"Randomised: {visible(visible_names(facts.randomised))}.", class_="lead-in"),
+        tags.p(
+            f"{done.capitalize()}: {visible(visible_names(facts.randomised))}.", class_="lead-in"
+        ),
         *[tags.p(visible(sentence), class_="lead-in") for sentence in facts.sentences],
         *[
             notice("warning" if said.startswith("Not ") else "note", visible(said))
@@ -118,8 +121,9 @@ def promise_of(facts: FolderFacts) -> TagChild:
         )
         if facts.untouched
         else None,
+        folded(f"The {several(len(facts.tables), 'protected table')}", facts.tables),
         folded("What the manifest notes", facts.notes),
-        folded("What the promise towards readers rests on", facts.assumes),
+        folded("What the promise against readers rests on", facts.assumes),
     )
 
 
@@ -129,10 +133,10 @@ def promise_cards(facts: FolderFacts) -> list[tuple[str, str]]:
     if facts.central is None:
         return [(f"α = {alpha}", "for each person, whoever looks")]
     epsilon, delta = facts.central
-    return [
-        (f"ε = {numbers.alpha_text(epsilon)}", f"towards readers, δ = {numbers.tiny(delta)}"),
-        (f"α = {alpha}", "towards whoever saw the rows unshuffled"),
-    ]
+    found = [(f"ε = {numbers.alpha_text(epsilon)}", f"against readers, δ = {numbers.tiny(delta)}")]
+    if facts.tables:
+        return found
+    return [*found, (f"α = {alpha}", "against whoever saw the rows unshuffled")]
 
 
 def folded(title: str, sentences: tuple[str, ...]) -> TagChild:

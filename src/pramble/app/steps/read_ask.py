@@ -33,6 +33,19 @@ COVERS = {"both": "the people behind the file", "randomisation": "the file itsel
 CHOSEN = (*BY, *WITHIN, "unit", "covers", "formula", "family", "truth_path", "truth_plan")
 """What is chosen in this step, which the desk remembers."""
 
+ABOUT = {
+    "records": (
+        "Numbers in the released file itself are those of randomised values; these are estimates "
+        "of the original ones."
+    ),
+    "tables": (
+        "Estimates come from the protected tables: of columns that were measured together, as "
+        "listed above, with exact intervals. Everything else is modelled in the complete records "
+        "(synthetic.parquet), to which any program fits a regression, without such intervals."
+    ),
+}
+"""What estimates of tables come from."""
+
 STOPPED = {"read table": "stop_table", "read regression": "stop_fit", "read truth": "stop_truth"}
 
 
@@ -149,13 +162,15 @@ def confidential(desk: Desk) -> tuple[Path, dict[str, Any]]:
         return Path(path).expanduser(), {"plan": own}
     if desk.source is None:
         raise InvalidInput("Write the path of the confidential file, or open it in step 1.")
-    return desk.source.path, {"plan": own or desk.document or None, "reading": desk.reading}
+    return desk.source.path, {"plan": own or desk.plan or None, "reading": desk.reading}
 
 
 def question_panels(facts: FolderFacts, desk: Desk) -> Tag:
     """Return what can be asked of a release."""
     return tags.div(
-        table_panel(facts, desk.asked), fit_panel(facts, desk.asked), truth_panel(facts, desk)
+        table_panel(facts, desk.asked),
+        tags.div(fit_panel(facts, desk.asked), hidden="" if facts.tables else None),
+        truth_panel(facts, desk),
     )
 
 
@@ -174,8 +189,8 @@ def table_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
     return tags.div(
         tags.h3("Ask for a table"),
         tags.p(
-            "In brackets: how many categories a column has. Numbers in the released file itself "
-            "are those of randomised values; these are estimates of the original ones.",
+            "In brackets: how many categories a column has. ",
+            ABOUT["tables" if facts.tables else "records"],
             class_="lead-in",
         ),
         tags.div(

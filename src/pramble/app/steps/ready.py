@@ -28,7 +28,7 @@ def obstacles(desk: Desk) -> list[tuple[str, str]]:
         seen = f"The categories of {names} are values seen in the file."
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:
-        decisions = decisions_from(desk.document)
+        decisions = decisions_from(desk.plan)
         refuse_untouched([look.name for look in desk.survey.looks], decisions)
     except PrambleError as error:
         found.append((str(error), "columns"))

@@ -174,7 +174,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
         desk.found.pop("stopped", None)
         desk.found["doing"], desk.found["going to"] = name, (target := ready.target_of(desk))
         view.begin(
-            name, task, desk.source.path, target, desk.document,
+            name, task, desk.source.path, target, desk.plan,
             ledger=desk.has_ledger, progress=True, then=then,
         )  # fmt: skip
 

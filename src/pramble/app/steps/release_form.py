@@ -3,13 +3,21 @@
 from typing import Any
 
 from shiny import Session
-from shiny.ui import Tag, TagChild, tags
+from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.desk import Desk
 from pramble.app.steps.ready import target_of
 from pramble.releasing.decisions.decisions import COPIES, OUTPUTS
 
 COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
+TABLES_GIVE = (
+    (
+        "synthetic.parquet",
+        "complete records, as many as the file has, drawn from the tables alone: to open and count",
+    ),
+    ("tables.parquet", "tables of counts with exact noise: what estimates and intervals come from"),
+)
+"""The files of protected tables, and what they are."""
 
 
 def set_in(desk: Desk, about: str, given: Any) -> None:
@@ -32,7 +40,7 @@ def set_in(desk: Desk, about: str, given: Any) -> None:
         asked -= set() if given else {about.removeprefix("copy ")}
         plan["copies"] = [name for name in COPIES if name in asked]
     if "copies" in plan:  # a copy is in another format than the data
-        plan["copies"] = [name for name in plan["copies"] if name != plan.get("output")]
+        plan["copies"] = [name for name in plan["copies"] if name != desk.plan.get("output")]
     desk.document = plan_order(plan)
 
 
@@ -44,35 +52,25 @@ def plan_order(plan: dict[str, Any]) -> dict[str, Any]:
 
 def form(session: Session, desk: Desk) -> Tag:
     """Return the settings, as the desk has them."""
-    plan = desk.document
-    central = desk.kind == "central"
-    shuffled = central or bool(plan.get("shuffle"))
+    plan, of_tables = desk.plan, desk.kind == "central"
     return tags.div(
         tags.h3("Settings"),
         text_field(session, "target", "Folder to make", str(target_of(desk))),
-        choice_field(session, "output", "Format of the data", plan.get("output", "parquet")),
+        what_tables_give()
+        if of_tables
+        else choice_field(session, "output", "Format of the data", plan.get("output", "parquet")),
         tags.fieldset(
-            tags.legend("The same records again, for other programs", class_="fs-6"),
+            tags.legend(
+                f"The {'complete' if of_tables else 'same'} records again, for other programs",
+                class_="fs-6",
+            ),
             *[
                 tick(session, f"copy {one}", COPY_NAMES[one], ticked=one in plan.get("copies", ()))
                 for one in COPIES
                 if one != plan.get("output")
             ],
         ),
-        tick(
-            session,
-            "shuffle",
-            "Rows in a random order"
-            + (": part of the central promise" if central else ", so that places tell nothing"),
-            ticked=shuffled,
-            fixed=central,
-        ),
-        tick(
-            session,
-            "synthetic",
-            "Complete synthetic records beside, drawn from the release alone",
-            ticked=bool(plan.get("synthetic")),
-        ),
+        None if of_tables else ticks_of_records(session, desk),
         tick(
             session,
             "ledger",
@@ -87,6 +85,35 @@ def form(session: Session, desk: Desk) -> Tag:
             hint="Empty: by the file. The same name for files that hold the same people.",
         ),
         class_="panel",
+    )
+
+
+def what_tables_give() -> Tag:
+    """Say what readers of protected tables get."""
+    return tags.div(
+        tags.p("Readers get:"),
+        tags.ul(*[tags.li(tags.code(file), f": {what}") for file, what in TABLES_GIVE]),
+    )
+
+
+def ticks_of_records(session: Session, desk: Desk) -> TagList:
+    """Return what can be ticked where records are randomised."""
+    shuffled = desk.kind == "shuffled"
+    return TagList(
+        tick(
+            session,
+            "shuffle",
+            "Rows in a random order"
+            + (": part of the central promise" if shuffled else ", so that places reveal nothing"),
+            ticked=shuffled or bool(desk.plan.get("shuffle")),
+            fixed=shuffled,
+        ),
+        tick(
+            session,
+            "synthetic",
+            "Complete synthetic records in addition, drawn from the release alone",
+            ticked=bool(desk.plan.get("synthetic")),
+        ),
     )
 
 

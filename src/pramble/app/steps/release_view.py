@@ -10,6 +10,7 @@ from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import SUMMARY
 from pramble.report.pages import cards as figures_of
+from pramble.report.protected import protected_sentences
 from pramble.report.record_view import loss_sentence, plan_sentences
 from pramble.report.tables import verdict_of
 from pramble.words import visible
@@ -22,11 +23,12 @@ def rehearsed(outcome: ReleaseOutcome) -> TagList:
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     shown = [(one["value"], one["label"]) for one in figures_of(outcome, verdict)]
     shown = [(numbers.count(outcome.rows), "rows"), *shown]
-    shown += [
-        (numbers.size(outcome.data_bytes), "of disk, about"),
-        (f"{outcome.seconds:.1f} s", "of time, about"),
-    ]
+    if outcome.data_bytes:
+        shown.append((numbers.size(outcome.data_bytes), "of disk, about"))
+    shown.append((f"{outcome.seconds:.1f} s", "of time, about"))
     sentences = [] if outcome.record is None else plan_sentences(outcome.record)
+    if outcome.protected is not None:
+        sentences = protected_sentences(outcome.protected)
     if outcome.record is not None:
         sentences.append(f"Prior: {outcome.record.prior_detail}")
         if outcome.record.loss is not None:

@@ -58,7 +58,7 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
         def checked() -> None:
             change()
             try:
-                decisions_from(desk.document)
+                decisions_from(desk.plan)
             except InvalidPlan:
                 desk.document = before
                 raise
@@ -212,12 +212,13 @@ def tables_form(desk: Desk) -> Tag:
             width="100%",
         ),
         ui.input_checkbox(
-            "whole", "All columns belong together: every record keeps all of them",
+            "whole", "Randomised records: every record keeps all its columns",
             bool(desk.document.get("whole")), width="100%",
         ),
         tags.p(
-            "Otherwise a record may show some columns and leave the others blank: tables come out "
-            "more precise so.",
+            "Otherwise a randomised record may show some columns and leave the others blank, for "
+            "more precise tables. Protected tables, of a central promise, come with complete "
+            "records in any case.",
             class_="form-text",
         ),
     )  # fmt: skip

@@ -14,8 +14,8 @@ from pramble.values import Clock, Watcher, value
 
 MATRIX_PICTURE = "The probability of each released value, for each true one"
 MATRIX_CAPTION = "Each row is a true value: the probabilities of what is released for it."
-COUNTED: dict[str, Trials] = {}
-"""The file and plan that were tried last, counted."""
+COUNTED: dict[tuple[str, str], Trials] = {}
+"""The file and plan that were tried last, counted, for each kind of promise."""
 
 NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
 NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
@@ -41,10 +41,9 @@ def try_promise(
     progress: Watcher | None = None,
 ) -> Tried:
     """Return what a file gives under a promise; it is counted once for all on the same ground."""
-    if ground not in COUNTED:
+    if any(own != ground for own, _ in COUNTED):
         COUNTED.clear()
-        COUNTED[ground] = Trials(path, plan=document)
-    trials = COUNTED[ground]
+    trials = COUNTED.setdefault((ground, kind), Trials(path, plan=document))
     trials.delta = delta
     found = trials.candidate(kind, promise, clock=Clock(progress))
     assert found.plan is not None

@@ -6,6 +6,7 @@ to the page is plain: texts, figures as SVG, never the records.
 
 import csv
 import io
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.regression.show import head_of, rows_of, title_of
 from pramble.estimation.result import Estimate
 from pramble.limits import MOST_CELLS_DRAWN
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
 from pramble.releasing.folder.files import MANIFEST
 from pramble.report import numbers
@@ -46,14 +49,17 @@ class FolderFacts:
     rows : int
     created : str
     alpha : float
-        Of a person, whatever happens to the file.
+        Of a person, whatever happens to the file; infinite for protected tables.
     central : (float, float) or None
-        ε and δ towards readers of the release, where that is proven.
+        ε and δ against readers of the release, where that is proven.
     randomised : mapping from column to number of categories
+        The columns that are randomised, or protected.
     untouched : tuple of str
         Columns that are released as they were.
     sentences, worth, notes, assumes : tuples of str
         What is promised, what readers can tell, what to know, and what a central promise rests on.
+    tables : tuple of str
+        The protected tables, each with its cells and noise; none where records are randomised.
     """
 
     folder: str
@@ -67,6 +73,7 @@ class FolderFacts:
     worth: tuple[str, ...]
     notes: tuple[str, ...]
     assumes: tuple[str, ...]
+    tables: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -142,7 +149,7 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
     manifest, plan, central = release.manifest, release.plan, release.central
     promise = manifest["promise"]
     towards = promise.get("central", {})
-    labels = plan.column_labels()
+    sizes = {name: len(own) for name, own in categories_of(plan).items()}
     names = [column["name"] for column in manifest["columns"]]
     return FolderFacts(
         folder=folder,
@@ -150,8 +157,8 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
         created=manifest["created"],
         alpha=release.alpha,
         central=None if central is None else (float(central.shown), float(central.shown_delta)),
-        randomised={name: len(labels[name].labels.values) for name in names if name in labels},
-        untouched=tuple(name for name in names if name not in labels),
+        randomised={name: sizes[name] for name in names if name in sizes},
+        untouched=tuple(name for name in names if name not in sizes),
         sentences=(
             *([towards["sentence"]] if towards else []),
             ("Towards whoever handled the file before its rows were shuffled: " if towards else "")
@@ -159,7 +166,24 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
         ),
         worth=tuple(manifest.get("worth", {}).get("sentences", ())),
         notes=tuple(manifest["notes"]),
-        assumes=tuple(towards.get("assumes", ())),
+        assumes=tuple(towards.get("assumes", promise.get("assumes", ()))),
+        tables=tables_of(plan) if isinstance(plan, TablePlan) else (),
+    )
+
+
+def categories_of(plan: Plan | TablePlan) -> dict[str, Sequence[Any]]:
+    """Return the categories of each protected column."""
+    if isinstance(plan, TablePlan):
+        return {name: own.values for name, own in plan.labels.items()}
+    return {name: own.labels.values for name, own in plan.column_labels().items()}
+
+
+def tables_of(plan: TablePlan) -> tuple[str, ...]:
+    """Return every table that was asked for, with its cells and noise."""
+    return tuple(
+        f"{' × '.join(table)}: {numbers.count(plan.cells(table))} cells, "
+        f"± {numbers.few_digits(math.sqrt(plan.cell_variance(table)))} people a cell"
+        for table in plan.tables
     )
 
 

@@ -12,6 +12,7 @@ from pramble.app.tasks.read import (
     UNITS,
     ReadAnswer,
     TableQuestion,
+    categories_of,
     drawn,
     estimate_of,
     kept,
@@ -86,7 +87,7 @@ def cell_counts(
     clock: Clock,
 ) -> Counter[Any]:
     """Count the confidential records by their labels in some columns, recoded as released."""
-    labels = {name: own.labels.values for name, own in release.plan.column_labels().items()}
+    labels = categories_of(release.plan)
     decisions = decided(plan, reading)
     columns = tuple(column_of(name, decisions, labels.get(name)) for name in table)
     settled = tuple(one for one in decisions.columns if not by_quantiles(one))

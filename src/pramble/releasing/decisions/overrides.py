@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import Decisions, columns_of
+from pramble.releasing.decisions.decisions import TABLE_OBJECTIVES, Decisions, columns_of
 from pramble.releasing.decisions.parsing import OF_RECORDS, decisions_from, read_document
 from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.values import names_of
 from pramble.words import hint_at
 
-LOCAL = (
-    "alpha",
+OF_RECORDS_ALONE = (
     "prior",
     "prior_share",
     "whole",
@@ -22,8 +21,7 @@ LOCAL = (
     "rows_per_file",
     "output",
 )
-EITHER = {"alpha": ("central", "delta"), "central": LOCAL}
-"""Settings that take the place of others: with a promise goes what was drafted for the other."""
+"""Settings that protected tables have no use for."""
 
 
 def decisions_of(
@@ -72,7 +70,7 @@ def overridden(
     >>> overridden(plan, {"central": 2.0}, ["sex"])
     {'columns': {'sex': {}}, 'drop': ['id', 'age'], 'central': 2.0}
     """
-    left = {name for change in changes for name in EITHER.get(change, ())}
+    left = left_behind(document, changes)
     if changes.get("design") == "paper":
         left |= set(OF_RECORDS)
     if "central" in changes and isinstance(document.get("tables"), int) and "alpha" in document:
@@ -81,6 +79,19 @@ def overridden(
     if columns is not None:
         found |= chosen(found, columns)
     return found | dict(changes)
+
+
+def left_behind(document: Mapping[str, Any], changes: Mapping[str, Any]) -> set[str]:
+    """Return the settings of a plan that go where its promise changes: those of the other alone."""
+    left: set[str] = set()
+    if "alpha" in changes:
+        left |= {"central", "delta"}
+        left |= {"design"} if document.get("design") == "tables" else set()
+        left |= {"objective"} if document.get("objective") in TABLE_OBJECTIVES else set()
+    if "central" in changes:
+        is_of_tables = changes.get("design", document.get("design", "tables")) == "tables"
+        left |= {"alpha", *(OF_RECORDS_ALONE if is_of_tables else ())}
+    return left
 
 
 def chosen(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def against_tables(
     wrong += [
         f"{key} of {name!r}"
         for name, column in columns.items()
-        for key in ("distance", "release_as", *PUBLIC_PRIOR)
+        for key in ("release_as", *PUBLIC_PRIOR)
         if key in column
     ]
     if objective not in TABLE_OBJECTIVES:

@@ -119,6 +119,7 @@ def outcomes_of_tables(protected: ProtectedDesign, *, rows: int) -> tuple[TableO
             cost_of(plan, table, rows=rows),
             rows,
             wanted=table in plan.tables,
+            noise=math.sqrt(plan.cell_variance(table)),
         )
         for table in tables
     )
