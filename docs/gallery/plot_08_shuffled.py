@@ -4,8 +4,8 @@ What shuffling adds
 
 α holds for each record alone, against everybody. A reader of the *whole file in random order*
 cannot tell which record is whose, and every person hides in the crowd.
-:func:`pramble.central_guarantee` proves what that is worth: the (ε, δ) towards whoever only reads
-the file and knows everybody else in it. It needs every released column to be randomised.
+:func:`pramble.central_guarantee` proves how much that adds: the (ε, δ) against a reader of the file
+who knows everybody else in it. It needs every released column to be randomised.
 """
 
 import textwrap
