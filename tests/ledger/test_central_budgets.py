@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from pramble.cli.app import app
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import as_central, open_account, open_book
-from pramble.ledger.book import NOTHING, Ledger, smaller
+from pramble.ledger.book import NOTHING, Ledger
+from pramble.ledger.budgets import smaller
 from pramble.ledger.known import KnownFile
 from pramble.privacy.central_privacy import CentralPrivacy, composed
 from pramble.privacy.guarantee import RecordPrivacy

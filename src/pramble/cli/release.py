@@ -13,7 +13,7 @@ from pramble.cli.options import AsJson, Impossible, names, rules
 from pramble.cli.outputs import new_file, new_folder
 from pramble.cli.progress import shown_progress
 from pramble.ledger.account import as_central
-from pramble.ledger.book import pair
+from pramble.ledger.budgets import pair
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
-from pramble.ledger.book import NOTHING, Ledger, default_ledger, pair, refuse_beyond
+from pramble.ledger.book import NOTHING, Ledger, default_ledger
+from pramble.ledger.budgets import pair, refuse_beyond
 from pramble.ledger.known import KnownFile
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy

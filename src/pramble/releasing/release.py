@@ -15,7 +15,8 @@ from pramble.data.spark_files import spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
-from pramble.ledger.book import Ledger, pair
+from pramble.ledger.book import Ledger
+from pramble.ledger.budgets import pair
 from pramble.ledger.known import file_facts
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.copies.write import check_copies

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pramble
-from pramble.ledger.book import Ledger, default_ledger, pair
+from pramble.ledger.book import Ledger, default_ledger
+from pramble.ledger.budgets import pair
 from pramble.releasing.folder.build import report_path
 from pramble.report import numbers
 from pramble.report.outcome import ReleaseOutcome
