@@ -4,7 +4,8 @@ With the unbiased shares p and their margins a and b,
 
 .. math:: D = p - ab^\top = (I - a1^\top)\,p\,(I - 1b^\top)
 
-has, under independence, the covariance C of noise and of sampling from :math:`ab^\top`. D without its first row and column says all of it, and
+has, under independence, the covariance C of noise and of sampling from :math:`ab^\top`. D without
+its first row and column says all of it, and
 
 .. math:: X^2 = \operatorname{vec}(D)^\top C^{-1} \operatorname{vec}(D) \sim
           \chi^2_{(S-1)(S'-1)} .
