@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds .venv. "product": what the product needs, for the demonstration. "all": also what tests and
-# pages need, and the system tools of some tests (Java, a browser), each named as it is installed.
+# pages need, and the system tools of some tests (Java, a browser, PostgreSQL), each named as it is
+# installed.
 set -eu
 WHAT=${1:-all}
 case $WHAT in
@@ -48,3 +49,6 @@ export UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=.venv
 [ "$WHAT" = all ] || exit 0
 command -v java >/dev/null 2>&1 || apt_install default-jre-headless || true
 command -v chromium >/dev/null 2>&1 || apt_install chromium fonts-dejavu-core || true
+# Debian keeps the server's programs off the path.
+command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ||
+    apt_install postgresql || true

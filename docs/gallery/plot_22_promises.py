@@ -4,7 +4,7 @@ Privacy against tables
 
 How much α, and which kind of promise? Two questions decide: what an intruder may learn, and how
 exact the tables must be. :func:`pramble.try_release` answers both for a file, over several α and
-for a promise to the readers of the shuffled file, without releasing anything.
+for central promises, kept by protected tables, without releasing anything.
 """
 
 import pramble
@@ -20,7 +20,7 @@ for one in found:
 
 # %%
 # Down is more exact, left is more private. The central promises, whose numbers are ε, lie far
-# below: who only reads the file faces everybody's records at once. They do not hold against those
-# who handle the file before it is shuffled; :doc:`/which_alpha` says how to choose.
+# below: noise is added once for everybody, not to each record. They do not hold against those who
+# handle the file; :doc:`/which_alpha` says how to choose.
 
 figure = found.plot()

@@ -364,8 +364,8 @@ def test_what_is_stored_says_nothing_of_the_source(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(central_design, "design_record", lambda _, **o: designed(o["rows"]))
         made = pramble.release(
-            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0, design="records",
-            delta=1e-6, drop=["age", "town"], ledger=False,
+            tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0,
+            design="records", delta=1e-6, drop=["age", "town"], ledger=False,
         )  # fmt: skip
     for path in made.folder.rglob("*"):
         assert path.is_dir() or b"secret" not in path.read_bytes()

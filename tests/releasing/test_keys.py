@@ -13,9 +13,7 @@ from pramble.releasing.write.secret import bound_key
 
 KEY = bytes(range(32))
 PLAN = plan_that_keeps(2.0)
-DECISIONS = decisions_from(
-    {"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS}
-)
+DECISIONS = decisions_from({"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS})
 
 
 def key_of(key=KEY, digest="d", plan=PLAN, decisions=DECISIONS):

@@ -161,12 +161,21 @@ def tail_table() -> Floats:
 
 
 def tail_series(at: Any, degree: int) -> list[Any]:
-    """Return balls with the Taylor coefficients of Q about a point, or about any in a ball."""
-    from flint import arb, arb_series
+    r"""Return balls with the Taylor coefficients of Q about a point, or about any in a ball.
 
-    root = arb(2).sqrt()
-    series = arb_series([at / root, 1 / root], prec=degree + 1).erfc()
-    return [series[j] / 2 for j in range(degree + 1)]
+    :math:`Q^{(j)} = (-1)^j\, \mathrm{He}_{j-1}\, \varphi` with the Hermite polynomials
+    :math:`\mathrm{He}_{j+1}(t) = t\, \mathrm{He}_j(t) - j\, \mathrm{He}_{j-1}(t)`.
+    """
+    from flint import arb
+
+    found = [(at / arb(2).sqrt()).erfc() / 2]
+    density = (-at * at / 2).exp() / (2 * arb.pi()).sqrt()
+    before, hermite, factor = arb(0), arb(1), arb(1)
+    for j in range(1, degree + 1):
+        factor = -factor / j  # (-1)^j / j!
+        found.append(factor * hermite * density)
+        before, hermite = hermite, at * hermite - (j - 1) * before
+    return found
 
 
 def nearest_root(square: Fraction) -> float:

@@ -19,7 +19,8 @@ originals are, if they are independent then every pairing of the released values
 so this permutation test is exact for any number of records.
 
 Where the two columns come from branches, or from one block, the test is that of the estimated cells
-with their covariance (:mod:`pramble.estimation.moment_test`).
+with their covariance (:mod:`pramble.estimation.moment_test`); so is that of protected tables
+(:mod:`pramble.estimation.tables.dependence`).
 
 The strength of the dependence is that of the originals (:mod:`pramble.estimation.association`).
 """
@@ -35,19 +36,28 @@ from pramble.errors import InvalidInput
 from pramble.estimation.association import cramers_v, unbiased_contingency, v_interval
 from pramble.estimation.fit.fit import inverse_moments
 from pramble.estimation.intervals import check_level
+from pramble.estimation.layout import refuse_many
 from pramble.estimation.moment_test import MomentTest
 from pramble.estimation.moments import SecondMoments
+from pramble.estimation.result import Settings
 from pramble.estimation.stacked import StackedOperator
+from pramble.estimation.tables.cells import measured_of, refuse_records, table_answers
+from pramble.estimation.tables.dependence import TableTest
 from pramble.estimation.tabulate import tabulate
 from pramble.estimation.tabulated import Tabulated
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
+from pramble.one_thread import one_thread
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 
 RARE = 5
 """Expected counts below this are too few for chi-square (Cochran 1954)."""
 PERMUTATIONS = 1999
+MOST_TESTED = 5000
+"""Cells of a protected table that is tested."""
+
 LARGEST_BATCH = 5_000_000
 
 
@@ -62,7 +72,7 @@ class Independence(Display):
     method : {"chi-square", "permutation", "bootstrap"}
         Where the p-value comes from: tables drawn given both margins, 1,999 of them, where some
         cell is expected fewer than five times; it is then at least 1/2000. With branches or blocks
-        of several columns, as many releases of independent columns.
+        of several columns, and for protected tables, as many releases of independent columns.
     cramers_v : float
         Strength of the dependence of the originals, 0 to 1, corrected for the noise of the release;
         NaN where its interval is all of [0, 1].
@@ -135,7 +145,8 @@ def independence_test(
     Parameters
     ----------
     data, plan
-        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
+        A file or frame and its plan, an opened release, or protected tables, as `pramble.estimate`
+        takes them.
     columns : two names
     level : float
         Confidence level of the interval for Cramér's V.
@@ -158,6 +169,11 @@ def independence_test(
     names = list(columns)
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidInput(f"columns must name two different columns; found {names!r}.")
+    measured = measured_of(data)
+    if measured is not None:
+        refuse_records(plan=plan, reading=reading)
+        with one_thread():
+            return from_tables(measured, names, level=check_level(level))
     tabulated = tabulate(data, plan, by=names, reading=reading)
     if not all(len(block) == 1 for block in tabulated.blocks) or is_stacked(tabulated):
         return from_moments(tabulated, level=check_level(level))
@@ -217,6 +233,26 @@ def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
         cramers_v_released=float("nan"),
         level=level,
         n=tabulated.n,
+    )
+
+
+def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
+    """Return the test from protected tables."""
+    answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
+    refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
+    test = TableTest(answers)
+    p, variances = test.cells, test.variances
+    interval = v_interval(p, variances, answers.covariance, level=level)
+    return Independence(
+        statistic=test.statistic,
+        degrees_of_freedom=test.freedom,
+        p_value=test.p_value(),
+        method="bootstrap" if test.is_rare else "chi-square",
+        cramers_v=known_v(p, variances, interval),
+        cramers_v_interval=interval,
+        cramers_v_released=float("nan"),
+        level=level,
+        n=answers.n,
     )
 
 

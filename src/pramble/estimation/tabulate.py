@@ -19,7 +19,6 @@ from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
 from pramble.estimation.records import direct_blocks, from_branches
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.axes import output_shape
 from pramble.mechanisms.operators.product import axes_of
 from pramble.mechanisms.plan import Block, Plan, as_plan
@@ -184,9 +183,6 @@ def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
 
     A release in place of a plan brings its plan, and knows how many rows there should be.
     """
-    tables = data if isinstance(data, Measured) else getattr(data, "tables", None)
-    if isinstance(tables, Measured):
-        return tables, None
     stated = getattr(plan, "plan", None)
     if isinstance(stated, Mapping):
         warn_of_missing_rows(data, plan)

@@ -60,6 +60,15 @@ def protected_view(outcome: ProtectedOutcome) -> dict[str, Any]:
     }
 
 
+def closely(gap: float) -> str:
+    """Say how nearly that is proven, where it matters.
+
+    >>> closely(1e-9), closely(0.0077)
+    ('', ' by more than 0.8 %')
+    """
+    return "" if gap < 1e-4 else f" by more than {100 * gap:.1g} %"
+
+
 def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
     """Say what was measured, and how precisely."""
     several = "table" if outcome.tables == 1 else "tables"
@@ -71,8 +80,8 @@ def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
         ),
         (
             "The noise is divided over the effects of columns and their interactions so that the "
-            f"tables have the least: no linear mechanism has more than "
-            f"{numbers.percent(outcome.gap, 2)} less variance at this promise."
+            "tables have the least: no linear mechanism with normal noise has less variance at "
+            f"this promise{closely(outcome.gap)}."
         ),
     ]
     if outcome.rows_per_person > 1:

@@ -27,6 +27,7 @@ from pramble.estimation.draws.walk import draw_records, polish
 from pramble.estimation.draws.zeros import possible_cells, wider_zeros
 from pramble.estimation.estimate import estimate
 from pramble.estimation.result import Estimate
+from pramble.estimation.tables.cells import measured_of
 from pramble.estimation.tabulate import data_and_plan
 from pramble.information.possible import Possible, as_possible
 from pramble.information.records import Table
@@ -98,8 +99,8 @@ def synthesis(
 ) -> Synthesis:
     """Return synthetic records and how far their tables are; see :func:`synthesize`."""
     refuse_settings(rows, method)
-    data, plan = data_and_plan(data, plan)
-    if isinstance(data, Measured):
+    measured = measured_of(data)
+    if measured is not None:
         if tables != 2 or columns is not None:
             raise InvalidInput(
                 "Complete records of protected tables have all their columns and fit every table "
@@ -107,8 +108,9 @@ def synthesis(
                 "records."
             )
         return from_measured(
-            data, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
+            measured, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
         )
+    data, plan = data_and_plan(data, plan)
     data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
     clock = Clock(progress)
     wanted = wanted_tables(tables, names)

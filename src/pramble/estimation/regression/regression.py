@@ -30,6 +30,8 @@ from pramble.estimation.regression.solve import solve
 from pramble.estimation.regression.told import notes_of, rare_classes, told
 from pramble.estimation.result import Covers, Settings, as_cover
 from pramble.estimation.survey import ReplicateMethod, Sampled
+from pramble.estimation.tables.cells import measured_of, refuse_records
+from pramble.estimation.tables.regression import material_of_tables
 from pramble.estimation.tabulate import data_and_plan
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -73,7 +75,8 @@ def estimate_regression(
     Parameters
     ----------
     data, plan
-        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them.
+        A file or frame and its plan, or an opened release, as `pramble.estimate` takes them;
+        protected tables take models of columns that lie in one measured table.
     formula : str, optional
         As in R: ``"ill ~ SEX + C(MARST) * age"``, read by formulaic (``pramble[regression]``).
         A column of labels has indicators against its first label, in the order of its
@@ -135,6 +138,19 @@ def estimate_regression(
     settings = Settings(check_level(level), as_cover(covers), population_size, "inverse")
     sampled = Sampled(strata, clusters, tuple(replicates), replicate_method)
     sampled.refuse(settings.covers, weights)
+    measured = measured_of(data)
+    if measured is not None:
+        refuse_records(
+            plan=plan,
+            weights=weights,
+            strata=strata,
+            clusters=clusters,
+            replicates=tuple(replicates),
+            reading=reading,
+        )
+        with one_thread():
+            material = material_of_tables(measured, asked, settings)
+            return fit(material, asked, settings, family=family, success=success)
     data, plan = data_and_plan(data, plan)
     plan = {} if plan is None else plan
 

@@ -44,9 +44,6 @@ from pramble.values import Floats, value
 MOST_STEPS = 20_000
 """Steps of the solver; each applies the covariance of the tables once or twice."""
 
-CHECKED_EVERY = 25
-"""Steps between two proofs of the gap."""
-
 CLOSE = 1e-9
 """The gap that is left, relative to the distance where that is larger than one."""
 
@@ -101,15 +98,15 @@ def solved(measured: Measured) -> NearestTables:
             "method='inverse' gives what was measured."
         )
     dual = Dual(programme_of(measured), measured)
-    for steps in range(MOST_STEPS):
-        if steps % CHECKED_EVERY == 0 and dual.is_solved:
-            break
+    steps = 0
+    while not dual.is_solved:
+        if steps == MOST_STEPS:
+            raise NotConverged(
+                f"The nearest tables without negative cells must be found in {MOST_STEPS:,} steps; "
+                f"a gap of {dual.gap():.3g} is left. Take method='inverse'."
+            )
         dual.step()
-    else:
-        raise NotConverged(
-            f"The nearest tables without negative cells must be found in {MOST_STEPS:,} steps; a "
-            f"gap of {dual.gap():.3g} is left. Take method='inverse'."
-        )
+        steps += 1
     parts, distance, gap = dual.feasible()
     effects = {(): np.array(float(measured.total)), **dual.programme.by_part(parts)}
     return NearestTables(effects, distance, gap, steps)
@@ -151,8 +148,6 @@ class Dual:
     def step(self) -> None:
         """Take one step: within the face, to another face, or away from zero."""
         free, chopped = self.free(), self.chopped()
-        if not free.any() and not chopped.any():
-            return
         room = np.minimum(self.multipliers / LONG, free)
         if float(chopped @ chopped) > float(np.where(free > 0, room, free) @ free):
             moved = self.applied(chopped)
@@ -165,16 +160,17 @@ class Dual:
         best = float(self.tables @ along) / bend if bend > 0 else np.inf
         down = along > 0
         most = float((self.multipliers[down] / along[down]).min(initial=np.inf))
-        if best <= most:
+        if not bend > 0 and most == np.inf:  # rounding is all that is left of the direction
+            self.direction = free
+        elif best <= most:
             self.move(best, along, moved)
             free = self.free()
             self.direction = free - (float(free @ moved) / bend) * along
-            return
-        self.move(most, along, moved)
-        projected = np.maximum(self.multipliers - LONG * self.free(), 0.0)
-        self.multipliers = projected
-        self.tables = self.unbiased + self.applied(projected)
-        self.direction = self.free()
+        else:
+            self.move(most, along, moved)
+            self.multipliers = np.maximum(self.multipliers - LONG * self.free(), 0.0)
+            self.tables = self.unbiased + self.applied(self.multipliers)
+            self.direction = self.free()
 
     def move(self, length: float, along: Floats, moved: Floats) -> None:
         """Go so far against a direction."""
