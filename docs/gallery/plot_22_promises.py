@@ -4,7 +4,7 @@ Privacy against tables
 
 How much α, and which kind of promise? Two questions decide: what an intruder may learn, and how
 exact the tables must be. :func:`pramble.try_release` answers both for a file, over several α and
-for a promise against readers of protected tables, without releasing anything.
+for central promises, kept by protected tables, without releasing anything.
 """
 
 import pramble
@@ -20,7 +20,7 @@ for one in found:
 
 # %%
 # Down is more exact, left is more private. The central promises, whose numbers are ε, lie far
-# below: noise is added once to each table, not to every record. They do not hold against people who
+# below: noise is added once for everybody, not to each record. They do not hold against those who
 # handle the file; :doc:`/which_alpha` says how to choose.
 
 figure = found.plot()

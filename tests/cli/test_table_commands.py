@@ -171,3 +171,19 @@ def test_designs_that_make_no_sense_are_refused(words):
 def test_a_central_promise_is_two_numbers(central):
     answer = run("design", "--central", central, "--columns", "a=2,b=2")
     assert isinstance(answer.exception, (InvalidInput, PrivacyError)), answer.exception
+
+
+@pytest.mark.parametrize("people", [0.5, 7.0, 300.0])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_smallest_epsilon_for_a_given_noise(people, rows):
+    given = {"a": 2, "b": 5, "c": 3}, 1.0, 1e-6
+    epsilon = pramble.design_tables(*given, rows_per_person=rows).epsilon_for(people)
+    for times, fits in ((1, True), (0.999, False)):
+        d = pramble.design_tables(given[0], times * epsilon, 1e-6, rows_per_person=rows)
+        assert (d.typical <= people) == fits
+
+
+@pytest.mark.parametrize("people", [0, -1.0, float("nan"), float("inf")])
+def test_noise_is_a_positive_number_of_people(people):
+    with pytest.raises(InvalidInput, match="positive"):
+        pramble.design_tables({"a": 2, "b": 2}, 1.0, 1e-6).epsilon_for(people)

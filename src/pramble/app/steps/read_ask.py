@@ -39,9 +39,9 @@ ABOUT = {
         "of the original ones."
     ),
     "tables": (
-        "Estimates come from the protected tables: of columns that were measured together, as "
-        "listed above, with exact intervals. Everything else is modelled in the complete records "
-        "(synthetic.parquet), to which any program fits a regression, without such intervals."
+        "Estimates come from the protected tables, listed above: those and regressions are of "
+        "columns that were measured together, with exact intervals. How more columns go together "
+        "is modelled in the complete records (synthetic.parquet)."
     ),
 }
 """What estimates of tables come from."""
@@ -169,7 +169,7 @@ def question_panels(facts: FolderFacts, desk: Desk) -> Tag:
     """Return what can be asked of a release."""
     return tags.div(
         table_panel(facts, desk.asked),
-        tags.div(fit_panel(facts, desk.asked), hidden="" if facts.tables else None),
+        fit_panel(facts, desk.asked),
         truth_panel(facts, desk),
     )
 
@@ -215,8 +215,9 @@ def fit_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
     return tags.div(
         tags.h3("Ask for a regression"),
         tags.p(
-            "What the original values would have given, corrected for the randomisation, which "
-            "pulls coefficients towards zero. Write it as in R; whether a column has a label is ",
+            "What the original values would have given, corrected for the noise of the release, "
+            "which pulls coefficients towards zero. Write it as in R; whether a column has a label "
+            "is ",
             tags.code("C(EMPSTAT == 'Employed')"),
             ". A formula holds expressions of Python: take none from people you do not trust.",
             class_="lead-in",

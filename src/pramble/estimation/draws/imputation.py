@@ -25,10 +25,10 @@ from pramble.estimation.draws.released import (
 )
 from pramble.estimation.draws.starts import start_law
 from pramble.estimation.draws.units import Units, units_of
+from pramble.estimation.tables.cells import measured_of
 from pramble.estimation.tabulate import data_and_plan
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Clock, Integers, Watcher, names_of, value
@@ -85,12 +85,12 @@ def imputation(
 ) -> Imputation:
     """Return filled copies of a release; see :func:`impute`."""
     refuse_copies(copies)
-    data, plan = data_and_plan(data, plan)
-    if isinstance(data, Measured):
+    if measured_of(data) is not None:
         raise InvalidInput(
             "Protected tables hold no records to fill in. Take the complete records of the release "
             "(synthetic.parquet, release.synthetic), or draw some with synthesize."
         )
+    data, plan = data_and_plan(data, plan)
     plan = checked_plan(plan)
     clock = Clock(progress)
     records = gathered(open_records(data, reading))

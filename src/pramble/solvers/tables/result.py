@@ -103,7 +103,7 @@ class TableDesign(Display, Tidy):
         >>> columns = {"sex": 2, "age": 5, "town": 9}
         >>> epsilon = pramble.design_tables(columns, 1.0, 1e-6).epsilon_for(20)
         >>> round(epsilon, 2), pramble.design_tables(columns, epsilon, 1e-6).typical <= 20
-        (0.4, True)
+        (0.41, True)
         """
         if not 0 < people < math.inf:
             raise InvalidInput(f"people must be a positive number; found {people!r}.")
