@@ -87,6 +87,8 @@ def calibrate(
 ) -> None:
     """Find the α, or the central ε, up to which risk, or from which on error, is at most a target.
 
+    All of this is of randomised records. For protected tables see `pramble design --central`.
+
     Examples
     --------
       pramble calibrate people.csv --keys age,sex --population 19867248 --column age --at-most 25
@@ -98,8 +100,6 @@ def calibrate(
       pramble calibrate p.csv --keys age --column age --measure epsilon --delta 1e-6 --at-most 1
 
       pramble calibrate p.csv --keys a --columns a,b --promise central --measure error --at-most .1
-
-    All of this is of randomised records. For protected tables see `pramble design --central`.
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
