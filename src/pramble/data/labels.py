@@ -119,7 +119,9 @@ def as_labels(source: int | Iterable[Label] | Labels, *, what: str = "categories
     """Return validated labels from a count, or from a collection of labels."""
     if isinstance(source, Labels):
         return source
-    if isinstance(source, bool | str | bytes):
+    if isinstance(source, bool | str | bytes) or not isinstance(
+        source, int | np.integer | Iterable
+    ):
         raise InvalidMechanism(f"{what} must be a count or a sequence of labels; found {source!r}.")
     if isinstance(source, int | np.integer):
         values: Sequence[Label] = range(int(source))

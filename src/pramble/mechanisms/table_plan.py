@@ -23,8 +23,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.labels import Labels, as_labels
-from pramble.errors import InvalidInput, InvalidPlan
-from pramble.mechanisms.json_form import parsed
+from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
+from pramble.limits import LARGEST_TOTAL, MOST_MEASURED_CELLS
+from pramble.mechanisms.json_form import labels_to_json, parsed
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -74,15 +75,29 @@ class TablePlan:
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        parts = list(parts_within(self.tables))
-        expected = set(parts) | ({()} if self.rows_per_person > 1 else set())
+        names = set(self.labels)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InvalidPlan("A plan for tables has columns, each named by a string.")
+        if not self.tables or len(set(self.tables)) != len(self.tables):
+            raise InvalidPlan("A plan for tables has one or more different tables.")
+        if any(table != tuple(name for name in self.labels if name in table) or not table
+               for table in self.tables):  # fmt: skip
+            raise InvalidPlan("A table has columns of the plan, in its order, each once.")
+        rows = self.rows_per_person
+        if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL or not is_delta(self.delta):
+            raise InvalidPlan(
+                "A plan for tables has rows_per_person from 1 to 10**6, and delta between 0 and 1."
+            )
+        if sum(map(self.cells, self.tables)) > MOST_MEASURED_CELLS:
+            raise InvalidPlan(f"Protected tables have at most {MOST_MEASURED_CELLS:,} cells.")
+        expected = set(parts_within(self.tables)) | ({()} if rows > 1 else set())
         if set(self.precision) != expected:
             raise InvalidPlan("A plan for tables states the precision of every part of each table.")
-        if any(not LEAST <= one <= 1 / LEAST for one in self.precision.values()):
-            raise InvalidPlan(f"A precision lies between {LEAST:g} and {1 / LEAST:g}.")
-        unknown = {name for table in self.tables for name in table} - set(self.labels)
-        if unknown or any(self.ordered(table) != table for table in self.tables):
-            raise InvalidPlan("Tables have columns of the plan, in its order, each once.")
+        if not all(type(u) is float and LEAST <= u <= 1 / LEAST for u in self.precision.values()):
+            raise InvalidPlan(
+                f"A precision, one over the variance of the noise, is a float from {LEAST:g} to "
+                f"{1 / LEAST:g}."
+            )
 
     @property
     def columns(self) -> Columns:
@@ -142,12 +157,17 @@ class TablePlan:
 
         return noise_figure({t: math.sqrt(self.cell_variance(t)) for t in self.tables})
 
+    @cached_property
+    def variances(self) -> Mapping[Columns, float]:
+        """The variance of the noise in every cell of each wanted table."""
+        return {table: self.cell_variance(table) for table in self.tables}
+
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document."""
         return {
             "schema": SCHEMA,
             "columns": [
-                {"name": name, "categories": len(own) if is_counted(own) else list(own)}
+                {"name": name, "categories": len(own) if is_counted(own) else labels_to_json(own)}
                 for name, own in self.labels.items()
             ],
             "tables": [list(table) for table in self.tables],
@@ -166,21 +186,54 @@ class TablePlan:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
         if set(document) != FIELDS:
             raise InvalidPlan(f"A plan for tables has {', '.join(sorted(FIELDS))}.")
-        try:
-            labels = {one["name"]: as_labels(one["categories"]) for one in document["columns"]}
-            precision = {tuple(one["columns"]): one["value"] for one in document["precision"]}
-            tables = tuple(tuple(table) for table in document["tables"])
-            rows, delta = document["rows_per_person"], document["delta"]
-        except (TypeError, KeyError):
-            raise InvalidPlan("A plan for tables has another form than its schema says.") from None
-        if len(labels) != len(document["columns"]) or len(precision) != len(document["precision"]):
+        columns = pairs_in(document["columns"], ("name", "categories"))
+        parts = pairs_in(document["precision"], ("columns", "value"))
+        tables = tuple(names_in(table) for table in listed(document["tables"]))
+        if not all(isinstance(name, str) for name, _ in columns):
+            raise InvalidPlan("A plan for tables has columns, each named by a string.")
+        labels = {name: labels_in(categories) for name, categories in columns}
+        precision = {names_in(part): number_in(own) for part, own in parts}
+        if len(labels) != len(columns) or len(precision) != len(parts):
             raise InvalidPlan("A plan for tables names each column and each part once.")
-        if type(rows) is not int or rows < 1 or not is_delta(delta):
-            raise InvalidPlan("A plan for tables has rows_per_person ≥ 1 and 0 < delta < 1.")
-        if not all(type(one) in (int, float) for one in precision.values()):
-            raise InvalidPlan("A precision is a number.")
-        precision = {part: float(one) for part, one in precision.items()}
-        return TablePlan(labels, tables, precision, delta, rows)
+        return TablePlan(labels, tables, precision, document["delta"], document["rows_per_person"])
+
+
+def listed(found: Any) -> list[Any]:
+    """Return a list of a document; refuse anything else."""
+    if not isinstance(found, list):
+        raise InvalidPlan("A plan for tables has another form than its schema says.")
+    return found
+
+
+def pairs_in(found: Any, names: tuple[str, str]) -> list[tuple[Any, Any]]:
+    """Return the two fields of all objects of a list."""
+    if not all(isinstance(one, Mapping) and set(one) == set(names) for one in listed(found)):
+        raise InvalidPlan("A plan for tables has another form than its schema says.")
+    return [(one[names[0]], one[names[1]]) for one in found]
+
+
+def names_in(found: Any) -> Columns:
+    """Return names of columns."""
+    if not all(isinstance(name, str) for name in listed(found)):
+        raise InvalidPlan("A plan for tables names columns by strings.")
+    return tuple(found)
+
+
+def labels_in(found: Any) -> Labels:
+    """Return categories from their count or their list."""
+    try:
+        if type(found) is int and found <= MOST_MEASURED_CELLS:
+            return as_labels(found)
+        return as_labels([tuple(one) if isinstance(one, list) else one for one in listed(found)])
+    except InvalidMechanism as error:
+        raise InvalidPlan(str(error)) from None
+
+
+def number_in(found: Any) -> float:
+    """Return a precision."""
+    if type(found) not in (int, float) or not LEAST <= found <= 1 / LEAST:
+        raise InvalidPlan(f"A precision is a number from {LEAST:g} to {1 / LEAST:g}.")
+    return float(found)
 
 
 def is_counted(labels: Labels) -> bool:
@@ -190,7 +243,7 @@ def is_counted(labels: Labels) -> bool:
 
 def is_delta(number: Any) -> bool:
     """Whether a value is a probability between 0 and 1."""
-    return isinstance(number, float) and 0 < number < 1
+    return type(number) is float and 0 < number < 1
 
 
 def subsets(columns: Columns) -> Iterator[Columns]:

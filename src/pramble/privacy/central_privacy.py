@@ -23,6 +23,8 @@ from pramble.values import value
 FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
 STEPS = 64
 MOST_STEPS = 4096
+ROUNDED = 1 + Fraction(1, 2**40)
+"""A sum that a document states may be smaller than what is proven in floats by its rounding."""
 
 
 @value
@@ -89,8 +91,10 @@ class CentralPrivacy(Guarantee):
         if self.gaussian is None or other.gaussian is None:
             return CentralPrivacy(epsilon, delta, rows)
         together = self.gaussian + other.gaussian
-        gaussian = Fraction(epsilon_above(float_below(delta), together))
-        return CentralPrivacy(min(epsilon, gaussian), delta, rows, together)
+        gaussian = epsilon_above(float_below(delta), together)
+        if gaussian < epsilon:
+            epsilon = Fraction(gaussian)
+        return CentralPrivacy(epsilon, delta, rows, together)
 
     @property
     def gaussian(self) -> Fraction | None:
@@ -157,7 +161,7 @@ class CentralPrivacy(Guarantee):
         if "mu_squared_exact" not in document:
             return cls(epsilon, delta, rows)
         mu_squared = rational(document["mu_squared_exact"], InvalidData)
-        if mu_squared < 0 or delta_above(float_below(epsilon), mu_squared) > delta:
+        if mu_squared < 0 or delta_above(float_below(epsilon), mu_squared) > delta * ROUNDED:
             raise InvalidData("A central guarantee states an ε and δ that its noise does not keep.")
         return cls(epsilon, delta, rows, mu_squared)
 

@@ -17,12 +17,13 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput
+from pramble.limits import LARGEST_TOTAL
 
 BITS = 192
 """Of the balls: δ is a difference of two numbers that agree in up to some 60 bits."""
 
-LARGEST_MU_SQUARED = Fraction(10**6)
-"""Beyond it nothing is protected, and a search ends."""
+SMALLEST = 1e-290
+"""Below it searches end: nothing is left to be protected."""
 
 
 def delta_above(epsilon: float, mu_squared: Fraction) -> float:
@@ -36,7 +37,7 @@ def delta_above(epsilon: float, mu_squared: Fraction) -> float:
     if mu_squared == 0:
         return 0.0
     found = float_over(delta_ball(epsilon, mu_squared))
-    return min(max(found, 0.0), 1.0)
+    return 1.0 if math.isnan(found) else min(max(found, 0.0), 1.0)
 
 
 def epsilon_above(delta: float, mu_squared: Fraction) -> float:
@@ -45,8 +46,10 @@ def epsilon_above(delta: float, mu_squared: Fraction) -> float:
     >>> epsilon_above(1e-6, Fraction(1, 25)) < 0.8767
     True
     """
-    if delta <= 0:
-        return 0.0 if mu_squared == 0 else math.inf
+    if mu_squared == 0 or delta >= delta_above(0.0, mu_squared):
+        return 0.0
+    if not delta > 0:
+        return math.inf
     return smallest_float(lambda epsilon: delta_above(epsilon, mu_squared) <= delta)
 
 
@@ -57,17 +60,19 @@ def largest_mu_squared(epsilon: float, delta: float) -> Fraction:
     >>> round(float(mu_squared), 5), epsilon_above(1e-6, mu_squared) <= 1.0
     (0.05603, True)
     """
-    if not (epsilon > 0 and 0 < delta < 1):
+    if not (0 < epsilon <= LARGEST_TOTAL and 0 < delta < 1):
         raise InvalidInput(
-            f"A central promise by Gaussian noise has epsilon > 0 and 0 < delta < 1; found "
-            f"{epsilon!r} and {delta!r}."
+            "A central guarantee by Gaussian noise needs epsilon > 0, at most 10**6, and delta > 0 "
+            f"below 1; found {epsilon!r} and {delta!r}."
         )
 
     def is_too_much(mu_squared: float) -> bool:
         return delta_above(epsilon, Fraction(mu_squared)) > delta
 
-    if not is_too_much(float(LARGEST_MU_SQUARED)):
-        return LARGEST_MU_SQUARED
+    if is_too_much(SMALLEST):
+        raise InvalidInput(
+            f"epsilon = {epsilon!r} and delta = {delta!r} are too small for any release."
+        )
     return Fraction(math.nextafter(smallest_float(is_too_much), 0.0))
 
 
@@ -103,7 +108,7 @@ def smallest_float(holds: Callable[[float], bool]) -> float:
         if math.isinf(high):
             return high
     low = high / 2
-    while low > 1e-300 and holds(low):
+    while low > SMALLEST and holds(low):
         low, high = low / 2, low
     while True:
         middle = low + (high - low) / 2

@@ -55,79 +55,78 @@ class Exchangeable:
         """The number of patterns."""
         return math.prod(self.grid)
 
-    def sums(self, place: int) -> list[Floats]:
-        """Return, for t = 0, 1, …, the sum of products of t factors b − s in one class.
-
-        By the number of columns that differ, as elementary symmetric functions.
-        """
-        return [
-            np.array([float(own) for own in row])
-            for row in exact_sums(len(self.classes[place]), self.sizes[place], self.order(place))
-        ]
-
     def order(self, place: int) -> int:
         """Return the most columns that a part has of a class."""
         return int(self.kinds[:, place].max(initial=0))
 
-    def gains(self, pattern: Sequence[int]) -> Floats:
-        """Return the squared shift of all parts of each kind, for a pattern."""
-        here, none = np.ones(len(self.kinds)), np.ones(len(self.kinds))
-        for place, differing in enumerate(pattern):
-            table = np.array([own[[differing, 0]] for own in self.sums_of[place]])
-            here *= table[self.kinds[:, place], 0]
-            none *= table[self.kinds[:, place], 1]
-        return np.asarray(2 * (none - here))
+    @cached_property
+    def exact_sums(self) -> list[list[list[Fraction]]]:
+        """For each class and t = 0, 1, …: the sum of products of t factors b − s, exactly.
+
+        By the number of columns that differ, as elementary symmetric functions.
+        """
+        return [
+            exact_sums(len(names), size, self.order(place))
+            for place, (names, size) in enumerate(zip(self.classes, self.sizes, strict=True))
+        ]
 
     @cached_property
-    def sums_of(self) -> list[list[Floats]]:
-        """The sums of every class."""
-        return [self.sums(place) for place in range(len(self.classes))]
+    def sums(self) -> list[Floats]:
+        """The same as floats: a row for each t, a column for each number that differ."""
+        return [np.array([[float(x) for x in row] for row in own]) for own in self.exact_sums]
+
+    def gains(self, pattern: Sequence[int]) -> Floats:
+        """Return the squared shift of all parts of each kind, for a pattern."""
+        here = np.ones(len(self.kinds))
+        for place, differing in enumerate(pattern):
+            here *= self.sums[place][self.kinds[:, place], differing]
+        return np.asarray(2 * (self.gains_at_none - here))
 
     def shifts(self, precision: Floats) -> Floats:
         """Return f of every pattern, as an array over the grid."""
-        return np.asarray(2 * (self.at_none(precision) - self.products(precision)))
-
-    def at_none(self, precision: Floats) -> float:
-        """Return the weighted products where no column differs."""
-        return float(self.gains_at_none @ precision)
+        return np.asarray(2 * (float(self.gains_at_none @ precision) - self.products(precision)))
 
     @cached_property
     def gains_at_none(self) -> Floats:
         """The product of all b of every kind, summed over its parts."""
         found = np.ones(len(self.kinds))
-        for place in range(len(self.classes)):
-            found *= np.array([own[0] for own in self.sums_of[place]])[self.kinds[:, place]]
+        for place, own in enumerate(self.sums):
+            found *= own[self.kinds[:, place], 0]
         return found
 
     def products(self, precision: Floats) -> Floats:
-        """Return the weighted sum of all products over the grid, class by class."""
-        return self._products(self.kinds, precision, 0)
+        """Return the weighted sum of all products over the grid."""
+        (first, rows), (second, columns) = self.halves
+        weights = np.zeros((len(first), len(second)))
+        weights[rows, columns] = precision
+        return np.asarray(first.T @ weights @ second).reshape(self.grid)
 
-    def _products(self, kinds: Integers, weights: Floats, place: int) -> Floats:
-        if place == len(self.classes):
-            return np.asarray(weights.sum())
-        total = np.zeros(self.grid[place:])
-        rest = (1,) * (len(self.grid) - place - 1)
-        for t, own in enumerate(self.sums_of[place]):
-            chosen = kinds[:, place] == t
-            if chosen.any():
-                below = self._products(kinds[chosen], weights[chosen], place + 1)
-                total += own.reshape(-1, *rest) * below
-        return total
+    @cached_property
+    def halves(self) -> tuple[tuple[Floats, Integers], tuple[Floats, Integers]]:
+        """The products within either half of the classes, and which of them each kind has."""
+        sizes = [math.prod(self.grid[:place]) for place in range(len(self.grid) + 1)]
+        half = min(range(len(sizes)), key=lambda i: sizes[i] + self.patterns // sizes[i])
+        return self.products_within(range(half)), self.products_within(range(half, len(self.grid)))
+
+    def products_within(self, places: range) -> tuple[Floats, Integers]:
+        """Return the products of some classes over their grid, and which of them each kind has."""
+        own = self.kinds[:, places.start : places.stop]
+        different, which = np.unique(own, axis=0, return_inverse=True)
+        found = np.ones((len(different), 1))
+        for column, place in enumerate(places):
+            table = self.sums[place][different[:, column]]
+            found = (found[:, :, None] * table[:, None, :]).reshape(len(different), -1)
+        return found, np.asarray(which).reshape(-1)
 
     def exact(self, precision: Sequence[Fraction], pattern: Sequence[int]) -> Fraction:
         """Return f of a pattern as a rational."""
-        tables = [
-            exact_sums(len(names), size, self.order(place))
-            for place, (names, size) in enumerate(zip(self.classes, self.sizes, strict=True))
-        ]
         total = Fraction(0)
         for kind, weight in zip(self.kinds.tolist(), precision, strict=True):
             none = here = Fraction(1)
             for place, t in enumerate(kind):
                 if t:
-                    none *= tables[place][t][0]
-                    here *= tables[place][t][pattern[place]]
+                    none *= self.exact_sums[place][t][0]
+                    here *= self.exact_sums[place][t][pattern[place]]
             total += 2 * weight * (none - here)
         return total
 
@@ -163,23 +162,39 @@ def exact_sums(columns: int, size: int, order: int) -> list[list[Fraction]]:
 
 
 def exchangeable(sizes: Mapping[str, int], values: Mapping[Columns, float]) -> Exchangeable:
-    """Return the parts by kind: of exchangeable columns if there are, else each on its own.
+    """Return the parts by kind, with columns in one class that may be swapped without a change.
 
-    Columns with as many categories are exchangeable if parts with as many of each have one value,
-    and all such parts or none are there.
+    Two columns may be swapped if they have as many categories, and every part that has one of them
+    has the value of the part with the other in its place.
+
+    >>> chain = {("a",): 1.0, ("b",): 2.0, ("c",): 1.0, ("a", "b"): 3.0, ("b", "c"): 3.0}
+    >>> exchangeable({"a": 2, "b": 2, "c": 2}, chain).classes
+    (('a', 'c'), ('b',))
     """
-    used = [name for name in sizes if any(name in part for part in values)]
-    by_size: dict[int, list[str]] = {}
-    for name in used:
-        by_size.setdefault(sizes[name], []).append(name)
-    merged = grouped([tuple(names) for names in by_size.values()], sizes, values)
-    for kind, members in zip(merged.kinds.tolist(), merged.members, strict=True):
-        complete = math.prod(
-            math.comb(len(names), t) for names, t in zip(merged.classes, kind, strict=True)
-        )
-        if len(members) != complete or len({values[part] for part in members}) > 1:
-            return grouped([(name,) for name in used], sizes, values)
-    return merged
+    by_set = {frozenset(part): own for part, own in values.items()}
+    having: dict[str, list[frozenset[str]]] = {name: [] for name in sizes}
+    for part in by_set:
+        for name in part:
+            having[name].append(part)
+    alike: dict[tuple[int, tuple[float, ...]], list[list[str]]] = {}
+    classes: list[list[str]] = []
+    for name in (name for name in sizes if having[name]):
+        key = (sizes[name], tuple(sorted(by_set[part] for part in having[name])))
+        for own in alike.setdefault(key, []):
+            if may_be_swapped(name, own[0], having[name], by_set):
+                own.append(name)
+                break
+        else:
+            classes.append([name])
+            alike[key].append(classes[-1])
+    return grouped([tuple(names) for names in classes], sizes, values)
+
+
+def may_be_swapped(
+    one: str, two: str, having: list[frozenset[str]], values: Mapping[frozenset[str], float]
+) -> bool:
+    """Whether parts that have one column, in as many as have the other, have its values."""
+    return all(two in part or values.get(part - {one} | {two}) == values[part] for part in having)
 
 
 def grouped(
@@ -209,7 +224,7 @@ def flipped(
         tries = [flipped(parts, precision, first) for first in starts_of(parts)]
         return max(tries, key=lambda own: float(parts.gains(own) @ precision))
     pattern = list(start)
-    tables = [np.array(own) for own in parts.sums_of]
+    tables = parts.sums
     factors = np.stack([tables[c][parts.kinds[:, c], k] for c, k in enumerate(pattern)])
     rows_of = [np.flatnonzero(parts.kinds[:, place]) for place in range(len(tables))]
     improved = True

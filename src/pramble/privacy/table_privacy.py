@@ -13,15 +13,17 @@ of records is public and :math:`\mu^2 = G`.
 """
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput
-from pramble.mechanisms.table_plan import TablePlan
+from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.one_thread import one_thread
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify
 from pramble.privacy.gaussian import delta_above, epsilon_above
-from pramble.privacy.largest_shift import largest_shift
+from pramble.privacy.largest_shift import LargestShift, largest_shift
 from pramble.privacy.patterns import exchangeable
 from pramble.shown import Display, Facts
 from pramble.values import value
@@ -38,7 +40,8 @@ class TableGuarantee(Display):
     mu_squared : Fraction
         The square of the largest shift of one person, in standard deviations of the noise.
     worst : tuple of str
-        Two people who differ in these columns are told apart best, as far as is known.
+        Two people who differ in these columns are told apart best, as far as is known. Empty where
+        that is somebody with all rows from somebody with none.
     attained : bool
         Whether they are exactly that far apart: no smaller ε then holds.
     rows_per_person : int
@@ -73,12 +76,17 @@ class TableGuarantee(Display):
         """Return what is proven, and who is told apart best."""
         people = f", up to {self.rows_per_person} rows a person" if self.rows_per_person > 1 else ""
         tight = "exactly" if self.attained else "at most"
+        best = (
+            f"people who differ in {', '.join(self.worst)}"
+            if self.worst
+            else f"a person with {self.rows_per_person} rows from one with none"
+        )
         return Facts(
             f"Central guarantee of protected tables{people}",
             [
                 ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g}"),
                 ("Gaussian", f"μ = {math.sqrt(self.mu_squared):.6g}, {tight}"),
-                ("told apart best", f"people who differ in {', '.join(self.worst)}"),
+                ("told apart best", best),
             ],
         )
 
@@ -96,33 +104,55 @@ def table_guarantee(
     """Return what a plan for tables promises at its δ, at another δ, or at an ε."""
     if delta is not None and epsilon is not None:
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    parts = exchangeable(plan.sizes, {part: plan.precision[part] for part in plan.parts})
-    precision = [plan.precision[members[0]] for members in parts.members]
-    largest = largest_shift(parts, precision)
+    largest, alone = shift_of(plan.sizes, plan.precision), absence(plan)
     k = plan.rows_per_person
-    mu_squared = k * k * max(largest.bound, absence(plan))
+    mu_squared = k * k * max(largest.bound, alone)
     if epsilon is None:
-        target = plan.delta if delta is None else float(delta)
+        target = checked(plan.delta if delta is None else delta, "delta", least=0.0, most=1.0)
         proven = epsilon_above(target, mu_squared)
     else:
-        proven, target = float(epsilon), delta_above(float(epsilon), mu_squared)
+        proven = checked(epsilon, "epsilon", least=-math.ulp(0.0), most=math.inf)
+        target = delta_above(proven, mu_squared)
+    if alone > largest.bound:
+        largest = LargestShift(alone, (), attained=True)
     return TableGuarantee(proven, target, mu_squared, largest.columns, largest.attained, k)
+
+
+def checked(number: Any, name: str, *, least: float, most: float) -> float:
+    """Return a number strictly between two others."""
+    try:
+        found = float(number)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if isinstance(number, str | bool) or not least < found < most:
+        range_ = "between 0 and 1" if most == 1.0 else "zero or more, and finite"
+        raise InvalidInput(f"{name} must be a number {range_}; found {number!r}.")
+    return found
+
+
+def shift_of(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> LargestShift:
+    """Return the largest squared shift of one record for another, proven; the total apart."""
+    measured = {part: own for part, own in precision.items() if part}
+    parts = exchangeable(sizes, measured)
+    with one_thread():
+        return largest_shift(parts, [measured[members[0]] for members in parts.members])
 
 
 def absence(plan: TablePlan) -> Fraction:
     """Return the squared shift of one record for none; zero where their number is public."""
     if plan.total_is_public:
         return Fraction(0)
-    return Fraction(plan.precision[()]) + presence(plan)
+    return Fraction(plan.precision[()]) + presence(plan.sizes, plan.precision)
 
 
-def presence(plan: TablePlan) -> Fraction:
+def presence(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> Fraction:
     """Return the squared shift that one record alone gives to all parts but the total."""
+    inside = {name: Fraction(size - 1, size) for name, size in sizes.items()}
     return sum(
         (
-            Fraction(plan.precision[part])
-            * math.prod(Fraction(plan.sizes[name] - 1, plan.sizes[name]) for name in part)
-            for part in plan.parts
+            Fraction(own) * math.prod((inside[name] for name in part), start=Fraction(1))
+            for part, own in precision.items()
+            if part
         ),
         Fraction(0),
     )

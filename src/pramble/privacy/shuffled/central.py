@@ -1,14 +1,16 @@
 r"""The central guarantee of a file whose rows stand in random order."""
 
 import math
-from typing import Any
+from typing import Any, overload
 
 from pramble.errors import InvalidInput
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.shuffled.besides import BesidesEvidence, evidence_of
 from pramble.privacy.shuffled.evidence import Evidence, PlanEvidence
 from pramble.privacy.shuffled.excess import UNIT
 from pramble.privacy.shuffled.sampling import sampled_evidence
+from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
 from pramble.values import value
 
@@ -108,6 +110,13 @@ class CentralGuarantee(Display):
         return self.sentence()
 
 
+@overload
+def central_guarantee(
+    plan_or_mechanism: Any, *, delta: float | None = None, epsilon: float | None = None
+) -> TableGuarantee: ...
+
+
+@overload
 def central_guarantee(
     plan_or_mechanism: Any,
     *,
@@ -117,8 +126,20 @@ def central_guarantee(
     rows_per_person: int = 1,
     besides: float = 0.0,
     population: int | None = None,
-) -> CentralGuarantee:
-    r"""Return the central (ε, δ) of a file whose records are randomised and then shuffled.
+) -> CentralGuarantee: ...
+
+
+def central_guarantee(
+    plan_or_mechanism: Any,
+    *,
+    rows: int | None = None,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    rows_per_person: int = 1,
+    besides: float = 0.0,
+    population: int | None = None,
+) -> CentralGuarantee | TableGuarantee:
+    r"""Return the central (ε, δ) of a shuffled file of randomised records, or of noisy tables.
 
     For any two files of n rows that differ in one record, and every event E,
 
@@ -132,8 +153,10 @@ def central_guarantee(
 
     Parameters
     ----------
-    plan_or_mechanism : Mechanism, Plan or mapping from column to Mechanism
-        What is done to a record.
+    plan_or_mechanism : Mechanism, Plan, TableDesign, or mapping from column to Mechanism
+        What is done to a record. Of a design of tables (:func:`~pramble.design_tables`), or its
+        plan, ``delta`` or ``epsilon`` is all that is needed: their guarantee does not depend on the
+        number of rows.
     rows : int
         The number n of rows that are shuffled together.
     delta, epsilon : float
@@ -155,7 +178,7 @@ def central_guarantee(
 
     Returns
     -------
-    CentralGuarantee
+    CentralGuarantee, or TableGuarantee of tables
 
     Examples
     --------
@@ -170,7 +193,18 @@ def central_guarantee(
     Traceback (most recent call last):
     ...
     pramble.errors.PrivacyError: Column 'age' is released as it is, ...
+    >>> d = pramble.design_tables({"sex": 2, "age": 5}, 1.0, 1e-6)
+    >>> round(pramble.central_guarantee(d, delta=1e-9).epsilon, 3)
+    1.318
     """
+    plan = getattr(plan_or_mechanism, "plan", plan_or_mechanism)
+    if isinstance(plan, TablePlan):
+        if rows_per_person != 1 or besides or population is not None:
+            raise InvalidInput(
+                "The guarantee of tables follows from their plan and delta or epsilon alone: leave "
+                "out rows_per_person, besides and population."
+            )
+        return table_guarantee(plan, delta=delta, epsilon=epsilon)
     n, people = whole(rows, "rows"), whole(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
@@ -243,11 +277,16 @@ def person_delta(known: Evidence, epsilon: float, *, people: int) -> tuple[float
     return min(found * group_factor(one, people) * (1 + UNIT), 1.0), method
 
 
-def whole(number: int, name: str) -> int:
+def whole(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
     """Return a whole number of at least one."""
-    if isinstance(number, bool) or int(number) != number or not 1 <= number <= LARGEST_ROWS:
-        raise InvalidInput(f"{name} must be a whole number from 1 to 10**12; found {number!r}.")
-    return int(number)
+    try:
+        if not isinstance(number, bool) and int(number) == number and 1 <= number <= most:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidInput(
+        f"{name} must be a whole number from 1 to 10**{len(str(most)) - 1}; found {number!r}."
+    )
 
 
 def checked_delta(delta: float) -> float:

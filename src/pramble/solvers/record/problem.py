@@ -170,6 +170,8 @@ def as_columns(columns: Mapping[str, Any]) -> dict[str, Labels]:
         raise InvalidInput("Columns are a mapping from names to labels or numbers of categories.")
     found = {}
     for name, labels in columns.items():
+        if str(name) in found:
+            raise InvalidInput(f"Two columns are named {str(name)!r}: give each its own name.")
         found[str(name)] = as_labels(labels)
         if len(found[str(name)].values) < 2:
             raise InvalidInput(f"Column {name!r} must have at least two categories.")

@@ -1,18 +1,20 @@
 """The verb: the least noise with which tables can be published under a central promise."""
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from pramble.errors import InvalidInput
+from pramble.information.records import Table
+from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.gaussian import largest_mu_squared
 from pramble.privacy.guarantee import float_below
-from pramble.privacy.largest_shift import largest_shift
-from pramble.privacy.patterns import exchangeable
-from pramble.privacy.table_privacy import presence
+from pramble.privacy.shuffled.central import whole
+from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.tables.least_largest import least_largest
 from pramble.solvers.tables.least_noise import least_noise
 from pramble.solvers.tables.problem import Objective, TableProblem, as_table_problem
@@ -55,10 +57,11 @@ def design_tables(
         The most rows of one person that are counted. With one, the number of records is public;
         with more it is measured like the tables.
     importance : mapping from wanted table to number, optional
-        How much the variance of each table matters, 1 unless it is said.
+        How much the variance of each table matters; 1 for those that are not named.
     objective : {"variance", "relative", "largest"}
-        The summed variance of all cells; each table's in shares of its mean count; or the largest
-        variance of a cell of any table.
+        The summed variance of all cells; the squared error relative to the mean count of a cell,
+        averaged over the cells of each table and summed over tables; or the largest variance of a
+        cell of any table.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 
@@ -76,92 +79,69 @@ def design_tables(
     >>> d.guarantee.epsilon <= 1.0, d.gap < 1e-4
     (True, True)
     """
+    budget = largest_mu_squared(number(epsilon, "epsilon"), number(delta, "delta"))
+    k = whole(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
     problem = as_table_problem(columns, tables=tables, importance=importance, objective=objective)
-    k = checked_rows(rows_per_person)
-    mu_squared = largest_mu_squared(float(epsilon), float(delta))
     clock = Clock(progress)
     with one_thread():
         if objective == "largest":
-            found = least_largest(problem, clock)
+            found = least_largest(problem, clock, has_total=k > 1)
         else:
-            found = least_noise(problem.parts, problem.costs(problem.weights), clock)
-        precision = settled(problem, found.precision, mu_squared / (k * k))
-    plan = plan_of(problem, precision, delta=float(delta), rows_per_person=k)
-    value, bound = value_of(problem, plan, objective), found.bound * k * k / float(mu_squared)
-    if k > 1:
-        bound += cost_of_total(problem, objective) * k * k / float(mu_squared)
+            costs = np.append(problem.costs, problem.cost_of_total) if k > 1 else problem.costs
+            found = least_noise(problem.parts, costs, clock, has_total=k > 1)
+    precision = settled(problem, found.precision, budget / (k * k), has_total=k > 1)
+    plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
+    value, bound = value_of(problem, plan, objective), found.bound * k * k / float(budget)
     clock.tell("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
 
 
-def checked_rows(rows: Any) -> int:
-    """Return a number of rows of one person; refuse what is none."""
-    if isinstance(rows, bool) or int(rows) != rows or rows < 1:
-        raise InvalidInput(f"rows_per_person is a whole number of at least 1; found {rows!r}.")
-    return int(rows)
+def number(given: Any, name: str) -> float:
+    """Return a number as a float; refuse anything else."""
+    try:
+        if not isinstance(given, str | bool):
+            return float(given)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidInput(f"{name} must be a number; found {given!r}.")
 
 
 def value_of(problem: TableProblem, plan: TablePlan, objective: str) -> float:
     """Return the weighted variance of all cells of the wanted tables, or the largest of a cell."""
     weights: list[float] = problem.weights.tolist()
-    cells = [plan.cell_variance(table) for table in problem.tables]
+    cells = list(plan.variances.values())
     if objective == "largest":
         return max(weight * own for weight, own in zip(weights, cells, strict=True))
     sizes = [plan.cells(table) for table in problem.tables]
     return sum(w * size * own for w, size, own in zip(weights, sizes, cells, strict=True))
 
 
-def cost_of_total(problem: TableProblem, objective: str) -> float:
-    """Return what a noisy total adds to the value, for each unit of its variance, at the least."""
-    sizes = {name: len(own) for name, own in problem.labels.items()}
-    cells = [math.prod(sizes[name] for name in table) for table in problem.tables]
-    if objective == "largest":
-        return 0.0
-    weights: list[float] = problem.weights.tolist()
-    return sum(w / size for w, size in zip(weights, cells, strict=True))
+def settled(
+    problem: TableProblem, precision: Floats, limit: Fraction, *, has_total: bool
+) -> dict[Table, float]:
+    """Return the precision of every part, with a largest shift that is proven to be within a limit.
 
-
-def settled(problem: TableProblem, precision: Floats, mu_squared: Fraction) -> list[float]:
-    """Return precisions as floats whose largest shift is proven to be within μ²."""
-    parts = problem.parts
-    shift = largest_shift(parts, precision.tolist()).bound
-    scale = float_below(mu_squared / shift)
-    for _ in range(100):
-        found = [float(own) * scale for own in precision]
-        shift = largest_shift(parts, found).bound
-        if shift <= mu_squared:
-            return found
-        scale *= float(mu_squared / shift) * (1 - 2.0**-50)
-    raise AssertionError("a scale that is lowered again and again keeps the promise")
-
-
-def plan_of(
-    problem: TableProblem, precision: Sequence[float], *, delta: float, rows_per_person: int
-) -> TablePlan:
-    """Return the plan; where a person may have several rows the total is measured for nothing.
-
-    The shift of one record for none is smaller than that of one for another: what is left of it
-    goes to the total.
+    What one record in the place of none leaves of it goes to the total.
     """
     by_part = {
         part: own
-        for members, own in zip(problem.parts.members, precision, strict=True)
+        for members, own in zip(problem.parts.members, precision.tolist(), strict=False)
         for part in members
     }
     ordered = {part: by_part[part] for part in sorted(by_part, key=part_order(problem))}
-    if rows_per_person == 1:
-        return TablePlan(problem.labels, problem.tables, ordered, delta)
-    alone = {(): 1.0, **ordered}
-    plan = TablePlan(problem.labels, problem.tables, alone, delta, rows_per_person)
-    largest = largest_shift(exchangeable(plan.sizes, ordered), precision_of(plan)).bound
-    alone[()] = float_below(largest - presence(plan))
-    return TablePlan(problem.labels, problem.tables, alone, delta, rows_per_person)
-
-
-def precision_of(plan: TablePlan) -> list[float]:
-    """Return the precision of each kind of part."""
-    kinds = exchangeable(plan.sizes, {part: plan.precision[part] for part in plan.parts})
-    return [plan.precision[members[0]] for members in kinds.members]
+    shift = shift_of(problem.sizes, ordered).bound
+    scale = float_below(limit / shift)
+    for _ in range(100):
+        found = {part: own * scale for part, own in ordered.items()}
+        shift = shift_of(problem.sizes, found).bound
+        if shift <= limit:
+            break
+        scale *= float(limit / shift) * (1 - 2.0**-50)
+    else:
+        raise AssertionError("a scale that is lowered again and again keeps the promise")
+    if not has_total:
+        return found
+    return {(): float_below(shift - presence(problem.sizes, found)), **found}
 
 
 def part_order(problem: TableProblem) -> Any:

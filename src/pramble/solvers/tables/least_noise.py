@@ -9,18 +9,30 @@ with the dual
 
 Patterns are generated: the dual is solved over a few of them by Newton's method with a barrier, the
 pattern that the answer breaks most is added, until none is broken. Every λ proves a bound.
+
+Where one person may have several rows the total is measured, too: it is one more part, and one
+record in the place of none is one more pattern, which moves every part by
+:math:`\prod_{j \in A} b_j`.
 """
 
 import numpy as np
 
+from pramble.privacy.elimination import eliminated, elimination_order
+from pramble.privacy.largest_shift import one_by_one
 from pramble.privacy.patterns import MOST_PATTERNS, Exchangeable, flipped, starts_of
 from pramble.values import Clock, Floats, value
 
-CLOSE = 1e-6
+CLOSE = 1e-5
 """Patterns may be broken by this share; the precisions are scaled down at the end."""
 
+SLACK = 0.1
+"""A pattern whose shift is smaller than the largest by this share is forgotten."""
+
+SAFE = 1 - 1e-12
+"""Bounds are lowered by more than their rounding."""
+
 ROUNDS = 400
-BARRIERS = (1e-1, 1e-3, 1e-5, 1e-7, 1e-9)
+BARRIERS = (1e-1, 1e-3, 1e-5, 1e-7)
 NEWTON_STEPS, NEARLY = 60, 0.01
 """Newton's steps for each barrier, and the relative step at which the next one is taken."""
 
@@ -47,37 +59,69 @@ class PatternPool:
     Parameters
     ----------
     parts : Exchangeable
+    has_total : bool
+        Whether the total is measured: the last part of all precisions and costs.
     """
 
-    def __init__(self, parts: Exchangeable) -> None:
-        self.parts, self.patterns = parts, first_patterns(parts)
-        self.gains = np.stack([parts.gains(pattern) for pattern in self.patterns])
-        self.mixture = np.full(len(self.patterns), 1 / len(self.patterns))
+    def __init__(self, parts: Exchangeable, *, has_total: bool = False) -> None:
+        self.parts, self.has_total = parts, has_total
+        self.patterns = first_patterns(parts)
+        self.gains = self.rows(self.patterns)
+        if has_total:
+            self.gains = np.vstack([np.append(parts.gains_at_none, 1.0), self.gains])
+        self.mixture = np.full(len(self.gains), 1 / len(self.gains))
+        self.alone = one_by_one(parts, [0.0] * len(parts.kinds))[0]
+        self.order = elimination_order(self.alone) if parts.patterns > MOST_PATTERNS else None
+
+    def rows(self, patterns: list[list[int]]) -> Floats:
+        """Return the squared shift of every part, a row for each pattern."""
+        gains = np.stack([self.parts.gains(pattern) for pattern in patterns])
+        return np.pad(gains, ((0, 0), (0, int(self.has_total))))
 
     def best(self, costs: Floats) -> LeastNoise:
         """Return the least noise against the patterns of the pool."""
         self.mixture = best_mixture(self.gains, costs, self.mixture)
         u, bound = precisions(self.gains, costs, self.mixture)
         u = u / float((self.gains @ u).max())
-        return LeastNoise(u, float((costs / u).sum()), bound)
+        return LeastNoise(u, float((costs / u).sum()), bound * SAFE)
 
     def grow(self, found: LeastNoise) -> float:
         """Add patterns that some precisions break; return the largest shift, 1 where none is."""
-        parts, u = self.parts, found.precision
+        parts, u = self.parts, found.precision[: len(self.parts.kinds)]
         candidates = [
             flipped(parts, u, first) for first in (*starts_of(parts), *self.patterns[-8:])
         ]
-        new = self.broken(candidates, u)
-        if not new and parts.patterns <= MOST_PATTERNS:
-            new = self.broken(largest_patterns(parts, u), u)
+        new = self.broken(candidates, u) or self.broken(self.largest(u), u)
         if not new:
             return 1.0
-        gains = np.stack([parts.gains(pattern) for pattern in new])
-        self.patterns += new
+        self.forget(found.precision)
+        gains = self.rows(new)
+        self.patterns = self.patterns + new
         self.gains = np.concatenate([self.gains, gains])
         share = np.full(len(new), 0.1 / len(new))
-        self.mixture = np.concatenate([self.mixture * 0.9, share])
-        return float((gains @ u).max())
+        self.mixture = np.concatenate([self.mixture / self.mixture.sum() * 0.9, share])
+        return float((gains @ found.precision).max())
+
+    def largest(self, u: Floats) -> list[list[int]]:
+        """Return patterns with the largest shifts of all, where they can be found."""
+        if self.parts.patterns <= MOST_PATTERNS:
+            return largest_patterns(self.parts, u)
+        if self.order is None:
+            return []
+        weight = dict(zip(self.parts.members, u.tolist(), strict=True))
+        by_part = {part: own for members, own in weight.items() for part in members}
+        values = [by_part[members[0]] for members in self.alone.members]
+        differing = set(self.alone.columns_of(eliminated(self.alone, values, self.order)[1]))
+        return [[len(differing.intersection(names)) for names in self.parts.classes]]
+
+    def forget(self, precision: Floats) -> None:
+        """Leave out patterns that are far from being the worst."""
+        near = self.gains @ precision >= 1 - SLACK
+        if self.has_total:
+            near[0] = True
+        self.gains, self.mixture = self.gains[near], self.mixture[near]
+        kept = near[int(self.has_total) :].tolist()
+        self.patterns = [own for own, stays in zip(self.patterns, kept, strict=True) if stays]
 
     def broken(self, patterns: list[list[int]], u: Floats) -> list[list[int]]:
         """Return those patterns, each once, that are not in the pool and whose shift is above 1."""
@@ -89,12 +133,14 @@ class PatternPool:
         return list(found.values())
 
 
-def least_noise(parts: Exchangeable, costs: Floats, clock: Clock) -> LeastNoise:
+def least_noise(
+    parts: Exchangeable, costs: Floats, clock: Clock, *, has_total: bool = False
+) -> LeastNoise:
     """Return the precisions with the least noise at μ² = 1, against every pattern that was found.
 
     Their largest shift is proven elsewhere.
     """
-    pool, bound = PatternPool(parts), 0.0
+    pool, bound = PatternPool(parts, has_total=has_total), 0.0
     for _ in range(ROUNDS):
         found = pool.best(costs)
         bound = max(bound, found.bound)
@@ -106,10 +152,12 @@ def least_noise(parts: Exchangeable, costs: Floats, clock: Clock) -> LeastNoise:
 
 
 def first_patterns(parts: Exchangeable) -> list[list[int]]:
-    """Return patterns to begin with: every start, and one class at a time."""
+    """Return patterns to begin with: every start, and what moves parts that those do not move."""
     found = starts_of(parts)
-    for place, size in enumerate(parts.grid):
-        found.append([size - 1 if i == place else 0 for i in range(len(parts.grid))])
+    moved = np.max([parts.gains(pattern) for pattern in found], axis=0)
+    for kind in parts.kinds[moved <= CLOSE * parts.gains_at_none]:
+        place = int(np.flatnonzero(kind)[0])
+        found.append([int(i == place) for i in range(len(parts.grid))])
     unique = {tuple(pattern): pattern for pattern in found if any(pattern)}
     return list(unique.values())
 

@@ -9,6 +9,8 @@ The noise in all cells of the wanted tables, each table with its weight, is
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +20,7 @@ from pramble.errors import InvalidInput
 from pramble.information.records import Table, as_tables
 from pramble.limits import MOST_MEASURED_CELLS
 from pramble.mechanisms.table_plan import parts_within, subsets
+from pramble.privacy.largest_shift import refuse_uncertifiable
 from pramble.privacy.patterns import Exchangeable, exchangeable
 from pramble.solvers.record.problem import as_columns
 from pramble.values import Floats, value
@@ -39,18 +42,26 @@ class TableProblem:
         errors count.
     parts : Exchangeable
         Every set of columns within some table, by kind.
+    costs : array
+        c of all parts of each kind together.
     """
 
     labels: Mapping[str, Labels]
     tables: tuple[Table, ...]
     weights: Floats
     parts: Exchangeable
+    costs: Floats
 
-    def costs(self, weights: Floats) -> Floats:
-        """Return c of all parts of each kind together, for some weights of the tables."""
-        sizes = {name: len(own) for name, own in self.labels.items()}
-        by_part = part_costs(self.tables, weights, sizes)
-        return np.array([sum(by_part[part] for part in own) for own in self.parts.members])
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of categories of each column."""
+        return {name: len(own) for name, own in self.labels.items()}
+
+    @cached_property
+    def cost_of_total(self) -> float:
+        """The noise in all cells for each unit of noise in the number of records."""
+        cells = [math.prod(self.sizes[name] for name in table) for table in self.tables]
+        return math.fsum(w / n for w, n in zip(self.weights.tolist(), cells, strict=True))
 
 
 def as_table_problem(
@@ -75,22 +86,33 @@ def as_table_problem(
     matters = importances(importance, wanted)
     cells = [math.prod(sizes[name] for name in table) for table in wanted]
     weights = matters * (np.array(cells, dtype=np.float64) if objective == "relative" else 1.0)
-    costs = part_costs(wanted, weights, sizes)
-    return TableProblem(labels, wanted, weights, exchangeable(sizes, costs))
+    by_part = part_costs(wanted, weights, sizes)
+    parts = exchangeable(sizes, by_part)
+    refuse_uncertifiable(parts)
+    costs = np.array([math.fsum(by_part[part] for part in own) for own in parts.members])
+    return TableProblem(labels, wanted, weights, parts, costs)
 
 
-def importances(importance: Mapping[Any, float] | None, tables: Sequence[Table]) -> Floats:
+def importances(importance: Mapping[Any, Any] | None, tables: Sequence[Table]) -> Floats:
     """Return how much each wanted table matters: 1 unless it is said."""
-    found = dict.fromkeys(tables, 1.0)
+    if importance is not None and not isinstance(importance, Mapping):
+        raise InvalidInput(
+            f"importance maps wanted tables to positive numbers; found {importance!r}."
+        )
+    found: dict[Table, float | None] = dict.fromkeys(tables)
     as_sets = {frozenset(table): table for table in tables}
     for key, amount in (importance or {}).items():
-        table = as_sets.get(frozenset([key] if isinstance(key, str) else key))
-        if table is None or not 0 < float(amount) < math.inf:
+        names = (key,) if isinstance(key, str) else key
+        table = as_sets.get(frozenset(names)) if isinstance(names, tuple | frozenset) else None
+        if table is None or not isinstance(amount, Real) or not 1e-12 <= float(amount) <= 1e12:
             raise InvalidInput(
-                f"importance maps wanted tables to positive numbers; found {key!r}: {amount!r}."
+                "importance maps wanted tables to positive numbers, from 1e-12 to 1e12; found "
+                f"{key!r}: {amount!r}."
             )
+        if found[table] is not None:
+            raise InvalidInput(f"importance names the table {' × '.join(table)} twice.")
         found[table] = float(amount)
-    return np.array(list(found.values()))
+    return np.array([1.0 if own is None else own for own in found.values()])
 
 
 def refuse_too_many(tables: Sequence[Table], sizes: Mapping[str, int]) -> None:
@@ -113,11 +135,11 @@ def part_costs(
     >>> part_costs([("a", "b")], np.ones(1), {"a": 2, "b": 3})
     {('a',): 0.3333333333333333, ('b',): 1.0, ('a', 'b'): 2.0}
     """
-    found = dict.fromkeys(parts_within(tables), 0.0)
+    found: dict[Table, list[float]] = {part: [] for part in parts_within(tables)}
     for table, weight in zip(tables, weights.tolist(), strict=True):
         for part in subsets(table):
             if part:
                 inside = math.prod(sizes[name] - 1 for name in part)
                 beside = math.prod(sizes[name] for name in table if name not in part)
-                found[part] += weight * inside / beside
-    return found
+                found[part].append(weight * inside / beside)
+    return {part: math.fsum(own) for part, own in found.items()}

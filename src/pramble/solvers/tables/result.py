@@ -35,9 +35,11 @@ class TableDesign(Display, Tidy):
         What was asked for.
     objective : str
     value : float
-        The variance of the noise summed over the cells of the wanted tables, each weighted by its
-        importance; relative to the mean count of a cell where relative errors count, for a file of
-        one record; for the largest error, the largest variance of a cell.
+        The variance of the noise summed over all cells of the wanted tables, each table weighted by
+        its importance. For relative errors: the variance in shares of the squared mean count of a
+        cell, averaged over the cells of a table and summed over tables, for a file of one record
+        (of n records, divide by n²). For the largest error: the largest variance of a cell, times
+        the importance of its table.
     bound : float
         Proven: no linear mechanism with Gaussian noise of this promise has less.
     deviations : mapping from table to float
@@ -76,8 +78,7 @@ class TableDesign(Display, Tidy):
     @cached_property
     def deviations(self) -> Mapping[Table, float]:
         """The standard deviation of the noise in a cell of each wanted table, in people."""
-        plan = self.plan
-        return {table: math.sqrt(plan.cell_variance(table)) for table in plan.tables}
+        return {table: math.sqrt(own) for table, own in self.plan.variances.items()}
 
     @cached_property
     def guarantee(self) -> TableGuarantee:
