@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pramble.data.frames import Tidy
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
-from pramble.releasing.decisions.decisions import Decisions
+from pramble.releasing.decisions.decisions import LARGEST_DELTA, Decisions
 from pramble.releasing.trials import DELTA, MOST_COMPARED, Candidate, Trials
 from pramble.report import numbers
 from pramble.shown import Display, Grid
@@ -154,6 +154,8 @@ def try_release(
         source, plan=plan, columns=columns, delta=delta, reading=reading, settings=settings
     )
     notes = [PEEK]
+    if not 0 < delta < LARGEST_DELTA:
+        raise InvalidInput(f"delta must be a number in (0, {LARGEST_DELTA:g}); found {delta!r}.")
     for kind, promise in list(asked):  # all are checked before any is tried, which may take long
         try:
             trials.decisions(kind, promise)

@@ -29,6 +29,7 @@ OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
 COPIES = ("csv", "stata", "spss", "excel")
 PRIOR_SHARE = 0.02
 DELTA = 1e-6
+LARGEST_DELTA = 0.01
 
 
 def recoding_steps(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pramble.releasing.decisions.decisions import (
     COPIES,
     DESIGNS,
     FAMILIES,
+    LARGEST_DELTA,
     OBJECTIVES,
     OUTPUTS,
     SEEN,
@@ -68,7 +69,7 @@ def total(value: Any) -> float:
 
 def small(value: Any) -> float:
     """Read a δ: a probability that is next to nothing."""
-    return number(value, below=0.01)
+    return number(value, below=LARGEST_DELTA)
 
 
 def share(value: Any) -> float:
