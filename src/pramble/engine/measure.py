@@ -91,7 +91,7 @@ def measure(
       tables   1, and all that lie within them
       noise    ± 5.17 people a cell
     >>> m.table(["sex", "ill"]).round().tolist()
-    [[998.0, -5.0], [999.0, 1008.0]]
+    [[999.0, -6.0], [1010.0, 997.0]]
     """
     plan, clock = plan_of(design), Clock(progress)
     records = open_records(spark_source(data, spark), reading)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from pramble.mechanisms.measured_table import refuse_far, residuals_in, tidy_tab
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.shown import Display, Facts
 from pramble.values import Floats, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Exact = NDArray[Any]
 """Whole numbers: int64, or Python's own where those would not do."""
@@ -94,6 +97,10 @@ class Measured(Display):
         found = Measured(plan, total, residuals_in(table, plan))
         refuse_far(table, plan, found.table)
         return found
+
+    def plot(self) -> "Figure":
+        """Return a figure of the noise in a cell of each wanted table."""
+        return self.plan.plot()
 
     def shown(self) -> Facts:
         """Return what was measured, and how precisely."""

@@ -166,7 +166,8 @@ class Dual:
         parts = self.measured + added
         even = self.total * programme.even
         cells = even + programme.rebuild @ parts
-        share = float(np.where(cells < 0, -cells / (even - cells), 0.0).max())
+        below = np.divide(-cells, even - cells, out=np.zeros_like(cells), where=cells < 0)
+        share = float(below.max())
         parts = (1 - share) * parts
         distance = float(programme.weights @ (parts - self.measured) ** 2) / 2
         bound = -float(programme.weights @ added**2) / 2 - float(self.multipliers @ self.unbiased)
