@@ -100,7 +100,7 @@ def test_tables_rules_keys_and_persons_are_taken_or_refused_in_place(columns):
     columns.get_by_label("Tables by name").fill("sex + age\nstatus")
     columns.get_by_label("Tables by name").blur()
     columns.get_by_text("'height' is not").wait_for(state="hidden")
-    columns.get_by_label("All columns belong together").check()
+    columns.get_by_label("Randomised records: every record keeps all its columns").check()
     columns.get_by_text("Which records cannot occur?").click()
     columns.get_by_label("If", exact=True).select_option("age")
     columns.get_by_label("is one of", exact=True).locator("option", has_text="0-14").wait_for(
@@ -128,7 +128,9 @@ def test_tables_rules_keys_and_persons_are_taken_or_refused_in_place(columns):
     columns.get_by_text("Which records cannot occur?").click()
     columns.get_by_text("if age is 0-14, then status is single").wait_for()
     assert columns.get_by_label("Tables by name").input_value() == "sex + age\nstatus"
-    assert columns.get_by_label("All columns belong together").is_checked()
+    assert columns.get_by_label(
+        "Randomised records: every record keeps all its columns"
+    ).is_checked()
     columns.get_by_role("button", name="Remove the rule").click()
     columns.get_by_text("if age is 0-14, then status is single").wait_for(state="hidden")
     assert not faults(columns)

@@ -134,7 +134,7 @@ def test_a_central_promise_by_default_clicks_gives_tables_and_complete_records(p
     assert not faults(page)
 
     page.get_by_role("button", name="Read it as an analyst").click()
-    page.get_by_text("protected tables").first.wait_for()
+    page.get_by_text("protected tables").locator("visible=true").first.wait_for()
     page.get_by_label("First column").select_option("sex")
     page.get_by_label("Second column").select_option("age")
     page.get_by_role("button", name="Estimate").click()
