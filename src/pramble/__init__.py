@@ -37,11 +37,11 @@ from pramble.estimation.regression.regression import estimate_regression
 from pramble.estimation.regression.result import Regression
 from pramble.estimation.result import Estimate
 from pramble.geography.areas import Areas
-from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance, fisher_information
 from pramble.information.measures import (
     conditional_entropy,
     entropy,
+    information_bound,
     mutual_information,
     released_distribution,
 )
@@ -54,8 +54,7 @@ from pramble.mechanisms.product import product
 from pramble.mechanisms.uniform import keep_probabilities, randomized_response
 from pramble.plots.kept import plot_kept
 from pramble.plots.tradeoff import plot_tradeoff
-from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.composition import compose
+from pramble.privacy.certificate import Certificate, certify, compose
 from pramble.privacy.guarantee import Guarantee
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.releasing.candidates import Candidates, try_release

@@ -17,7 +17,7 @@ import numpy as np
 
 from pramble.errors import NotIdentifiable
 from pramble.estimation.cell_codes import Codes
-from pramble.information.tables import covariance_of_cells, inner
+from pramble.information.fisher import covariance_of_cells, inner
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import MechanismOperator

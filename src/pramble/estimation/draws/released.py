@@ -21,7 +21,7 @@ from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.draws.zeros import possible_cells
 from pramble.estimation.layout import groups_of
 from pramble.estimation.records import branches_of
-from pramble.information.possible import Possible
+from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, Plan

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pramble.data.labels import Label, label_keys
-from pramble.information.possible import Mask, Possible
-from pramble.information.records import Table
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Block, as_plan
