@@ -6,8 +6,8 @@ turn leads to their intersection. Of a margin that several tables have, the weig
 weights by the number of noisy cells that each sums, as in the consistency step of Qardaji, Yang and
 Li (2014), and by the variance of that noise.
 
-**Components.** An array over the cells of d columns is the sum of :math:`2^d` components, one for each set s of
-columns,
+**Components.** An array over the cells of d columns is the sum of :math:`2^d` components, one for
+each set s of columns,
 
 .. math:: f = \sum_s P_s f, \qquad
     P_s = \bigotimes_{j \in s} (I - J_j/S_j) \otimes \bigotimes_{j \notin s} J_j/S_j ,

@@ -5,7 +5,8 @@ Given the sample count f, the unsampled rest :math:`F - f` is Poisson with mean
 :math:`\nu = (1-\pi)\lambda`.
 
 In weighted samples a class of f records whose weights sum to :math:`\hat F` has an unsampled rest
-that is negative binomial with success probability :math:`p = f/\hat F` (Benedetti and Franconi 1998).
+that is negative binomial with success probability :math:`p = f/\hat F` (Benedetti and Franconi
+1998).
 """
 
 import numpy as np

@@ -2,7 +2,8 @@ r"""The privacy blanket over all pairs of records (Balle, Bell, Gascón and Niss
 
 **The matrix of a record** has few rows and columns that stand for all of them. Rows that are alike
 up to an exchange of labels make the same promise, so three of each class are enough for every pair
-and for a crowd next to it. Proportional columns reveal the same and are one. The *blanket* :math:`b_z = \min_x M_{xz}` is over all rows; the integers decide it.
+and for a crowd next to it. Proportional columns reveal the same and are one. The *blanket*
+:math:`b_z = \min_x M_{xz}` is over all rows; the integers decide it.
 
 *Statement.* Let n records be randomised by M, each by itself, and put into random order. Replace
 one of them, x by x'. With :math:`b_z = \min_w M_{wz}`, :math:`\gamma = \sum_z b_z`,
