@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.information.distributions import as_law
+from pramble.information.distributions import as_distribution
 from pramble.solvers.record.costs import plan_costs
 
 pytestmark = pytest.mark.xdist_group("promised")  # one worker makes what all need
@@ -31,7 +31,7 @@ def design(people, request):
 
 
 def truth_of(people, table, e):
-    law = as_law(people[1], SIZES).margin(table)
+    law = as_distribution(people[1], SIZES).margin(table)
     places = zip(*(map(COLUMNS[n].index, e.cells[n]) for n in table), strict=True)
     return np.array([law[place] for place in places])
 
@@ -40,7 +40,9 @@ def test_promised_costs_are_those_of_estimates(people, design):
     frame, prior = people
     n = len(frame["a"])
     released = pramble.perturb(frame, design.plan, key=bytes(32))
-    promised = plan_costs(design.plan, COLUMNS, as_law(prior, SIZES), tables=list(design.costs))
+    promised = plan_costs(
+        design.plan, COLUMNS, as_distribution(prior, SIZES), tables=list(design.costs)
+    )
     for table, cost in promised.items():
         e = pramble.estimate(released, design.plan, by=list(table), method="inverse")
         assert np.square(e.standard_errors).sum() * n == pytest.approx(cost, rel=0.06)
@@ -51,7 +53,9 @@ def test_squared_errors_are_as_promised_and_smaller_inside_the_simplex(people, d
     frame, prior = people
     n, turns = len(frame["a"]), 4
     promised = sum(
-        plan_costs(design.plan, COLUMNS, as_law(prior, SIZES), tables=list(design.costs)).values()
+        plan_costs(
+            design.plan, COLUMNS, as_distribution(prior, SIZES), tables=list(design.costs)
+        ).values()
     )
     sums = {"inverse": 0.0, "mle": 0.0}
     for turn in range(turns):
@@ -61,6 +65,8 @@ def test_squared_errors_are_as_promised_and_smaller_inside_the_simplex(people, d
                 e = pramble.estimate(released, design.plan, by=list(table), method=method)
                 truth = truth_of(people, table, e)
                 sums[method] += np.square(e.probabilities - truth).sum() * n / turns
-    sampling = sum(1 - np.square(as_law(prior, SIZES).margin(t)).sum() for t in design.costs)
+    sampling = sum(
+        1 - np.square(as_distribution(prior, SIZES).margin(t)).sum() for t in design.costs
+    )
     assert 0.6 * (promised - sampling) < sums["inverse"] < 1.5 * promised
     assert sums["mle"] < 1.05 * sums["inverse"]

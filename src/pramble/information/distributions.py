@@ -61,8 +61,8 @@ Table = tuple[str, ...]
 """The columns of a table."""
 
 
-class Law(ABC):
-    """A law of records over columns with known numbers of categories."""
+class RecordDistribution(ABC):
+    """A distribution of records over columns with known numbers of categories."""
 
     sizes: Mapping[str, int]
 
@@ -76,10 +76,10 @@ class Law(ABC):
 
 
 @value(eq=False)
-class UniformLaw(Law):
+class UniformDistribution(RecordDistribution):
     """Every record is as likely as any other.
 
-    >>> UniformLaw({"sex": 2, "age": 4}).margin(["age"])
+    >>> UniformDistribution({"sex": 2, "age": 4}).margin(["age"])
     array([0.25, 0.25, 0.25, 0.25])
     """
 
@@ -92,7 +92,7 @@ class UniformLaw(Law):
 
 
 @value(eq=False)
-class ArrayLaw(Law):
+class ArrayDistribution(RecordDistribution):
     """Probabilities of all cells."""
 
     sizes: Mapping[str, int]
@@ -116,14 +116,14 @@ class ArrayLaw(Law):
 
 
 @value(eq=False)
-class TableLaw(Law):
+class TableDistribution(RecordDistribution):
     """Probabilities of some tables."""
 
     sizes: Mapping[str, int]
     tables: Mapping[Table, Floats]
 
     def margin(self, columns: Sequence[str]) -> Floats:
-        """Return a margin of a given table, or the law of largest entropy that has them all."""
+        """Return a margin of a given table, or the distribution of largest entropy that has them all."""
         wanted = set(columns)
         for names, table in self.tables.items():
             if wanted <= set(names):
@@ -136,20 +136,20 @@ class TableLaw(Law):
             for names, table in self.tables.items()
             if (shared := tuple(name for name in columns if name in names))
         ]
-        return joined(shape, columns, parts)
+        return join_tables(shape, columns, parts)
 
 
-def joined(
+def join_tables(
     shape: tuple[int, ...],
     columns: Sequence[str],
     parts: Sequence[tuple[Table, Floats]],
     *,
     start: Floats | None = None,
 ) -> Floats:
-    """Return the law of largest entropy with some margins; empty where ``start`` is.
+    """Return the distribution of largest entropy with some margins; empty where ``start`` is.
 
     >>> half = np.array([0.5, 0.5])
-    >>> joined((2, 2), ["a", "b"], [(("a",), half), (("b",), half)])
+    >>> join_tables((2, 2), ["a", "b"], [(("a",), half), (("b",), half)])
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """
@@ -167,10 +167,10 @@ def margin_of(cells: Floats, names: Sequence[str], columns: Sequence[str]) -> Fl
     return np.asarray(np.transpose(summed, [left.index(name) for name in columns]))
 
 
-def as_law(prior: Any, sizes: Mapping[str, int]) -> Law:
-    """Return the law of records from an array, from tables, or uniform from None."""
+def as_distribution(prior: Any, sizes: Mapping[str, int]) -> RecordDistribution:
+    """Return a distribution of records from an array, from tables, or uniform from None."""
     if prior is None:
-        return UniformLaw(sizes)
+        return UniformDistribution(sizes)
     if isinstance(prior, Mapping):
         tables = {}
         for key, table in prior.items():
@@ -182,8 +182,10 @@ def as_law(prior: Any, sizes: Mapping[str, int]) -> Law:
             tables[names] = as_probabilities(table, shape, what=f"The table {', '.join(names)}")
         missing = [name for name in sizes if not any(name in names for names in tables)]
         tables |= {(name,): np.full(sizes[name], 1 / sizes[name]) for name in missing}
-        return TableLaw(sizes, tables)
-    return ArrayLaw(sizes, as_probabilities(prior, tuple(sizes.values()), what="The prior"))
+        return TableDistribution(sizes, tables)
+    return ArrayDistribution(
+        sizes, as_probabilities(prior, tuple(sizes.values()), what="The prior")
+    )
 
 
 def as_probabilities(values: Any, shape: tuple[int, ...], *, what: str) -> Floats:

@@ -8,7 +8,12 @@ import pytest
 
 import pramble
 from pramble.errors import InvalidInput, InvalidPrior
-from pramble.information.distributions import ArrayLaw, as_law, as_tables, margin_of
+from pramble.information.distributions import (
+    ArrayDistribution,
+    as_distribution,
+    as_tables,
+    margin_of,
+)
 from pramble.solvers.record.candidates import best_cardinality
 from pramble.solvers.record.shares import best_shares, exact_shares
 from pramble.solvers.record.whole import partitions
@@ -143,13 +148,13 @@ def test_many_columns_are_designed_without_all_cells():
 
 def test_priors_may_be_tables():
     tables = {pair: margin_of(PRIOR, tuple(COLUMNS), pair) for pair in combinations(COLUMNS, 2)}
-    law = as_law(tables, {name: len(labels) for name, labels in COLUMNS.items()})
+    law = as_distribution(tables, {name: len(labels) for name, labels in COLUMNS.items()})
     for pair in combinations(COLUMNS, 2):
         assert law.margin(pair) == pytest.approx(tables[pair])
     whole = law.margin(tuple(COLUMNS))
     for pair in combinations(COLUMNS, 2):
         assert margin_of(whole, tuple(COLUMNS), pair) == pytest.approx(tables[pair], abs=1e-6)
-    array = ArrayLaw({"a": 2, "b": 3, "c": 3}, PRIOR)
+    array = ArrayDistribution({"a": 2, "b": 3, "c": 3}, PRIOR)
     assert array.margin(("c", "a")) == pytest.approx(PRIOR.sum(axis=1).T)
 
 

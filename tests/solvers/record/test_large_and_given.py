@@ -58,7 +58,7 @@ def test_one_joint_matrix_is_a_candidate_however_large():
 
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
-    from pramble.information.distributions import as_law, as_tables
+    from pramble.information.distributions import as_distribution, as_tables
     from pramble.information.structural_zeros import as_possible
     from pramble.solvers.general.columns.semidefinite import closed_bound
     from pramble.solvers.record.problem import RecordProblem, as_columns
@@ -69,7 +69,7 @@ def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     problem = RecordProblem(
         labels=labels,
         alpha=alpha,
-        law=as_law(prior, {"a": 2, "b": 3, "c": 4}),
+        law=as_distribution(prior, {"a": 2, "b": 3, "c": 4}),
         possible=as_possible(None, {name: own.values for name, own in labels.items()}),
         tables=as_tables(2, tuple(labels)),
         objective="estimation",

@@ -21,7 +21,7 @@ from pramble.data.labels import Label, label_keys
 from pramble.errors import NotIdentifiable
 from pramble.estimation.result import Estimate
 from pramble.information.consistent import consistent, contrasts
-from pramble.information.distributions import Table, as_tables, joined, margin_of
+from pramble.information.distributions import Table, as_tables, join_tables, margin_of
 from pramble.information.structural_zeros import Mask
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
@@ -175,7 +175,7 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
         return own.shares
     shape, size = own.shares.shape, len(table) - 1
     parts = [(part, np.maximum(smaller[part], 0.0)) for part in combinations(table, size)]
-    base = joined(shape, table, parts, start=own.possible.astype(np.float64))
+    base = join_tables(shape, table, parts, start=own.possible.astype(np.float64))
     beyond = contrasts(own.shares - base)
     signal = float((beyond**2).sum())
     kept = max(0.0, 1 - own.noise / signal) if signal else 0.0

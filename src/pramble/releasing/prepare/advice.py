@@ -5,7 +5,7 @@ from typing import Any
 
 from pramble.data.labels import Label
 from pramble.errors import InvalidInput
-from pramble.information.distributions import Table, as_law
+from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.releasing.decisions.decisions import columns_of
 from pramble.releasing.prepare.apart import asked_of_record, columns_apart
@@ -126,7 +126,7 @@ def noise_of(
     rules = [r for r in rules_of(job.decisions) or [] if columns_of(r) <= names]
     possible = as_possible(rules or None, labels)
     sizes = {name: len(own) for name, own in labels.items()}
-    law = as_law(restricted({t: ground.law.margin(t) for t in wanted}, possible), sizes)
+    law = as_distribution(restricted({t: ground.law.margin(t) for t in wanted}, possible), sizes)
     own = Ground(labels, law, possible, tuple(wanted), ground.rows)
     try:
         found = design_record(

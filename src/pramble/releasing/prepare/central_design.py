@@ -1,7 +1,7 @@
 """The plan of a release with a central promise: they need no prior."""
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.distributions import as_law
+from pramble.information.distributions import as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
@@ -54,7 +54,7 @@ def design_for_readers(
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None
     record = RecordDesigned(
-        found.columns, best, prior, as_law(dict(prior.tables) or None, sizes), dict(best.costs), {},
-        tuple(large),
+        found.columns, best, prior, as_distribution(dict(prior.tables) or None, sizes),
+        dict(best.costs), {}, tuple(large),
     )  # fmt: skip
     return record, best.certificate.guarantee.of_rows(found.rows_per_person)

@@ -7,7 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.distributions import Law, Table, TableLaw, as_law, as_tables
+from pramble.information.distributions import (
+    RecordDistribution,
+    Table,
+    TableDistribution,
+    as_distribution,
+    as_tables,
+)
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
@@ -42,7 +48,7 @@ class RecordDesigned:
     columns : tuple of Counted
     design : RecordDesign
     prior : RecordPrior
-    law : Law
+    law : RecordDistribution
         What the plan was designed for.
     costs : mapping from table to float
         n times the summed variance of its cells at the prior, as `pramble.estimate` attains it.
@@ -56,7 +62,7 @@ class RecordDesigned:
     columns: tuple[Counted, ...]
     design: RecordDesign
     prior: RecordPrior
-    law: Law
+    law: RecordDistribution
     costs: Mapping[Table, float]
     counted: Mapping[Table, Integers]
     notes: tuple[str, ...] = ()
@@ -153,7 +159,7 @@ def design_of_record(
     best = design_record(
         labels,
         **asked_of_record(apart, alpha),
-        prior=law.tables if isinstance(law, TableLaw) else None,
+        prior=law.tables if isinstance(law, TableDistribution) else None,
         possible=possible,
         tables=tables,
         objective=decisions.objective,
@@ -176,12 +182,12 @@ def law_of(
     tables: Sequence[Table],
     *,
     possible: Possible,
-) -> Law:
+) -> RecordDistribution:
     """Return the law of records of a prior, without the cells that cannot occur."""
-    law = as_law(prior.tables or None, {name: len(own) for name, own in labels.items()})
+    law = as_distribution(prior.tables or None, {name: len(own) for name, own in labels.items()})
     if not possible.tables:
         return law
-    return as_law(restricted({t: law.margin(t) for t in tables}, possible), law.sizes)
+    return as_distribution(restricted({t: law.margin(t) for t in tables}, possible), law.sizes)
 
 
 def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pramble.errors import PrambleError
 from pramble.estimation.estimate import estimate
-from pramble.information.distributions import Table, as_law
+from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import float_above
@@ -141,7 +141,7 @@ def loss_from_noise(job: Prepared) -> float | None:
         possible,
         rows=job.rows,
     )
-    law = as_law(own, {name: len(found) for name, found in labels.items()})
+    law = as_distribution(own, {name: len(found) for name, found in labels.items()})
     best = design_record(
         labels,
         **asked_of_record(record.apart, record.design.alpha),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.information.distributions import Law, Table, as_law
+from pramble.information.distributions import RecordDistribution, Table, as_distribution
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
@@ -31,7 +31,7 @@ class Ground:
     Attributes
     ----------
     labels : dict from column to its categories
-    law : Law
+    law : RecordDistribution
         Of the records, at the prior of the design.
     possible : Possible
         Which cells can occur.
@@ -41,7 +41,7 @@ class Ground:
     """
 
     labels: dict[str, tuple[Any, ...]]
-    law: Law
+    law: RecordDistribution
     possible: Possible
     wanted: tuple[Table, ...]
     rows: int
@@ -67,14 +67,14 @@ def ground_of(job: Prepared) -> Ground:
     """Return what the tables of a release are valued on."""
     record, protected = job.record, job.protected
     if protected is not None:
-        law = as_law(None, {name: len(own) for name, own in protected.labels.items()})
+        law = as_distribution(None, {name: len(own) for name, own in protected.labels.items()})
         return Ground(protected.labels, law, protected.possible, protected.plan.tables, job.rows)
     if record is not None:
         possible = as_possible(rules_of(job.decisions), record.labels)
         return Ground(record.labels, record.law, possible, record.tables, job.rows)
     labels = {design.column.name: design.column.labels for design in job.designs}
     margins = {(d.column.name,): np.array(d.prior.probabilities) for d in job.designs}
-    law = as_law(margins, {name: len(own) for name, own in labels.items()})
+    law = as_distribution(margins, {name: len(own) for name, own in labels.items()})
     return Ground(labels, law, as_possible(None, labels), wanted_of(labels), job.rows)
 
 

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.information.distributions import ArrayLaw, Table, UniformLaw
+from pramble.information.distributions import ArrayDistribution, Table, UniformDistribution
 from pramble.information.fisher import inner
 from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
 from pramble.solvers.record.candidates import workload_of
@@ -80,8 +80,8 @@ def many_bound(problem: RecordProblem, watch: Watch) -> tuple[float, str]:
 def joint_bound(problem: RecordProblem, watch: Watch) -> float:
     """Return the closed form for all wanted tables; 0 where the law of two tables is not known."""
     law = problem.law
-    if not isinstance(law, ArrayLaw) and not (
-        isinstance(law, UniformLaw) and not problem.possible.tables
+    if not isinstance(law, ArrayDistribution) and not (
+        isinstance(law, UniformDistribution) and not problem.possible.tables
     ):
         return 0.0
     sizes = [math.prod(problem.sizes[name] for name in table) for table in problem.tables]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.data.labels import Label, as_labels
-from pramble.information.distributions import Law, Table
+from pramble.information.distributions import RecordDistribution, Table
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.plan import Plan
 from pramble.solvers.record.many import Tables
@@ -15,7 +15,7 @@ from pramble.solvers.record.problem import RecordProblem
 def plan_costs(
     plan: Plan,
     labels: Mapping[str, Sequence[Label]],
-    law: Law,
+    law: RecordDistribution,
     *,
     tables: Sequence[Table],
     possible: Possible | None = None,
@@ -42,7 +42,7 @@ def plan_costs(
 
 def tables_problem(
     labels: Mapping[str, Sequence[Label]],
-    law: Law,
+    law: RecordDistribution,
     *,
     tables: Sequence[Table],
     possible: Possible | None = None,

@@ -5,7 +5,7 @@ from typing import Any
 
 from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
-from pramble.information.distributions import as_law, as_tables
+from pramble.information.distributions import as_distribution, as_tables
 from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
@@ -131,7 +131,7 @@ def design_record(
     labels = as_columns(columns)
     beside = as_given(given, labels, objective)
     sizes = {name: len(own.values) for name, own in {**labels, **beside}.items()}
-    law = as_law(prior, sizes)
+    law = as_distribution(prior, sizes)
     cells = as_possible(possible, {name: own.values for name, own in labels.items()})
     refuse_impossible(law, cells)
     if objective not in OBJECTIVES:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.distributions import (
-    ArrayLaw,
-    Law,
+    ArrayDistribution,
+    RecordDistribution,
     Table,
-    TableLaw,
-    as_law,
+    TableDistribution,
+    as_distribution,
     as_tables,
     margin_of,
 )
@@ -80,7 +80,7 @@ class RecordProblem:
 
     labels: Mapping[str, Labels]
     alpha: float
-    law: Law
+    law: RecordDistribution
     possible: Possible
     tables: tuple[Table, ...]
     objective: str
@@ -141,11 +141,11 @@ class RecordProblem:
         return np.asarray(self.stated.margin(columns) > 0)
 
     @cached_property
-    def stated(self) -> ArrayLaw | None:
+    def stated(self) -> ArrayDistribution | None:
         """What is possible as an array over all cells, if it was stated so."""
         if len(self.possible.tables) != 1 or self.possible.tables[0][0] != self.columns:
             return None
-        return ArrayLaw(self.sizes, self.possible.tables[0][1].astype(np.float64))
+        return ArrayDistribution(self.sizes, self.possible.tables[0][1].astype(np.float64))
 
     @cached_property
     def counted(self) -> dict[Table, int]:
@@ -164,7 +164,7 @@ def as_problem(columns: Mapping[str, Any], *, tables: Any = "all") -> RecordProb
     return RecordProblem(
         labels=labels,
         alpha=1.0,
-        law=as_law(None, sizes),
+        law=as_distribution(None, sizes),
         possible=as_possible(None, {name: own.values for name, own in labels.items()}),
         tables=as_tables(tables, tuple(labels)),
         objective="estimation",
@@ -197,10 +197,10 @@ def refuse_wide_tables(problem: RecordProblem) -> None:
             )
 
 
-def refuse_impossible(law: Law, possible: Possible) -> None:
+def refuse_impossible(law: RecordDistribution, possible: Possible) -> None:
     """Refuse a stated law that gives probability to cells that cannot occur."""
-    stated = law.tables if isinstance(law, TableLaw) else {}
-    if isinstance(law, ArrayLaw):
+    stated = law.tables if isinstance(law, TableDistribution) else {}
+    if isinstance(law, ArrayDistribution):
         stated = {tuple(law.sizes): law.cells}
     for names, table in stated.items():
         columns = tuple(name for name in names if name in possible.sizes)
