@@ -26,6 +26,38 @@ def test_rules_mean_what_they_say():
         assert mask[cell] == by_definition(*values)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (RETIRED, RETIRED["never"]),
+        ({"never": {"age": {"from": 60}, "job": "some"}}, {"age": lambda a: a > 60, "job": "some"}),
+        (CHILD, [{"age": 0, "job": "some"}, {"age": 0, "married": "yes"}]),
+    ],
+)
+def test_every_spelling_is_taken_by_designs_and_by_assessments(one, other):
+    masks = [
+        as_possible(rules if isinstance(rules, list) else [rules], COLUMNS).mask(list(COLUMNS))
+        for rules in (one, other)
+    ]
+    np.testing.assert_array_equal(*masks)
+    cells = np.argwhere(masks[0])
+    people = {
+        name: [labels[code] for code in codes]
+        for (name, labels), codes in zip(COLUMNS.items(), cells.T, strict=True)
+    }
+    found = [
+        pramble.assess(
+            people, list(COLUMNS), population_size=100, model=[],
+            impossible=rules if isinstance(rules, list) else [rules],
+        )
+        for rules in (one, other)
+    ]  # fmt: skip
+    assert found[0].tau2 == pytest.approx(found[1].tau2, rel=1e-12)
+    everywhere = np.argwhere(np.ones_like(masks[0])).astype(np.int32)
+    for a in found:
+        np.testing.assert_array_equal(a.fit.means(everywhere) > 0, masks[0].ravel())
+
+
 def test_a_mask_of_fewer_columns_allows_what_some_record_has():
     possible = as_possible([CHILD, RETIRED], COLUMNS)
     whole = possible.mask(["age", "job", "married"])
@@ -41,7 +73,7 @@ def test_a_mask_of_fewer_columns_allows_what_some_record_has():
     [
         ([{"if": {"age": 0}}], '"if" and "then", or "never"'),
         ([{"never": {}}], "maps columns to labels"),
-        ([{"never": {"sex": "f"}}], "'sex', which is no column"),
+        ([{"never": {"sex": "f"}}], "'sex', which is not among the columns"),
         ([{"never": {"job": "other"}}], "no category of column 'job'"),
         ([{"never": {"job": {"below": 3}}}], "categories that are numbers"),
         ([{"never": {"age": {"above": 3}}}], '"from" and "below"'),

@@ -145,7 +145,7 @@ def test_rules_that_the_data_breaks_are_refused_with_the_row():
         )
     with pytest.raises(InvalidInput, match="'height', which is not among"):
         pramble.assess(data, ["age"], population_size=9, impossible=[{"height": 5}])
-    with pytest.raises(InvalidInput, match="must map key columns"):
+    with pytest.raises(InvalidInput, match="must map columns"):
         pramble.assess(data, ["age"], population_size=9, impossible=["age"])
 
 

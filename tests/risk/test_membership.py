@@ -9,11 +9,11 @@ import pytest
 
 import pramble
 from pramble.errors import InvalidInput
+from pramble.information.structural_zeros import zeros_of_file
 from pramble.risk.cells import cross_classify
 from pramble.risk.models.diagnostics import effective_size, rank_r_hat, split_r_hat
 from pramble.risk.models.membership import Membership, binomial_risks, cell_probabilities
 from pramble.risk.models.membership_chain import Chain
-from pramble.risk.models.structural_zeros import resolve_rules
 
 SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400, rounds=1)
 
@@ -305,7 +305,7 @@ def test_structural_zeros_take_no_probability():
     possible = ~((a == 0) & (b >= 2))
     data = {"a": a[possible], "b": b[possible], "c": rng.integers(0, 2, possible.sum())}
     table = cross_classify(data, ["a", "b", "c"]).table
-    rules = resolve_rules([{"a": 0, "b": [2, 3]}], table)
+    rules = zeros_of_file([{"a": 0, "b": [2, 3]}], table)
     codes = table.cells[table.cell_of].astype(np.int32)
     model = Membership(profiles=2, memberships=2000)
     cells = np.array(list(product(range(4), range(4), range(2))), dtype=np.int32)

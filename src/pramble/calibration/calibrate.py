@@ -23,10 +23,10 @@ from pramble.calibration.search import (
 from pramble.data.reading import Reading
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
+from pramble.information.structural_zeros import Rule
 from pramble.risk.assess import assess
 from pramble.risk.cells import Missing
 from pramble.risk.models.registry import Model
-from pramble.risk.models.structural_zeros import Rule
 from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.values import Clock, Watcher, names_of
 

@@ -46,7 +46,7 @@ def show_record(
             objective=objective,
             whole=whole,
             distance=given_distances(distance, labels),
-            possible=[{"never": rule} for rule in rules(impossible)] or None,
+            possible=rules(impossible) or None,
             time_limit=time_limit,
             progress=progress,
         )

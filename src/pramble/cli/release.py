@@ -171,7 +171,7 @@ def release(
         "design": design,
         "tables": None if tables is None else wanted_tables(tables),
         "whole": whole or None,
-        "possible": [{"never": rule} for rule in rules(impossible or [])] or None,
+        "possible": rules(impossible or []) or None,
         "drop": listed(drop),
         "person": person,
         "rows_per_person": rows_per_person,

@@ -123,7 +123,7 @@ class TableDistribution(RecordDistribution):
     tables: Mapping[Table, Floats]
 
     def margin(self, columns: Sequence[str]) -> Floats:
-        """Return a margin of a given table, or the distribution of largest entropy that has them all."""
+        """Return a margin of a given table, or of the largest entropy with all of them."""
         wanted = set(columns)
         for names, table in self.tables.items():
             if wanted <= set(names):

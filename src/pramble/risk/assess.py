@@ -8,6 +8,7 @@ import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
+from pramble.information.structural_zeros import Rule, zeros_of_file
 from pramble.risk.assessment import Assessment
 from pramble.risk.cells import (
     CrossClassification,
@@ -22,7 +23,6 @@ from pramble.risk.models.base import FittedModel, RiskModel, Sample
 from pramble.risk.models.diagnostics import Intervals
 from pramble.risk.models.loglinear import Margins
 from pramble.risk.models.registry import Model, as_model, list_models
-from pramble.risk.models.structural_zeros import Rule, resolve_rules
 from pramble.values import Clock, Floats, Watcher
 
 READING = 0.1
@@ -75,8 +75,9 @@ def assess(
     household : str, optional
         A column that names each record's household; records then get the ``household`` risk.
     impossible : sequence of mappings
-        Structural zeros: each maps keys to impossible values (a label, labels, or a predicate),
-        such as ``{"age": "under 15", "marital": ["married", "widowed"]}``.
+        Structural zeros: rules such as ``{"age": "under 15", "marital": ["married", "widowed"]}``,
+        which never occur together, or ``{"if": {"age": {"below": 15}}, "then": {"marital":
+        "single"}}`` (:mod:`pramble.information.structural_zeros`).
     missing : {"category", "wildcard"}
         A missing key value is a category of its own, or agrees with every value (class sizes and
         individual risk only).
@@ -118,7 +119,7 @@ def assess(
         watch=lambda rows, share: reader.tell("reading", share, rows=rows),
     )
     size = population(classes, population_size, model=chosen)
-    rules = resolve_rules(impossible, classes.table)
+    rules = zeros_of_file(impossible, classes.table)
     sample = Sample(classes.table, size, rules, rng, clock.part(READING, 1 - READING))
     fitted = chosen.fit(sample)
     fraction = fractions(classes, size)

@@ -11,6 +11,7 @@ from pramble.data.labels import label_key
 from pramble.data.points import KINDS
 from pramble.data.recode import as_bands
 from pramble.errors import InvalidInput
+from pramble.information.structural_zeros import standard_rule
 from pramble.limits import LARGEST_TOTAL
 from pramble.releasing.decisions.decisions import (
     BAND,
@@ -237,14 +238,16 @@ def tables(value: Any) -> Any:
 
 def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
     """Read rules of what is possible; what they name is checked with the columns at hand."""
+    found = []
     for rule in a_list(value, "rules"):
-        words = set(rule) - {"repair"} if isinstance(rule, Mapping) else set()
-        if words not in ({"if", "then"}, {"never"}):
-            raise Mistake(f"must be tables with if and then, or never; found {rule!r}")
-        for word, part in rule.items():
-            if not isinstance(part, Mapping) or not part:
-                raise Mistake(f"must map columns to labels in {word}; found {part!r}")
-    return tuple(dict(rule) for rule in value)
+        try:
+            found.append(standard_rule(rule))
+        except InvalidInput as error:
+            raise Mistake(f"must hold rules. {str(error).removesuffix('.')}") from None
+        repair = rule.get("repair", {"": ""})
+        if not isinstance(repair, Mapping) or not repair:
+            raise Mistake(f"must map columns to labels in repair; found {repair!r}")
+    return tuple(found)
 
 
 def one_character(value: Any) -> str:

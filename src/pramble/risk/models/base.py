@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.data.table import Crosstab
+from pramble.information.structural_zeros import StructuralZero
 from pramble.mechanisms.operators.base import Operator
 from pramble.risk.measures import match_risk, uniqueness_risk
 from pramble.risk.models.diagnostics import Chains, FitCriteria, Intervals
 from pramble.risk.models.spread import mixed_risks
-from pramble.risk.models.structural_zeros import Forbidden
 from pramble.values import Clock, Floats, Integers, value
 
 Codes = NDArray[np.integer]
@@ -117,7 +117,7 @@ class Sample:
         The counts, with the class of each record.
     population_size : float
         N.
-    rules : tuple of Forbidden
+    rules : tuple of StructuralZero
         Structural zeros.
     rng : numpy.random.Generator or None
         For models that are sampled.
@@ -127,7 +127,7 @@ class Sample:
 
     table: Crosstab
     population_size: float
-    rules: Sequence[Forbidden] = ()
+    rules: Sequence[StructuralZero] = ()
     rng: np.random.Generator | None = None
     clock: Clock = Clock(None)
 

@@ -12,6 +12,7 @@ import numpy as np
 from pramble.data.table import Crosstab, group, totals
 from pramble.errors import InvalidInput, NotConverged
 from pramble.information.proportional import fit_listed, margin_places
+from pramble.information.structural_zeros import StructuralZero
 from pramble.limits import MOST_CELLS, MOST_MODEL_BYTES
 from pramble.mechanisms.operators.base import apply_axes
 from pramble.risk.models.base import CellMeans, Codes, Margin, Operators, Together
@@ -23,7 +24,6 @@ from pramble.risk.models.spread import (
     covariance_of,
     intervals,
 )
-from pramble.risk.models.structural_zeros import Forbidden
 from pramble.values import Clock, Floats, Integers, value
 
 
@@ -31,7 +31,7 @@ def possible_cells(
     table: Crosstab,
     margins: Sequence[Margin],
     *,
-    rules: Sequence[Forbidden] = (),
+    rules: Sequence[StructuralZero] = (),
     limit: int | None = None,
 ) -> Codes:
     """Return the codes of all cells whose every fitted margin is positive and no rule forbids.

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pramble.information.structural_zeros import StructuralZero
 from pramble.risk.models.base import Codes
-from pramble.risk.models.structural_zeros import Forbidden
 from pramble.values import Floats
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Chain:
         model: "Membership",
         codes: Codes,
         shape: tuple[int, ...],
-        rules: Sequence[Forbidden],
+        rules: Sequence[StructuralZero],
         rng: np.random.Generator,
     ) -> None:
         self.model, self.rules, self.rng = model, rules, rng
