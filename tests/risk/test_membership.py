@@ -259,8 +259,22 @@ def test_chains_end_in_time():
     start = time.monotonic()
     a = pramble.assess(sample, list("abcd"), population_size=8000, model=model)
     assert a.chains.draws.shape[1] >= 10
+    assert a.chains.cut_short
     assert not a.chains.converged
+    assert "cut short by the time limit" in a.reason
     assert time.monotonic() - start < 30
+
+
+def test_chains_end_after_as_many_updates_as_are_allowed():
+    sample, _, _ = sample_with_truth(np.random.default_rng(4))
+    values = 4 * len(sample["a"])
+    model = Membership(profiles=2, chains=2, burn_in=50, draws=15, thin=4, updates=400 * values)
+    a = pramble.assess(
+        sample, list("abcd"), population_size=8000, model=model, rng=np.random.default_rng(1)
+    )
+    assert not a.chains.cut_short
+    assert 100 <= a.chains.sweeps <= 150
+    assert a.chains.sweeps % 4 == 0
 
 
 def test_what_a_sampled_assessment_holds():

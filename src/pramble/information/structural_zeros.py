@@ -175,7 +175,6 @@ def standard_rule(rule: Any) -> dict[str, Any]:
 
 
 def _table_of(rule: Rule, labels: Mapping[str, Sequence[Label]]) -> tuple[Table, Mask]:
-    """The columns of a rule, and which of their cells it allows."""
     rule, names = standard_rule(rule), list(labels)
     zeros = list(_zeros_of(rule, labels, declared=True))
     columns = tuple(dict.fromkeys(names[place] for zero in zeros for place in zero.masks))
@@ -217,7 +216,7 @@ def _zeros_of(
 
 
 def _met_by(labels: Sequence[Label], wanted: Any, name: str, *, declared: bool) -> Mask:
-    """Which labels of a column meet a condition.
+    """Return which labels of a column meet a condition.
 
     A label that is none of those declared is refused; a file need not hold every label.
 

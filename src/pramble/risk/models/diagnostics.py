@@ -126,6 +126,8 @@ class Chains:
         Sweeps of each chain, without those thrown away first.
     r_hat_at_most, effective_at_least : float
         What was asked for.
+    cut_short : bool
+        Whether a time limit ended the run: another run may then make other draws.
     """
 
     tau1_interval: tuple[float, float]
@@ -136,6 +138,7 @@ class Chains:
     sweeps: int
     r_hat_at_most: float
     effective_at_least: float
+    cut_short: bool = False
 
     @property
     def converged(self) -> bool:
@@ -151,16 +154,17 @@ class Chains:
     @property
     def verdict(self) -> str:
         """Whether the chains agree, in words."""
+        ended = ", cut short by the time limit" if self.cut_short else ""
         found = (
             f"R-hat {self.r_hat:.3f} and {self.effective_size:.0f} effective draws after "
-            f"{self.sweeps:,} sweeps of each chain"
+            f"{self.sweeps:,} sweeps of each chain{ended}"
         )
         if self.converged:
             return f"{found}: the chains agree"
         return (
             f"{found}: NOT converged (at most {self.r_hat_at_most:g} and at least "
             f"{self.effective_at_least:g} were asked for); do not rely on the intervals, allow "
-            "more time or rounds"
+            "more rounds or updates"
         )
 
 
@@ -171,6 +175,7 @@ def chains_of(
     sweeps: int,
     r_hat_at_most: float,
     effective_at_least: float,
+    cut_short: bool = False,
 ) -> Chains:
     """Return how chains mixed, from τ1 and τ2 of every draw: two (chains, draws, 2) arrays.
 
@@ -187,6 +192,7 @@ def chains_of(
         sweeps,
         r_hat_at_most,
         effective_at_least,
+        cut_short,
     )
 
 

@@ -1,10 +1,12 @@
 """The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
 
+import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -83,12 +85,11 @@ def cell_probabilities(cells: Codes, tables: Floats, weights: Floats) -> Floats:
 
 
 LEAST_DRAWS = 10
-SHORT = 1e-3
 KEPT = 5
 """Draws of each chain and round that are kept whole, for the risk after randomisation."""
 
 
-class Walk(NamedTuple):
+class Round(NamedTuple):
     """A round of a chain: summed r1 and r2 of the sample uniques, τ by draw, and some states."""
 
     risks: Floats
@@ -98,41 +99,42 @@ class Walk(NamedTuple):
 
 
 class Walker:
-    """A chain with the sample uniques whose risk it tells."""
+    """A chain with the sample uniques whose risk it estimates."""
 
     def __init__(self, chain: Chain, sample: Sample) -> None:
         table = sample.table
-        self.chain, self.sweeps, self.tell = chain, 0, silent
+        self.chain, self.sweeps = chain, 0
+        self.tell: Callable[[], None] = lambda: None  # one chain tells how far all have come
         self.rest = round(sample.population_size) - table.n
         self.uniques = np.ascontiguousarray(table.cells[table.counts == 1].astype(np.int32))
 
-    def warm_up(self, *, model: "Membership", until: float) -> None:
+    def warm_up(self, sweeps: int, *, until: float) -> None:
         """Throw sweeps away."""
-        for _ in range(model.burn_in):
+        for _ in range(sweeps):
             self.chain.sweep()
             self.tell()
             if time.monotonic() > until:
                 return
 
-    def walk(self, *, model: "Membership", until: float, least: int) -> Walk:
-        """Make the draws of a round; once time is up, no more than the least."""
+    def walk(self, draws: int, *, thin: int, until: float, least: int) -> Round:
+        """Make the draws of a round; once a time limit is over, no more than the least."""
         risks, kept = np.zeros((2, len(self.uniques))), []
-        expected, predicted = np.zeros((model.draws, 2)), np.zeros((model.draws, 2))
+        expected, predicted = np.zeros((draws, 2)), np.zeros((draws, 2))
         made = 0
-        while made < model.draws and (made < least or time.monotonic() <= until):
-            for _ in range(model.thin):
+        while made < draws and (made < least or time.monotonic() <= until):
+            for _ in range(thin):
                 self.chain.sweep()
                 self.tell()
-            found, predicted[made] = self.look()
+            found, predicted[made] = self.draw_tau()
             risks += found
             expected[made] = found.sum(axis=1)
-            if made % max(model.draws // KEPT, 1) == 0:
+            if made % max(draws // KEPT, 1) == 0:
                 kept.append(self.chain.components())
             made += 1
-        self.sweeps += made * model.thin
-        return Walk(risks, expected[:made], predicted[:made], kept)
+        self.sweeps += made * thin
+        return Round(risks, expected[:made], predicted[:made], kept)
 
-    def look(self) -> tuple[Floats, tuple[float, float]]:
+    def draw_tau(self) -> tuple[Floats, tuple[float, float]]:
         """Return r1 and r2 of the sample uniques, and the τ1 and τ2 of a population drawn."""
         p = self.chain.probabilities(self.uniques)
         if not np.isfinite(p).all():
@@ -145,54 +147,70 @@ class Walker:
         return binomial_risks(p, self.rest), tau
 
 
-def silent() -> None:
-    """Tell nobody: one chain tells how far all have come."""
-
-
 def run_rounds(
     model: "Membership", walkers: list[Walker], *, clock: Clock
-) -> tuple[Chains, list[Walk]]:
-    """Run the chains side by side until they are settled; return how they mixed, and what counts.
+) -> tuple[Chains, list[Round]]:
+    """Run the chains side by side until they agree; return how they mixed, and what counts.
 
-    The first third of the rounds does not count.
+    The first third of the rounds does not count. Sweeps are counted, so the same input ends at the
+    same draw on every machine; only a time limit, if one is set, looks at the clock.
     """
-    start = time.monotonic()
-    end, rounds = start + model.time_limit, list[list[Walk]]()
+    burn_in, draws = schedule(model, walkers[0])
+    sweeps, done = burn_in + sum(draws) * model.thin, count(1)
+    walkers[0].tell = lambda: clock.tell("sampling", next(done) / sweeps)
+    start, limit = time.monotonic(), math.inf if model.time_limit is None else model.time_limit
+    rounds = list[list[Round]]()
     with ThreadPoolExecutor(min(len(walkers), os.cpu_count() or 1)) as pool:
-        walkers[0].tell = lambda: clock.tell(
-            "sampling", (time.monotonic() - start) / max(model.time_limit, SHORT)
-        )
-        list(pool.map(partial(Walker.warm_up, model=model, until=(start + end) / 2), walkers))
-        while True:
-            least = 0 if rounds else LEAST_DRAWS
-            walk = partial(Walker.walk, model=model, until=end, least=least)
-            rounds.append(list(pool.map(walk, walkers)))
-            chains = settled(model, rounds[len(rounds) // 3 :], sweeps=walkers[0].sweeps)
-            clock.tell(
-                "sampling",
-                (time.monotonic() - start) / max(model.time_limit, SHORT),
-                r_hat=chains.r_hat,
-                effective_size=chains.effective_size,
+        list(pool.map(lambda own: own.warm_up(burn_in, until=start + limit / 2), walkers))
+        for number in draws:
+            walk = partial(
+                Walker.walk,
+                draws=number,
+                thin=model.thin,
+                until=start + limit,
+                least=0 if rounds else LEAST_DRAWS,
             )
-            if chains.converged or len(rounds) == model.rounds or time.monotonic() > end:
-                return chains, [walk for walks in rounds[len(rounds) // 3 :] for walk in walks]
+            rounds.append(list(pool.map(walk, walkers)))
+            is_late = time.monotonic() > start + limit
+            counted = rounds[len(rounds) // 3 :]
+            chains = chains_of_rounds(model, counted, sweeps=walkers[0].sweeps, cut_short=is_late)
+            if chains.converged or is_late:
+                break
             for old in rounds[-2] if len(rounds) > 1 else ():
                 old.kept.clear()
+    return chains, [own for walks in counted for own in walks]
 
 
-def settled(model: "Membership", rounds: list[list[Walk]], *, sweeps: int) -> Chains:
+def schedule(model: "Membership", walker: Walker) -> tuple[int, list[int]]:
+    """Return the sweeps that are thrown away, and the draws of each round.
+
+    As asked for, unless that is more than the updates that a chain may make: then half of them may
+    be thrown away, and there are as many draws as the others allow, ten at least.
+    """
+    sweep = walker.chain.work_of_sweep()
+    draw = model.thin * sweep + walker.chain.work_of_probabilities(walker.uniques)
+    burn_in = min(model.burn_in, max(int(model.updates / 2 / sweep), 1))
+    left = max(int((model.updates - burn_in * sweep) / draw), LEAST_DRAWS)
+    full, rest = divmod(min(left, model.rounds * model.draws), model.draws)
+    return burn_in, [model.draws] * full + ([rest] if rest >= LEAST_DRAWS or not full else [])
+
+
+def chains_of_rounds(
+    model: "Membership", rounds: list[list[Round]], *, sweeps: int, cut_short: bool
+) -> Chains:
     """Return how the chains mixed over some rounds."""
     by_chain = list(zip(*rounds, strict=True))
     return chains_of(
-        joined([[walk.expected for walk in walks] for walks in by_chain]),
-        joined([[walk.predicted for walk in walks] for walks in by_chain]),
+        end_to_end([[walk.expected for walk in walks] for walks in by_chain]),
+        end_to_end([[walk.predicted for walk in walks] for walks in by_chain]),
         sweeps=sweeps,
         r_hat_at_most=model.r_hat,
         effective_at_least=model.effective_size,
+        cut_short=cut_short,
     )
 
 
-def joined(parts: list[list[Floats]]) -> Floats:
+def end_to_end(parts: list[list[Floats]]) -> Floats:
     """Return the draws of each chain end to end, cut to the shortest chain."""
     whole = [np.concatenate(chain) for chain in parts]
     length = min(map(len, whole))
@@ -228,7 +246,8 @@ class Membership(RiskModel):
 
     Chains run in rounds until τ1 and τ2 have a rank-normalised split R-hat of at most ``r_hat`` and
     at least ``effective_size`` effective draws, over all but the first third of the rounds; or
-    until rounds or time are used up: then ``chains.converged`` is false and the reason says so.
+    until rounds or updates are used up: then ``chains.converged`` is false and the reason says so.
+    The same file, settings and generator give the same result, unless a time limit cuts it short.
 
     Parameters
     ----------
@@ -242,8 +261,12 @@ class Membership(RiskModel):
         What chains must reach.
     rounds : int
         Rounds at most.
-    time_limit : float
-        Seconds at most; ten draws of each chain are made at any rate.
+    updates : float
+        Updates of the profile of a value, times profiles, that each chain makes at most, burn-in
+        included; ten draws are made at any rate. The default takes some five minutes on two cores.
+    time_limit : float, optional
+        Seconds at most. ``chains.cut_short`` says whether it ended the run; ten draws of each chain
+        are made at any rate.
 
     Examples
     --------
@@ -261,7 +284,8 @@ class Membership(RiskModel):
     r_hat: float = 1.03
     effective_size: float = 200.0
     rounds: int = 100
-    time_limit: float = 300.0
+    updates: float = 3e10
+    time_limit: float | None = None
     name: ClassVar[str] = "membership"
     summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
 
@@ -269,10 +293,10 @@ class Membership(RiskModel):
         for name, least in (
             ("profiles", 2), ("chains", 1), ("burn_in", 1), ("draws", LEAST_DRAWS), ("thin", 1),
             ("memberships", 10), ("r_hat", 1), ("effective_size", 1), ("rounds", 1),
-            ("time_limit", 0),
+            ("updates", 1), ("time_limit", 0),
         ):  # fmt: skip
-            if not getattr(self, name) >= least:
-                found = getattr(self, name)
+            found = getattr(self, name)
+            if found is not None and not found >= least:
                 raise InvalidInput(f"{name} must be at least {least}; found {found}.")
 
     def fit(self, sample: Sample) -> FittedModel:

@@ -66,6 +66,17 @@ class Chain:
         move_alpha(self.alpha, spread, steps, np.log1p(-self.rng.random(steps.shape)))
         self._move_priors()
 
+    def work_of_sweep(self) -> float:
+        """Return how many profiles are weighed for a value."""
+        return float(self.codes.size * len(self.alpha))
+
+    def work_of_probabilities(self, cells: Codes) -> float:
+        """Return how long the probabilities of cells take, in the same unit (measured: 5 ns)."""
+        count, columns = cells.shape
+        if columns <= MOST_EXACT:
+            return float(count * len(self.alpha) * 3**columns) / 4
+        return float(count * REPEATS * columns * len(self.alpha) ** 2) / 2
+
     def probabilities(self, cells: Codes) -> Floats:
         """Return the probabilities of cells: exactly for few columns, else estimated."""
         from pramble.risk.models.kernels import cell_estimates, exact_probabilities
