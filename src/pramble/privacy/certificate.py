@@ -5,11 +5,12 @@ branch counts.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, cmp_to_key, singledispatch
+from functools import cached_property, cmp_to_key, singledispatch, wraps
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from pramble.mechanisms.product import Product
 from pramble.mechanisms.ratios import Ratio, alpha_between, ratio_within, smallest_alpha, steepest
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.values import Floats, value
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 MOST_SHOWN = 80
 """Characters of a label that a certificate shows."""
@@ -68,7 +72,7 @@ class Certificate:
     distance: Distance | None = None
     mechanism: Mechanism | None = None
 
-    @property
+    @cached_property
     def alpha(self) -> float:
         """The smallest α, as a float rounded up; infinite if a column mixes zero and non-zero.
 
@@ -138,6 +142,26 @@ def label_text(label: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
+def once(function: Callable[[T], R]) -> Callable[[T], R]:
+    """Return a function of one frozen value that computes once for each, while the value lives.
+
+    By identity: to compare mechanisms, or to hash their labels, can take as long as to certify.
+    """
+    known: dict[int, tuple[weakref.ref[T], R]] = {}
+
+    @wraps(function)
+    def recalled(given: T) -> R:
+        place = id(given)
+        found = known.get(place)
+        if found is None or found[0]() is not given:
+            answer = function(given)
+            found = weakref.ref(given, lambda _: known.pop(place, None)), answer
+            known[place] = found
+        return found[1]
+
+    return recalled
+
+
 @singledispatch
 def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
     r"""Return the smallest α for which a mechanism is α-differentially private, with a witness.
@@ -179,6 +203,13 @@ def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
         )
     if distance is not None:
         return certify_by(mechanism, as_distance(distance, mechanism.labels))
+    return _certify_mechanism(mechanism)
+
+
+@once
+def _certify_mechanism(mechanism: Mechanism) -> Certificate:
+    if isinstance(mechanism, Product):
+        return compose(map(_certify_mechanism, mechanism.factors))
     ratio = mechanism.largest_ratio()
     return Certificate(ratio.numerator, ratio.denominator, witness_of(mechanism, ratio))
 
@@ -233,13 +264,6 @@ def compose(certificates: Iterable[Certificate]) -> Certificate:
     )
 
 
-@certify.register
-def _(mechanism: Product, *, distance: Any = None) -> Certificate:
-    if distance is not None:
-        return certify_by(mechanism, as_distance(distance, mechanism.labels))
-    return compose(certify(factor) for factor in mechanism.factors)
-
-
 @certify.register(Mapping)
 def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
     """Certify a record: blocks of a branch multiply, and the worst branch counts.
@@ -248,9 +272,13 @@ def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
     """
     if distance is not None:
         return certify_record_by(as_plan(plan), distance)
+    return _certify_plan(as_plan(plan))
+
+
+@once
+def _certify_plan(plan: Plan) -> Certificate:
     branches = (
-        compose(certify(mechanism) for mechanism in branch.blocks.values())
-        for branch in as_plan(plan).branches
+        compose(map(_certify_mechanism, branch.blocks.values())) for branch in plan.branches
     )
     return max(branches, key=cmp_to_key(by_ratio))
 

@@ -21,7 +21,7 @@ from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.certificate import certify
+from pramble.privacy.certificate import certify, once
 from pramble.privacy.gaussian import delta_above, epsilon_above
 from pramble.privacy.largest_shift import LargestShift, largest_shift
 from pramble.privacy.patterns import exchangeable
@@ -104,7 +104,7 @@ def table_guarantee(
     """Return what a plan for tables promises at its δ, at another δ, or at an ε."""
     if delta is not None and epsilon is not None:
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    largest, alone = shift_of(plan.sizes, plan.precision), absence(plan)
+    largest, alone = _shift_of_plan(plan), absence(plan)
     k = plan.rows_per_person
     mu_squared = k * k * max(largest.bound, alone)
     if epsilon is None:
@@ -116,6 +116,11 @@ def table_guarantee(
     if alone > largest.bound:
         largest = LargestShift(alone, (), attained=True)
     return TableGuarantee(proven, target, mu_squared, largest.columns, largest.attained, k)
+
+
+@once
+def _shift_of_plan(plan: TablePlan) -> LargestShift:
+    return shift_of(plan.sizes, plan.precision)
 
 
 def checked(number: Any, name: str, *, least: float, most: float) -> float:

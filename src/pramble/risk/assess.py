@@ -119,7 +119,7 @@ def assess(
         watch=lambda rows, share: reader.tell("reading", share, rows=rows),
     )
     size = population(classes, population_size, model=chosen)
-    rules = zeros_of_file(impossible, classes.table)
+    rules = zeros_of_file(impossible, classes.table) if impossible else ()
     sample = Sample(classes.table, size, rules, rng, clock.part(READING, 1 - READING))
     fitted = chosen.fit(sample)
     fraction = fractions(classes, size)
