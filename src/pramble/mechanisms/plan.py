@@ -189,7 +189,7 @@ class Plan(Display, Mapping[Any, Mechanism]):
 
     def plot(self) -> "Figure":
         """Return a figure of the branches: which columns each one shows, of how many records."""
-        from pramble.plots.plan import branches_figure
+        from pramble.plots.mechanisms import branches_figure
 
         return branches_figure(self.columns, self.shares_and_blocks())
 
