@@ -1,8 +1,12 @@
 """The public names are pinned, documented, and their examples run."""
 
+import ast
 import doctest
 import importlib
 import inspect
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -134,36 +138,55 @@ def test_every_name_of_the_paper_is_explained(name):
         assert doctest.DocTestParser().get_examples(inspect.getdoc(thing))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "keep_levels",
-        "privacy_constraints",
-        "privacy_vertices",
-        "symmetric_optimum",
-        "vertex_threshold",
-    ],
-)
-def test_old_names_warn_and_are_the_same_objects(name):
-    with pytest.warns(DeprecationWarning, match=f"pramble.{name} is now pramble.paper.{name}"):
-        old = getattr(pramble, name)
-    assert old is getattr(pramble.paper, name)
-
-
 def test_a_name_that_never_was_is_refused():
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = pramble.no_such_name
 
 
-def test_import_is_light():
-    import subprocess
-    import sys
-
-    heavy = "numba highspy scipy.optimize scipy.stats pandas polars matplotlib pyspark jinja2"
-    code = (
-        f"import sys, pramble\nprint([name for name in {heavy.split()!r} if name in sys.modules])"
-    )
+def loaded_after(line):
+    """Names of modules that a fresh Python holds after a line of code."""
+    code = f"import sys, pramble\n{line}\nprint(*sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert answer.stdout.strip() == "[]"
+    return set(answer.stdout.split())
+
+
+def test_importing_loads_no_module_of_the_package():
+    found = loaded_after("")
+    assert [name for name in found if name.startswith("pramble.")] == []
+    assert "numpy" not in found
+
+
+NO_DATA = "pyarrow narwhals pandas polars pramble.data.open"
+NO_SOLVER = "numba highspy scipy.optimize scipy.stats pyspark"
+NO_PICTURE = "matplotlib jinja2 pramble.plots pramble.report pramble.geography pramble.studies"
+
+
+@pytest.mark.parametrize(
+    ("line", "absent"),
+    [
+        ("pramble.certify, pramble.design, pramble.randomized_response", NO_DATA),
+        ("pramble.estimate, pramble.assess, pramble.perturb", "pandas polars"),
+        ("[getattr(pramble, name) for name in pramble.__all__]", "pandas polars matplotlib jinja2"),
+    ],
+)
+def test_a_verb_loads_what_it_needs(line, absent):
+    found = loaded_after(line)
+    assert found.isdisjoint(f"{absent} {NO_SOLVER}".split())
+    if "__all__" not in line:
+        assert found.isdisjoint(NO_PICTURE.split())
+
+
+def test_what_type_checkers_read_is_what_is_loaded():
+    """The imports under ``TYPE_CHECKING`` and the table name the same homes."""
+    tree = ast.parse(Path(pramble.__file__).read_text(encoding="utf-8"))
+    read = {
+        alias.name: f"pramble.{alias.name}" if node.module == "pramble" else node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("pramble")
+        for alias in node.names
+    }
+    assert read == pramble._MODULES
+    assert list(pramble._MODULES) == list(pramble.__all__)
+    assert set(pramble.__all__) <= set(dir(pramble))

@@ -2,80 +2,177 @@
 
 A mechanism is a row-stochastic matrix with exact dyadic entries; everything else is a function of
 mechanisms and counts. ``alpha`` is the α of the paper, the ε of most of the literature. Logarithms
-are natural: information is in nats.
+are natural: information is in nats. A name is loaded when it is first used.
 """
 
-import warnings
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from pramble import datasets, paper
-from pramble.calibration.calibrate import calibrate
-from pramble.calibration.calibration import Calibration
-from pramble.data.reading import Reading
-from pramble.engine.files import perturb_file
-from pramble.engine.measure import measure
-from pramble.engine.perturb import perturb
-from pramble.errors import (
-    InvalidData,
-    InvalidInput,
-    InvalidMechanism,
-    InvalidPlan,
-    InvalidPrior,
-    NotConverged,
-    NotIdentifiable,
-    PrambleError,
-    PrambleWarning,
-    PrivacyError,
-    WriteFailed,
-)
-from pramble.estimation.draws.combine import Combined, combine
-from pramble.estimation.draws.impute import impute
-from pramble.estimation.draws.synthesize import synthesize
-from pramble.estimation.estimate import estimate
-from pramble.estimation.independence import Independence, independence_test
-from pramble.estimation.regression.regression import estimate_regression
-from pramble.estimation.regression.result import Regression
-from pramble.estimation.result import Estimate
-from pramble.geography.areas import Areas
-from pramble.information.bound import information_bound
-from pramble.information.fisher import estimation_variance, fisher_information
-from pramble.information.measures import (
-    conditional_entropy,
-    entropy,
-    mutual_information,
-    released_distribution,
-)
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.geometric import geometric
-from pramble.mechanisms.measured import Measured
-from pramble.mechanisms.plan import Branch, Plan
-from pramble.mechanisms.product import product
-from pramble.mechanisms.uniform import keep_probabilities, randomized_response
-from pramble.plots.kept import plot_kept
-from pramble.plots.tradeoff import plot_tradeoff
-from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.composition import compose
-from pramble.privacy.guarantee import Guarantee
-from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
-from pramble.releasing.candidates import Candidates, try_release
-from pramble.releasing.folder.opening import Release, open_release
-from pramble.releasing.release import release
-from pramble.risk.assess import assess
-from pramble.risk.assessment import Assessment
-from pramble.risk.models.membership import Membership
-from pramble.solvers.central.kept import KeptShares, kept_shares
-from pramble.solvers.design import design
-from pramble.solvers.general.circle import circle
-from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.result import Design
-from pramble.solvers.tables.design_tables import design_tables
-from pramble.solvers.tables.result import TableDesign
-from pramble.solvers.tradeoff import Comparison, Pareto, compare_designs, pareto_curve
-from pramble.values import Progress
+if TYPE_CHECKING:
+    from pramble import datasets, paper
+    from pramble.calibration.calibrate import calibrate
+    from pramble.calibration.calibration import Calibration
+    from pramble.data.reading import Reading
+    from pramble.engine.files import perturb_file
+    from pramble.engine.measure import measure
+    from pramble.engine.perturb import perturb
+    from pramble.errors import (
+        InvalidData,
+        InvalidInput,
+        InvalidMechanism,
+        InvalidPlan,
+        InvalidPrior,
+        NotConverged,
+        NotIdentifiable,
+        PrambleError,
+        PrambleWarning,
+        PrivacyError,
+        WriteFailed,
+    )
+    from pramble.estimation.draws.combine import Combined, combine
+    from pramble.estimation.draws.impute import impute
+    from pramble.estimation.draws.synthesize import synthesize
+    from pramble.estimation.estimate import estimate
+    from pramble.estimation.independence import (
+        Independence,
+        independence_test,
+    )
+    from pramble.estimation.regression.regression import estimate_regression
+    from pramble.estimation.regression.result import Regression
+    from pramble.estimation.result import Estimate
+    from pramble.geography.areas import Areas
+    from pramble.information.fisher import (
+        estimation_variance,
+        fisher_information,
+    )
+    from pramble.information.measures import (
+        conditional_entropy,
+        entropy,
+        information_bound,
+        mutual_information,
+        released_distribution,
+    )
+    from pramble.mechanisms.base import Mechanism
+    from pramble.mechanisms.distance import Distance
+    from pramble.mechanisms.geometric import geometric
+    from pramble.mechanisms.measured import Measured
+    from pramble.mechanisms.plan import Branch, Plan
+    from pramble.mechanisms.product import product
+    from pramble.mechanisms.uniform import (
+        keep_probabilities,
+        randomized_response,
+    )
+    from pramble.plots.kept import plot_kept
+    from pramble.plots.tradeoff import plot_tradeoff
+    from pramble.privacy.certificate import Certificate, certify, compose
+    from pramble.privacy.guarantee import Guarantee
+    from pramble.privacy.shuffled.central import (
+        CentralGuarantee,
+        central_guarantee,
+    )
+    from pramble.releasing.candidates import Candidates, try_release
+    from pramble.releasing.folder.opening import Release, open_release
+    from pramble.releasing.release import release
+    from pramble.risk.assess import assess
+    from pramble.risk.assessment import Assessment
+    from pramble.risk.models.membership import Membership
+    from pramble.solvers.central.kept import KeptShares, kept_shares
+    from pramble.solvers.design import design
+    from pramble.solvers.general.circle import circle
+    from pramble.solvers.record.design_record import design_record
+    from pramble.solvers.record.result import RecordDesign
+    from pramble.solvers.result import Design
+    from pramble.solvers.tables.design_tables import design_tables
+    from pramble.solvers.tables.result import TableDesign
+    from pramble.solvers.tradeoff import (
+        Comparison,
+        Pareto,
+        compare_designs,
+        pareto_curve,
+    )
+    from pramble.values import Progress
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Areas": "pramble.geography.areas",
+    "Assessment": "pramble.risk.assessment",
+    "Branch": "pramble.mechanisms.plan",
+    "Calibration": "pramble.calibration.calibration",
+    "Candidates": "pramble.releasing.candidates",
+    "CentralGuarantee": "pramble.privacy.shuffled.central",
+    "Certificate": "pramble.privacy.certificate",
+    "Combined": "pramble.estimation.draws.combine",
+    "Comparison": "pramble.solvers.tradeoff",
+    "Design": "pramble.solvers.result",
+    "Distance": "pramble.mechanisms.distance",
+    "Estimate": "pramble.estimation.result",
+    "Guarantee": "pramble.privacy.guarantee",
+    "Independence": "pramble.estimation.independence",
+    "InvalidData": "pramble.errors",
+    "InvalidInput": "pramble.errors",
+    "InvalidMechanism": "pramble.errors",
+    "InvalidPlan": "pramble.errors",
+    "InvalidPrior": "pramble.errors",
+    "KeptShares": "pramble.solvers.central.kept",
+    "Measured": "pramble.mechanisms.measured",
+    "Mechanism": "pramble.mechanisms.base",
+    "Membership": "pramble.risk.models.membership",
+    "NotConverged": "pramble.errors",
+    "NotIdentifiable": "pramble.errors",
+    "Pareto": "pramble.solvers.tradeoff",
+    "Plan": "pramble.mechanisms.plan",
+    "PrambleError": "pramble.errors",
+    "PrambleWarning": "pramble.errors",
+    "PrivacyError": "pramble.errors",
+    "Progress": "pramble.values",
+    "Reading": "pramble.data.reading",
+    "RecordDesign": "pramble.solvers.record.result",
+    "Regression": "pramble.estimation.regression.result",
+    "Release": "pramble.releasing.folder.opening",
+    "TableDesign": "pramble.solvers.tables.result",
+    "WriteFailed": "pramble.errors",
+    "assess": "pramble.risk.assess",
+    "calibrate": "pramble.calibration.calibrate",
+    "central_guarantee": "pramble.privacy.shuffled.central",
+    "certify": "pramble.privacy.certificate",
+    "circle": "pramble.solvers.general.circle",
+    "combine": "pramble.estimation.draws.combine",
+    "compare_designs": "pramble.solvers.tradeoff",
+    "compose": "pramble.privacy.certificate",
+    "conditional_entropy": "pramble.information.measures",
+    "datasets": "pramble.datasets",
+    "design": "pramble.solvers.design",
+    "design_record": "pramble.solvers.record.design_record",
+    "design_tables": "pramble.solvers.tables.design_tables",
+    "entropy": "pramble.information.measures",
+    "estimate": "pramble.estimation.estimate",
+    "estimate_regression": "pramble.estimation.regression.regression",
+    "estimation_variance": "pramble.information.fisher",
+    "fisher_information": "pramble.information.fisher",
+    "geometric": "pramble.mechanisms.geometric",
+    "impute": "pramble.estimation.draws.impute",
+    "independence_test": "pramble.estimation.independence",
+    "information_bound": "pramble.information.measures",
+    "keep_probabilities": "pramble.mechanisms.uniform",
+    "kept_shares": "pramble.solvers.central.kept",
+    "measure": "pramble.engine.measure",
+    "mutual_information": "pramble.information.measures",
+    "open_release": "pramble.releasing.folder.opening",
+    "paper": "pramble.paper",
+    "pareto_curve": "pramble.solvers.tradeoff",
+    "perturb": "pramble.engine.perturb",
+    "perturb_file": "pramble.engine.files",
+    "plot_kept": "pramble.plots.kept",
+    "plot_tradeoff": "pramble.plots.tradeoff",
+    "product": "pramble.mechanisms.product",
+    "randomized_response": "pramble.mechanisms.uniform",
+    "release": "pramble.releasing.release",
+    "released_distribution": "pramble.information.measures",
+    "synthesize": "pramble.estimation.draws.synthesize",
+    "try_release": "pramble.releasing.candidates",
+}
+"""Every public name, and the module that it is loaded from when it is first used."""
 
 __all__ = [
     "Areas",
@@ -156,18 +253,15 @@ __all__ = [
     "try_release",
 ]
 
-_MOVED = (
-    "keep_levels",
-    "privacy_constraints",
-    "privacy_vertices",
-    "symmetric_optimum",
-    "vertex_threshold",
-)
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _MOVED:
+    if name not in _MODULES:
         raise AttributeError(f"module 'pramble' has no attribute {name!r}")
-    message = f"pramble.{name} is now pramble.paper.{name}"
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return getattr(paper, name)
+    module = import_module(_MODULES[name])
+    found = module if module.__name__ == f"pramble.{name}" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pramble.information.tables import covariance_of_cells, inner
+from pramble.information.fisher import covariance_of_cells, inner
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Margin, SeenBlock
 from pramble.mechanisms.operators.base import MechanismOperator

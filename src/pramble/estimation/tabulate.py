@@ -19,9 +19,9 @@ from pramble.estimation.records import from_branches
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import Channel
-from pramble.mechanisms.operators.axes import output_shape
-from pramble.mechanisms.operators.product import axes_of
+from pramble.mechanisms.operators.base import output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
+from pramble.mechanisms.product import axes_of
 from pramble.values import Floats, Integers, names_of
 
 ONE_COLUMN = "category"

@@ -10,7 +10,7 @@ from pramble.errors import InvalidData
 from pramble.estimation.layout import Layout
 from pramble.estimation.stacked import StackedOperator
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.operators.axes import Inverting
+from pramble.mechanisms.operators.base import Inverting
 from pramble.mechanisms.plan import Block
 from pramble.values import Floats, Integers, value
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from pramble.information.error import HALF_WIDTH, typical_error
+from pramble.information.fisher import HALF_WIDTH, typical_error
 from pramble.report import numbers
 from pramble.values import value
 

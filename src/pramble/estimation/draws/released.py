@@ -20,7 +20,7 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.draws.zeros import possible_cells
 from pramble.estimation.layout import groups_of
 from pramble.estimation.records import branches_of
-from pramble.information.possible import Possible
+from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS
 from pramble.mechanisms.channel import Channel
 from pramble.mechanisms.plan import Plan

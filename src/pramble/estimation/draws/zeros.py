@@ -7,8 +7,8 @@ import numpy as np
 
 from pramble.data.labels import Label
 from pramble.data.order import places_of
-from pramble.information.possible import Mask, Possible
-from pramble.information.records import Table
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.plan import as_plan
 
