@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pramble.estimation.regression.result import Regression
     from pramble.estimation.result import Estimate
     from pramble.geography.areas import Areas
-    from pramble.information.bound import information_bound
     from pramble.information.fisher import (
         estimation_variance,
         fisher_information,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from pramble.information.measures import (
         conditional_entropy,
         entropy,
+        information_bound,
         mutual_information,
         released_distribution,
     )
@@ -63,8 +63,7 @@ if TYPE_CHECKING:
         randomized_response,
     )
     from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
-    from pramble.privacy.certificate import Certificate, certify
-    from pramble.privacy.composition import compose
+    from pramble.privacy.certificate import Certificate, certify, compose
     from pramble.privacy.guarantee import Guarantee
     from pramble.privacy.shuffled.central import (
         CentralGuarantee,
@@ -139,7 +138,7 @@ _MODULES = {
     "circle": "pramble.solvers.general.circle",
     "combine": "pramble.estimation.draws.combine",
     "compare_designs": "pramble.solvers.tradeoff",
-    "compose": "pramble.privacy.composition",
+    "compose": "pramble.privacy.certificate",
     "conditional_entropy": "pramble.information.measures",
     "datasets": "pramble.datasets",
     "design": "pramble.solvers.design",
@@ -153,7 +152,7 @@ _MODULES = {
     "geometric": "pramble.mechanisms.geometric",
     "impute": "pramble.estimation.draws.impute",
     "independence_test": "pramble.estimation.independence",
-    "information_bound": "pramble.information.bound",
+    "information_bound": "pramble.information.measures",
     "keep_probabilities": "pramble.mechanisms.uniform",
     "kept_shares": "pramble.solvers.central.kept",
     "measure": "pramble.engine.measure",

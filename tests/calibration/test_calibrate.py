@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.calibration.bisection import bracket, close_in
-from pramble.calibration.columns import parts_of_alpha
-from pramble.calibration.target import Target
-from pramble.calibration.trial import Trial
+from pramble.calibration.proposals import parts_of_alpha
+from pramble.calibration.search import Target, Trial, bracket, close_in
 from pramble.errors import InvalidInput
 from pramble.privacy.guarantee import float_below
 from pramble.values import Clock

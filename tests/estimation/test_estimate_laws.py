@@ -9,8 +9,8 @@ from tests.laws.strategies import mechanisms, seeds
 import pramble
 from pramble.estimation.fit.likelihood import maximise
 from pramble.estimation.moments import right_inverses
-from pramble.mechanisms.operators.axes import apply_axes, category_shape, output_shape
-from pramble.mechanisms.operators.product import axes_of
+from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
+from pramble.mechanisms.product import axes_of
 
 
 def counts_from(m, seed, n):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.information.records import as_law
+from pramble.information.distributions import as_law
 from pramble.solvers.record.costs import plan_costs
 
 pytestmark = pytest.mark.xdist_group("promised")  # one worker makes what all need

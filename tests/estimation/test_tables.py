@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.estimation.fit.likelihood import maximise
-from pramble.mechanisms.operators.axes import category_shape
-from pramble.mechanisms.operators.product import axes_of
+from pramble.mechanisms.operators.base import category_shape
+from pramble.mechanisms.product import axes_of
 
 SEX = pramble.randomized_response(["f", "m"], 1.5)
 AGE = pramble.keep_probabilities([0.6, 0.7, 0.5], categories=[0, 1, 2])

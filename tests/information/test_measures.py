@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate
 
 import pramble
-from pramble.information.bound import best_high_mass
-from pramble.mechanisms.operators.excess import entropy_excess, log_excess
+from pramble.information.measures import best_high_mass
+from pramble.mechanisms.operators.dense import entropy_excess, log_excess
 
 SCENARIO_I, SCENARIO_II, SCENARIO_IV = map(pramble.paper.scenario, ("I", "II", "IV"))
 

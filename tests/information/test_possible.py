@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.information.possible import as_possible
+from pramble.information.structural_zeros import as_possible
 
 COLUMNS = {"age": [0, 15, 65], "job": ["none", "some"], "married": ["no", "yes"]}
 CHILD = {"if": {"age": {"below": 15}}, "then": {"job": "none", "married": ["no"]}}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.laws.strategies import KINDS, generals, mechanisms, priors, seeds, uniform_rows
 
 import pramble
-from pramble.mechanisms.extremes import largest_ratio
+from pramble.mechanisms.ratios import largest_ratio
 
 
 def exhaustive_ratio(mechanism):

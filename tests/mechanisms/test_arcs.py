@@ -7,8 +7,8 @@ import pramble
 from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.mechanisms.base import TOTAL
-from pramble.mechanisms.exponential import ratio_within
 from pramble.mechanisms.general import General
+from pramble.mechanisms.ratios import ratio_within
 from pramble.solvers.general.columns.arcs import best_arcs
 
 

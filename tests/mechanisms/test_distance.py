@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble import Distance
-from pramble.mechanisms.exponential import exp_bounds, ratio_within
 from pramble.mechanisms.geometric import peak_weights
-from pramble.mechanisms.steepest import keeps, steepest
+from pramble.mechanisms.ratios import exp_bounds, keeps, ratio_within, steepest
 
 
 @st.composite
@@ -173,7 +172,7 @@ def test_a_plan_is_certified_by_the_sum_over_its_columns():
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 0, 1), (3, 0, 2, 1)])
 def test_the_steepest_ratio_is_found_in_whichever_chunk_it_is(monkeypatch, order):
-    monkeypatch.setattr("pramble.mechanisms.steepest.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("pramble.mechanisms.ratios.MOST_AT_ONCE", 2)
     distance = Distance(5, [[i, i + 1] for i in order], [1.0, 2.0, 1.0, 0.5])
     m = pramble.Mechanism.from_matrix(
         [[0.5, 0.5], [0.55, 0.45], [0.6, 0.4], [0.9, 0.1], [0.91, 0.09]]

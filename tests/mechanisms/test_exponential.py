@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidInput
-from pramble.mechanisms.exponential import (
+from pramble.mechanisms.ratios import (
     ceiling_of_share,
     check_alpha,
     exp_below,

@@ -5,7 +5,7 @@ import pytest
 
 from pramble.data.labels import as_labels
 from pramble.mechanisms.base import TOTAL
-from pramble.mechanisms.extremes import largest_ratio, largest_uniform_ratio
+from pramble.mechanisms.ratios import largest_ratio, largest_uniform_ratio
 from pramble.mechanisms.uniform import UniformRows
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import pramble
 from pramble.errors import InvalidMechanism
-from pramble.mechanisms.palette import ALPHABET, in_palette
+from pramble.mechanisms.general import ALPHABET, in_palette
 
 
 def few_weights(size, kinds, seed=0):

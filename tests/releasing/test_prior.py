@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPrior, PrivacyError
-from pramble.information.simplex import nearest_on_simplex
+from pramble.information.consistent import nearest_on_simplex
 from pramble.releasing.prepare.prior import (
     Prior,
     confidential_prior,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.risk.after.perturbed import risk_after
 from pramble.risk.cells import cross_classify
 from pramble.risk.models.listed import ListedMeans
 from pramble.risk.models.loglinear import IndependentMeans
-from pramble.risk.models.mixture import MixtureMeans
+from pramble.risk.models.membership import MixtureMeans
+from pramble.risk.remaining import risk_after
 
 SHAPE = {"a": 2, "b": 3, "c": 2}
 CELLS = np.array(list(product(*map(range, SHAPE.values()))), dtype=np.int32)
@@ -182,7 +182,7 @@ def test_models_over_fewer_keys_are_their_margins():
     for axis, size in enumerate(SHAPE.values()):
         tables[axis, :size] = rng.dirichlet(np.ones(size), size=2).T
     table, listed = table_and_fit()
-    from pramble.risk.after.branches import seen_branches
+    from pramble.risk.released_keys import seen_branches
 
     for fit in (IndependentMeans(9, shares), MixtureMeans(9, tables, np.array([0.4, 0.6])), listed):
         whole = fit.means(CELLS)

@@ -12,13 +12,13 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidInput, NotConverged
 from pramble.mechanisms.operators.dense import ArrayOperator
 from pramble.mechanisms.operators.uniform import BesideDiagonal
-from pramble.risk.after.alone import log_misses
+from pramble.risk.left_alone import log_misses
 from pramble.risk.models import listed, loglinear
 from pramble.risk.models.base import Sample
-from pramble.risk.models.criteria import fit_criteria
+from pramble.risk.models.diagnostics import fit_criteria
+from pramble.risk.models.listed import locate, possible_cells
 from pramble.risk.models.loglinear import fit_independence, maximal
 from pramble.risk.models.structural_zeros import resolve_rules
-from pramble.risk.models.support import locate, possible_cells
 
 SHAPE = (3, 2, 4)
 KEYS = ["a", "b", "c"]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import pramble
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.operators.uniform import UniformAlgebra, UniformOperator
-from pramble.risk.after import alone
-from pramble.risk.after.alone import by_pairs, by_series
-from pramble.risk.after.perturbed import risk_after
-from pramble.risk.after.readings import key_readings
+from pramble.risk import left_alone as alone
 from pramble.risk.cells import cross_classify
+from pramble.risk.left_alone import by_pairs, by_series
 from pramble.risk.measures import match_risk
 from pramble.risk.models.listed import ListedMeans
+from pramble.risk.released_keys import key_readings
+from pramble.risk.remaining import risk_after
 
 SHAPE = (3, 4)
 CELLS = np.array(list(product(*map(range, SHAPE))), dtype=np.int32)

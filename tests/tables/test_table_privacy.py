@@ -13,7 +13,7 @@ from tests.tables.brute import largest_shift as brute_shift
 
 import pramble
 from pramble.errors import InvalidInput, PrivacyError
-from pramble.privacy import elimination, largest_shift
+from pramble.privacy import largest_shift
 from pramble.privacy.gaussian import delta_above
 from pramble.privacy.patterns import exchangeable
 from pramble.privacy.table_privacy import presence, shift_of
@@ -103,7 +103,7 @@ def test_rounding_does_not_part_columns():
 def coarse(monkeypatch, together=0):
     """Prove shifts as those of very many columns are proven."""
     monkeypatch.setattr(largest_shift, "MOST_PATTERNS", 0)
-    monkeypatch.setattr(elimination, "MOST_TOGETHER", together)
+    monkeypatch.setattr(largest_shift, "MOST_TOGETHER", together)
 
 
 @given(noisy_tables(columns=5, cells=48))

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.calibration.bisection import POINTS, search
 from pramble.calibration.calibration import Calibration
-from pramble.calibration.columns import design_columns, parts_of_alpha
-from pramble.calibration.promises import PromiseName, check_promise, promise_of
-from pramble.calibration.records import design_plans
-from pramble.calibration.target import Target
-from pramble.calibration.trial import DesignAt, Experiment, Trial, curve_of
+from pramble.calibration.proposals import DesignAt, design_columns, design_plans, parts_of_alpha
+from pramble.calibration.search import (
+    POINTS,
+    Experiment,
+    PromiseName,
+    Target,
+    Trial,
+    check_promise,
+    curve_of,
+    promise_of,
+    search,
+)
 from pramble.data.reading import Reading
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
@@ -107,7 +113,7 @@ def calibrate(
         τ̃2, τ̃1 or the largest r̃2 after randomisation; the share of records with r̃2 above ``level``;
         the central ε of the file in random order at ``delta`` (:func:`~pramble.central_guarantee`);
         or the standard error of a typical cell of the column, or of the wanted table that is worst
-        (:func:`pramble.information.error.typical_error`).
+        (:func:`pramble.information.fisher.typical_error`).
     level : float, optional
         With "share" only.
     prior : array_like, or mapping from column to array_like, optional

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.calibration.proposal import Proposal
-from pramble.calibration.target import Target
-from pramble.calibration.trial import OF_RISK
+from pramble.calibration.proposals import Proposal
+from pramble.calibration.search import OF_RISK, Target
 from pramble.data.frames import Tidy
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.shuffled.central import CentralGuarantee
-from pramble.risk.after.perturbed import RiskAfter
 from pramble.risk.assessment import Assessment
+from pramble.risk.remaining import RiskAfter
 from pramble.shown import Display, Facts, number
 from pramble.values import value
 from pramble.words import several

@@ -25,8 +25,8 @@ from pramble.cli.options import (
 )
 from pramble.cli.plans import read_plan
 from pramble.cli.progress import shown_progress
-from pramble.risk.after.compare import PlanComparison
 from pramble.risk.assessment import Assessment
+from pramble.risk.remaining import PlanComparison
 
 
 def assess(

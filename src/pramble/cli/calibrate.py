@@ -9,8 +9,7 @@ from rich.table import Table
 
 import pramble
 from pramble.calibration.calibration import Calibration
-from pramble.calibration.promises import PromiseName
-from pramble.calibration.target import list_measures
+from pramble.calibration.search import PromiseName, list_measures
 from pramble.cli.console import answers, complain, facts_table, messages, print_json
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import (

@@ -13,8 +13,7 @@ from pramble.cli.console import answers, print_json
 from pramble.cli.matrix_file import read_distance
 from pramble.cli.options import AsJson, Verify
 from pramble.cli.plans import read_mechanism_or_plan
-from pramble.privacy.by_distance import distance_sentence
-from pramble.privacy.certificate import Certificate
+from pramble.privacy.certificate import Certificate, distance_sentence
 from pramble.privacy.guarantee import float_above
 
 

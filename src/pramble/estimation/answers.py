@@ -18,7 +18,7 @@ import numpy as np
 from pramble.estimation.layout import Layout
 from pramble.estimation.moments import SecondMoments
 from pramble.estimation.weighing import Weighing
-from pramble.mechanisms.operators.axes import along_axes, category_shape
+from pramble.mechanisms.operators.base import along_axes, category_shape
 from pramble.values import Floats, value
 
 MOST_AT_ONCE = 4_000_000

@@ -18,7 +18,7 @@ import numpy as np
 from pramble.estimation.fit.fit import by_inverse
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.tabulated import Tabulated
-from pramble.mechanisms.operators.axes import along_axes, apply_axes, category_shape
+from pramble.mechanisms.operators.base import along_axes, apply_axes, category_shape
 from pramble.values import Floats, value
 
 RARE = 5

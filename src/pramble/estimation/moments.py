@@ -20,8 +20,13 @@ import numpy as np
 
 from pramble.estimation.intervals import unified_interval
 from pramble.estimation.stacked import StackedInverse
-from pramble.mechanisms.operators.axes import Inverting, along_axes, apply_axes, category_shape
-from pramble.mechanisms.operators.base import RightInverse
+from pramble.mechanisms.operators.base import (
+    Inverting,
+    RightInverse,
+    along_axes,
+    apply_axes,
+    category_shape,
+)
 from pramble.values import Floats, value
 
 

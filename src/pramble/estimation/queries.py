@@ -24,7 +24,7 @@ from pramble.estimation.result import Estimate, Settings
 from pramble.estimation.stacked import StackedOperator
 from pramble.estimation.tabulated import Tabulated
 from pramble.estimation.weighing import Known, Weighing
-from pramble.mechanisms.operators.axes import (
+from pramble.mechanisms.operators.base import (
     Inverting,
     adjoint_axes,
     along_axes,

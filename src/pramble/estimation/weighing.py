@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.mechanisms.operators.axes import Inverting, adjoint_axes
+from pramble.mechanisms.operators.base import Inverting, adjoint_axes
 from pramble.values import Floats, value
 
 

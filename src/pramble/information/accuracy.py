@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from pramble import numbers
-from pramble.information.error import HALF_WIDTH, typical_error
+from pramble.information.fisher import HALF_WIDTH, typical_error
 from pramble.values import value
 
 

@@ -1,20 +1,29 @@
-r"""Noisy tables made to agree with each other, and to be laws.
+r"""Noisy tables made to agree with each other, and to be distributions.
 
 Two noisy tables of one file disagree about the columns that they share. The nearest tables that
 agree, and those without negative cells, are two convex sets; projecting onto one and the other in
 turn leads to their intersection. Of a margin that several tables have, the weighted mean is taken,
 weights by the number of noisy cells that each sums, as in the consistency step of Qardaji, Yang and
 Li (2014), and by the variance of that noise.
+
+**Components.** An array over the cells of d columns is the sum of :math:`2^d` components, one for
+each set s of columns,
+
+.. math:: f = \sum_s P_s f, \qquad
+    P_s = \bigotimes_{j \in s} (I - J_j/S_j) \otimes \bigotimes_{j \notin s} J_j/S_j ,
+
+with J the matrix of ones: orthogonal to each other, and the component of s a function of the cells
+of s alone. The component s of a table of probabilities follows from the margin of s, and is the
+same for every table that holds s, up to the number of cells that it is spread over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from pramble.information.possible import Mask
-from pramble.information.records import Table, margin_of
-from pramble.information.simplex import nearest_on_simplex
+from pramble.information.distributions import Table, margin_of
+from pramble.information.structural_zeros import Mask
 from pramble.values import Floats
 
 ROUNDS, CLOSE = 60, 1e-7
@@ -110,3 +119,30 @@ def agree(
         others = [i for i, name in enumerate(names) if name not in columns]
         spread = np.expand_dims(margin_of(change, columns, own), others)
         tables[names] = tables[names] + np.where(masks[names], spread, 0.0)
+
+
+def nearest_on_simplex(values: Floats, *, total: float = 1.0) -> Floats:
+    r"""Return :math:`\arg\min_x \|x - v\|_2` subject to :math:`x \ge 0` and :math:`\sum x = n`.
+
+    The answer is :math:`\max(v - t, 0)` for the one :math:`t` that gives the right sum, found by
+    sorting.
+
+    >>> nearest_on_simplex(np.array([5.0, 3.0, -2.0]), total=6.0)
+    array([4., 2., 0.])
+    """
+    descending = np.sort(values)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    kept = int(np.flatnonzero(descending - shifts >= 0)[-1])
+    return np.asarray(np.maximum(values - shifts[kept], 0.0))
+
+
+def contrasts(cells: Floats, *, axes: Sequence[int] | None = None) -> Floats:
+    """Return an array less its mean along each of some axes, or of all: their joint component.
+
+    >>> import numpy as np
+    >>> contrasts(np.array([[0.5, 0.1], [0.2, 0.2]])).round(3).tolist()
+    [[0.1, -0.1], [-0.1, 0.1]]
+    """
+    for axis in range(cells.ndim) if axes is None else axes:
+        cells = cells - cells.mean(axis=axis, keepdims=True)
+    return cells

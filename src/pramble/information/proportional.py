@@ -127,7 +127,7 @@ class Scaling:
 
     def sweep(self, means: Floats) -> float:
         """Scale means to each margin in turn, in place; return the largest deviation met."""
-        from pramble.information.proportional_kernels import sweep
+        from pramble.information.kernels import sweep
 
         return float(sweep(means, self.places, self.targets, self.starts, self.slack, self.logs))
 
@@ -154,7 +154,7 @@ class Bundle:
 
     def fit(self, cells: Floats) -> float:
         """Scale an array to the margins of the bundle, in place; return how far it was off."""
-        from pramble.information.proportional_kernels import scale_margin
+        from pramble.information.kernels import scale_margin
 
         square = cells.reshape(len(self.high), len(self.low))
         sums = summed(square, self.high, self.low, self.size)
@@ -234,7 +234,7 @@ def sums_over(cells: Floats, axes: Axes) -> Floats:
 
 def summed(square: Floats, high: Integers, low: Integers, size: int) -> Floats:
     """Return the sums of a two-dimensional array by the places of its cells."""
-    from pramble.information.proportional_kernels import add_margin
+    from pramble.information.kernels import add_margin
 
     sums = np.zeros(size)
     add_margin(square, high, low, sums)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pramble.data.labels import Label, Labels
-from pramble.mechanisms.extremes import Ratio, largest_ratio
 from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_large
 from pramble.mechanisms.operators.base import MechanismOperator
+from pramble.mechanisms.ratios import Ratio, largest_ratio
 from pramble.shown import Display, Facts, Grid
 from pramble.values import read_only
 

@@ -1,7 +1,14 @@
-"""Any matrix: S categories, T outputs, all weights stored."""
+"""Any matrix: S categories, T outputs, all weights stored, rounded to the private side.
+
+The rule of rounding is stated and proven in ``Mechanism.from_matrix``. In JSON large matrices of
+few different weights are text: a palette, and a character for every entry. The matrices of plans
+for records hold a handful of weights, thousands of times each; so written, a manifest is a tenth
+as long.
+"""
 
 import math
-from collections.abc import Iterable
+import string
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -10,14 +17,115 @@ from numpy.typing import ArrayLike, NDArray
 
 from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
+from pramble.limits import MOST_PALETTE_ENTRIES
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.distance import as_distance
-from pramble.mechanisms.exponential import check_alpha, exp_below
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair
-from pramble.mechanisms.palette import from_palette, in_palette
-from pramble.mechanisms.rounding import Private, ratios_within, round_matrix
-from pramble.mechanisms.steepest import keeps, slope_of
-from pramble.values import value
+from pramble.mechanisms.ratios import Ratio, check_alpha, exp_below, keeps, largest_ratio, slope_of
+from pramble.values import Floats, Integers, value
+
+FINEST = 52
+
+Private = Callable[[Integers], bool]
+"""Decides in integers whether weights keep what is promised."""
+
+
+def round_rows(A: Floats, total: int) -> Integers:
+    """Return integer rows that sum to ``total``, rounded by largest remainders."""
+    scaled = A * total
+    weights = np.floor(scaled).astype(np.int64)
+    missing = total - weights.sum(axis=1)
+    remainder = np.where(scaled > 0, scaled - weights, -1.0)
+    rank = np.argsort(np.argsort(-remainder, axis=1, kind="stable"), axis=1, kind="stable")
+    raised = (rank < missing[:, None]) & (scaled > 0)
+    weights += raised
+    largest_entry = weights.argmax(axis=1)
+    weights[np.arange(len(A)), largest_entry] += total - weights.sum(axis=1)
+    return weights
+
+
+def round_matrix(A: Floats, total: int, *, private: Private | None) -> Integers:
+    """Round a row-stochastic matrix so that it is private, by mixing it with its mean row."""
+    mean = A.mean(axis=0)
+
+    def mixed(delta: float) -> Integers:
+        return round_rows((1 - delta) * A + delta * mean, total)
+
+    return least_mixing(mixed, private)
+
+
+def least_mixing(rounded: Callable[[float], Integers], private: Private | None) -> Integers:
+    """Return ``rounded(δ)`` for the smallest δ in 0, 2^-52, …, 1 that is found private."""
+    weights = rounded(0.0)
+    if private is None or private(weights):
+        return weights
+    low, high = -1, FINEST
+    best = rounded(1.0)
+    if not private(best):
+        raise PrivacyError(
+            "alpha is too small for weights over 2**53: even the flattest matrix of this kind "
+            "exceeds it. Use a larger alpha."
+        )
+    while high - low > 1:
+        middle = (low + high) // 2
+        weights = rounded(2.0 ** (middle - FINEST))
+        if private(weights):
+            high, best = middle, weights
+        else:
+            low = middle
+    return best
+
+
+def ratios_within(limit: Fraction) -> Private:
+    """Return whether no ratio of two weights of one column exceeds a limit."""
+    return lambda weights: within(largest_ratio(weights), limit)
+
+
+def within(ratio: Ratio, limit: Fraction) -> bool:
+    """Whether a ratio of weights is at most the limit, in integers."""
+    return ratio.numerator * limit.denominator <= limit.numerator * ratio.denominator
+
+
+ALPHABET = string.digits + string.ascii_letters + "-_"
+LEAST_ENTRIES = 400
+"""Smaller matrices are written as numbers, which people can read."""
+
+
+def in_palette(weights: Integers) -> dict[str, Any] | None:
+    """Return the fields ``palette`` and ``rows`` of a matrix; None where numbers serve better.
+
+    >>> in_palette(np.tile([[1, 5], [5, 1]], (1, 200)))["palette"]
+    [1, 5]
+    """
+    if not LEAST_ENTRIES <= weights.size <= MOST_PALETTE_ENTRIES:
+        return None
+    palette, places = np.unique(weights, return_inverse=True)
+    if len(palette) > len(ALPHABET):
+        return None
+    letters = np.frombuffer(ALPHABET.encode(), dtype=np.uint8)[places.reshape(weights.shape)]
+    return {"palette": palette.tolist(), "rows": [row.tobytes().decode() for row in letters]}
+
+
+def from_palette(palette: Any, rows: Any) -> Integers:
+    """Return the matrix of a palette and rows of text; refuse anything else."""
+    values = integers(palette)
+    if values.ndim != 1 or not 1 <= len(values) <= len(ALPHABET):
+        raise InvalidMechanism(f"A palette is a list of 1 to {len(ALPHABET)} weights.")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, str) for row in rows):
+        raise InvalidMechanism("The rows of a palette are a list of texts.")
+    length = len(rows[0])
+    if length * len(rows) > MOST_PALETTE_ENTRIES:
+        raise InvalidMechanism(
+            f"A matrix in a palette may have {MOST_PALETTE_ENTRIES:,} entries; found more."
+        )
+    known = set(ALPHABET[: len(values)])
+    if not length or any(len(row) != length or not known.issuperset(row) for row in rows):
+        raise InvalidMechanism("The rows of a palette are of equal length, of its letters alone.")
+    place = np.zeros(256, dtype=np.int64)
+    place[np.frombuffer(ALPHABET.encode(), dtype=np.uint8)] = np.arange(len(ALPHABET))
+    letters = np.frombuffer("".join(rows).encode(), dtype=np.uint8)
+    return np.asarray(values[place[letters]].reshape(len(rows), length))
+
 
 ROW_SUM_TOLERANCE = 1e-9
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from pramble.data.labels import Label, as_labels
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.exponential import check_alpha
+from pramble.mechanisms.ratios import check_alpha
 from pramble.values import Floats, Integers
 
 FARTHEST = 600.0

@@ -11,21 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidMechanism, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.exponential import (
+from pramble.mechanisms.general import least_mixing, within
+from pramble.mechanisms.json_form import integers, labels_from_json, labels_to_json
+from pramble.mechanisms.operators.uniform import UniformOperator
+from pramble.mechanisms.ratios import (
+    Ratio,
     ceiling_of_share,
     check_alpha,
     exp_below,
-    ratio_within,
-)
-from pramble.mechanisms.extremes import (
-    Ratio,
     largest_uniform_ratio,
     ratio_at_extremes,
+    ratio_within,
     two_smallest,
 )
-from pramble.mechanisms.json_form import integers, labels_from_json, labels_to_json
-from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.mechanisms.rounding import least_mixing, within
 from pramble.values import read_only, value
 
 

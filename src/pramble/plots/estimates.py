@@ -119,7 +119,7 @@ def frequency_figure(
     sides = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
     label = "estimated from the release, 95 %"
     axes.errorbar(values, places, xerr=sides, fmt="o", color=BLUE, capsize=3, label=label)
-    axes.set_yticks(places, shorten([categories[i] for i in shown]))
+    axes.set_yticks(places, shorten([categories[i] for i in shown.tolist()]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.set_xlim(left=0)
     axes.set_ylim(-0.6, len(shown) - 0.4)

@@ -204,10 +204,12 @@ def _odds(share: float) -> float:
 
 def _name_promises(axes: Axes, found: Sequence[Any], current: Any) -> None:
     """Write the figure of each promise beside its mark, but where two would overlap."""
-    last = None
+    last: tuple[float, float] | None = None
     for one in found:
         x, y = _place_of(one)
-        near = last and abs(last[0] - x) < CLOSE and abs(math.log(last[1] / y)) < AS_HIGH
+        near = (
+            last is not None and abs(last[0] - x) < CLOSE and abs(math.log(last[1] / y)) < AS_HIGH
+        )
         if one is current or near:
             continue
         last = x, y

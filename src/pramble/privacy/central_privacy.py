@@ -17,7 +17,7 @@ from pramble.privacy.guarantee import (
     float_below,
     percent_above,
 )
-from pramble.privacy.shuffled.losses import LossSum, approximate
+from pramble.privacy.shuffled.loss_distribution import LossSum, approximate
 from pramble.values import value
 
 FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
@@ -210,3 +210,16 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     }
     losses = LossSum(tuple(known[part.epsilon, part.delta] for part in spent))
     return min(losses.epsilon(lambda _: delta, most=basic), basic)
+
+
+NOTIONS: dict[str, Any] = {"record": RecordPrivacy, "central": CentralPrivacy}
+"""A new notion is a class in its own file and a line here."""
+
+
+def guarantee_from_json(document: Any) -> Guarantee:
+    """Return the guarantee of a document; refuse a notion that is not known."""
+    notion = document.get("notion") if isinstance(document, Mapping) else None
+    if notion not in NOTIONS:
+        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
+    found: Guarantee = NOTIONS[notion].from_json(document)
+    return found

@@ -49,7 +49,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return a document; `pramble.privacy.notions` reads it back."""
+        """Return a document; `pramble.privacy.central_privacy` reads it back."""
 
     def of_the_same_notion(self, other: "Guarantee") -> None:
         """Refuse to compare or add different notions."""

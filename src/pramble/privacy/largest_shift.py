@@ -1,24 +1,209 @@
 r"""The largest shift of one record in protected tables, proven.
 
 All patterns of differing columns are tried where there are at most :math:`2^{22}`
-(:mod:`pramble.privacy.patterns`). Of more, sparse tables are maximised column by column
-(:mod:`pramble.privacy.elimination`). Beyond that f of pairs is a quadratic form; since :math:`s_j^2
-= s_j` its matrix may be shifted until f is concave, and the maximum over the box :math:`[0,1]^d` is
-bounded by a tangent plane. For triples the cubic terms are first replaced by quadratic ones that
-lie above them at every pattern.
+(:mod:`pramble.privacy.patterns`). Of more:
+
+**Elimination.** The shift :math:`f(s) = \sum_A f_A(s_A)` is a sum of functions of few columns each.
+A column is left out by taking the maximum over its two values of all functions that have it; what
+remains is one function of its neighbours. Tables that hang together like a chain or a tree need
+small arrays only, whatever their number of columns.
+
+**A quadratic form.** Of pairs f is one; since :math:`s_j^2 = s_j` its matrix may be shifted until f
+is concave, and the maximum over the box :math:`[0,1]^d` is bounded by a tangent plane. Of triples
+:math:`f(s) \le c + \sum_j a_j s_j - \sum_{j<k} U_{jk} s_j s_k` at every pattern: the product of
+three factors s is at most the mean of those of two, and at most the sum of those of two less their
+sum plus one; any mixture of the two bounds is one.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import Columns
-from pramble.privacy.elimination import eliminated, elimination_order
 from pramble.privacy.patterns import MOST_PATTERNS, Exchangeable, flipped, grouped
-from pramble.privacy.quadratic import quadratic_above
 from pramble.values import Floats, value
+
+MOST_TOGETHER = 20
+"""Columns of the largest function that is held as an array."""
+
+Scope = tuple[int, ...]
+
+
+def elimination_order(parts: Exchangeable) -> list[int] | None:
+    """Return an order of columns in which all functions stay small, if one is found.
+
+    The column with the fewest neighbours goes first.
+    """
+    near: dict[int, set[int]] = {place: set() for place in range(len(parts.classes))}
+    for kind in parts.kinds:
+        scope = np.flatnonzero(kind).tolist()
+        for place in scope:
+            near[place] |= set(scope) - {place}
+    order = []
+    while near:
+        place = min(near, key=lambda own: (len(near[own]), own))
+        others = near.pop(place)
+        if len(others) >= MOST_TOGETHER:
+            return None
+        for other in others:
+            near[other] |= others - {other}
+            near[other].discard(place)
+        order.append(place)
+    return order
+
+
+def eliminated(
+    parts: Exchangeable, precision: Sequence[float], order: Sequence[int]
+) -> tuple[float, list[int]]:
+    """Return nearly the largest shift, and a pattern that nearly has it; a class is one column."""
+    factors = [factor(parts, row, own) for row, own in enumerate(precision)]
+    top, kept = 0.0, []
+    for place in order:
+        having = [own for own in factors if place in own[0]]
+        factors = [own for own in factors if place not in own[0]]
+        scope = tuple(sorted({other for own, _ in having for other in own} - {place}))
+        together = summed(having, (*scope, place))
+        kept.append((place, scope, together.argmax(axis=-1)))
+        if scope:
+            factors.append((scope, together.max(axis=-1)))
+        else:
+            top += float(together.max())
+    pattern = [0] * len(parts.classes)
+    for place, scope, best in reversed(kept):
+        pattern[place] = int(best[tuple(pattern[other] for other in scope)])
+    return top, pattern
+
+
+def factor(parts: Exchangeable, row: int, precision: float) -> tuple[Scope, Floats]:
+    """Return the shift of one part as a function of which of its columns differ."""
+    scope = tuple(np.flatnonzero(parts.kinds[row]).tolist())
+    same = [1 - 1 / parts.sizes[place] for place in scope]
+    products = np.ones(())
+    for own in same:
+        products = np.multiply.outer(products, np.array([own, own - 1]))
+    return scope, np.asarray(2 * precision * (math.prod(same) - products))
+
+
+def summed(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
+    """Return the sum of functions as one of all their columns."""
+    total = np.zeros((2,) * len(scope))
+    for own, values in factors:
+        inside = sorted(range(len(own)), key=lambda i: scope.index(own[i]))
+        shape = [2 if place in own else 1 for place in scope]
+        total += np.transpose(values, inside).reshape(shape)
+    return total
+
+
+@value(eq=False)
+class Quadratic:
+    """What pairs and triples contribute to a form; all numbers are rationals of `flint`.
+
+    Attributes
+    ----------
+    linear : list
+        a, but for the bounds of products of three.
+    pairs : mapping from (j, k) to a number
+        U, but for those.
+    triples : a number
+        The sum of the weights of all products of three.
+    of_one, of_two : list, and mapping from (j, k) to a number
+        The sum of the weights of the products of three that have a column, or two of them.
+    """
+
+    linear: list[Any]
+    pairs: dict[tuple[int, int], Any]
+    triples: Any
+    of_one: list[Any]
+    of_two: dict[tuple[int, int], Any]
+
+    @property
+    def has_triples(self) -> bool:
+        """Whether there are products of three."""
+        return bool(self.of_two)
+
+    def at(self, mix: float) -> tuple[Any, list[Any], dict[tuple[int, int], Any]]:
+        """Return (c, a, U) for a share of the first bound, the rest being of the second."""
+        first = rational(mix)
+        second = 1 - first
+        linear = [own - second * more for own, more in zip(self.linear, self.of_one, strict=True)]
+        both = first / 3 + second
+        pairs = {
+            pair: own - both * self.of_two[pair] if pair in self.of_two else own
+            for pair, own in self.pairs.items()
+        }
+        return second * self.triples, linear, pairs
+
+    def floats(self, mix: float) -> tuple[float, Floats, Floats]:
+        """Return c, a and the symmetric matrix of U, rounded."""
+        constant, linear, pairs = self.at(mix)
+        matrix = np.zeros((len(linear), len(linear)))
+        for (i, j), own in pairs.items():
+            matrix[i, j] = matrix[j, i] = as_float(own)
+        return as_float(constant), np.array([as_float(own) for own in linear]), matrix
+
+    def tangent_bound(self, mix: float, shift: float, point: Sequence[float]) -> Fraction:
+        r"""Return the maximum over the box of the tangent plane at a point.
+
+        Of :math:`q(s) = c + \sum_j (a_j + y) s_j - y \sum_j s_j^2 - \sum_{j<k} U_{jk} s_j s_k`,
+        which equals the form wherever every :math:`s_j` is 0 or 1. It has to be concave.
+        """
+        constant, linear, pairs = self.at(mix)
+        y, s = rational(shift), [rational(own) for own in point]
+        slope = [own + y - 2 * y * x for own, x in zip(linear, s, strict=True)]
+        value = constant
+        for own, x in zip(linear, s, strict=True):
+            value += (own + y) * x - y * x * x
+        for (i, j), weight in pairs.items():
+            value -= weight * s[i] * s[j]
+            slope[i] -= weight * s[j]
+            slope[j] -= weight * s[i]
+        for own, x in zip(slope, s, strict=True):
+            value += max(own * (1 - x), -own * x)
+        return Fraction(int(value.p), int(value.q))
+
+
+def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadratic:
+    """Return the form above f, for parts of at most three columns, each in a class of its own."""
+    from flint import fmpq
+
+    same = [fmpq(size - 1, size) for size in parts.sizes]
+    linear, of_one = [fmpq(0) for _ in same], [fmpq(0) for _ in same]
+    pairs: dict[tuple[int, int], Any] = {}
+    of_two: dict[tuple[int, int], Any] = {}
+    triples = fmpq(0)
+    for kind, own in zip(parts.kinds, precision, strict=True):
+        places, weight = np.flatnonzero(kind).tolist(), 2 * rational(own)
+        whole = weight
+        for i in places:
+            whole *= same[i]
+        for a, i in enumerate(places):
+            linear[i] += whole / same[i]
+            for j in places[a + 1 :]:
+                pairs[i, j] = pairs.get((i, j), 0) + whole / (same[i] * same[j])
+                if len(places) == 3:
+                    of_two[i, j] = of_two.get((i, j), 0) + weight
+        if len(places) == 3:
+            triples += weight
+            for i in places:
+                of_one[i] += weight
+    return Quadratic(linear, pairs, triples, of_one, of_two)
+
+
+def rational(number: float) -> Any:
+    """Return a float exactly."""
+    from flint import fmpq
+
+    return fmpq(*number.as_integer_ratio())
+
+
+def as_float(number: Any) -> float:
+    """Return the nearest float of a rational."""
+    return int(number.p) / int(number.q)
+
 
 MOST_TIED = 64
 """Patterns whose shifts are the same up to rounding that are told apart in rationals."""

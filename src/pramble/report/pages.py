@@ -75,7 +75,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
 def _error_picture(tables: Sequence[TableOutcome]) -> str | None:
     """Draw the errors of two-way tables, where there are columns enough for a square."""
     names = list(dict.fromkeys(name for table in tables for name in table.columns))
-    errors = {
+    errors: dict[tuple[str, ...], tuple[float, float]] = {
         table.columns: (table.half_width, table.typical)
         for table in tables
         if len(table.columns) == 2

@@ -9,14 +9,20 @@ import numpy as np
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.risk.assessment import Assessment
-from pramble.risk.cells import CrossClassification, Missing, cross_classify, wildcard_sums
-from pramble.risk.individual import household_risk, individual_risk
-from pramble.risk.models.accuracy import Intervals
+from pramble.risk.cells import (
+    CrossClassification,
+    Missing,
+    by_record,
+    cross_classify,
+    record_array,
+    wildcard_sums,
+)
+from pramble.risk.measures import household_risk, individual_risk
 from pramble.risk.models.base import FittedModel, RiskModel, Sample
-from pramble.risk.models.margins import Margins
+from pramble.risk.models.diagnostics import Intervals
+from pramble.risk.models.loglinear import Margins
 from pramble.risk.models.registry import Model, as_model, list_models
 from pramble.risk.models.structural_zeros import Rule, resolve_rules
-from pramble.risk.records import by_record, record_array
 from pramble.values import Clock, Floats, Watcher
 
 READING = 0.1

@@ -10,14 +10,10 @@ from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.risk.after.compare import PlanComparison, compare_plans
-from pramble.risk.after.perturbed import RiskAfter, risk_after
-from pramble.risk.cells import CrossClassification
-from pramble.risk.models.accuracy import Intervals
+from pramble.risk.cells import CrossClassification, rows_each
 from pramble.risk.models.base import CellMeans
-from pramble.risk.models.convergence import Chains
-from pramble.risk.models.criteria import FitCriteria
-from pramble.risk.records import rows_each
+from pramble.risk.models.diagnostics import Chains, FitCriteria, Intervals
+from pramble.risk.remaining import PlanComparison, RiskAfter, compare_plans, risk_after
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, value
 

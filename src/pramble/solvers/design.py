@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
-from pramble.information.priors import as_prior
+from pramble.information.distributions import as_prior
 from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.distance import Distance, as_distance
-from pramble.mechanisms.exponential import check_alpha
+from pramble.mechanisms.ratios import check_alpha
 from pramble.one_thread import one_thread
 from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
 from pramble.solvers.result import Design

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidInput, PrivacyError
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy, mutual_information
-from pramble.information.priors import as_prior
+from pramble.information.distributions import as_prior
+from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
+from pramble.information.distributions import as_prior
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
-from pramble.information.priors import as_prior
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.exponential import check_alpha
+from pramble.mechanisms.ratios import check_alpha
 from pramble.mechanisms.uniform import randomized_response
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.design import as_loss, design

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import pramble
 from pramble.estimation.fit.likelihood import log_likelihood, maximise, optimality_gap
 from pramble.estimation.fit.normal import cholesky, conjugate_gradients, gram, woodbury
-from pramble.mechanisms.operators.axes import apply_axes, category_shape, output_shape
-from pramble.mechanisms.operators.product import axes_of
+from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
+from pramble.mechanisms.product import axes_of
 
 
 def random_matrix(rng, S, T, *, spread=1.5):

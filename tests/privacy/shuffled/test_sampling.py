@@ -12,8 +12,12 @@ from tests.privacy.shuffled.exact import exact_sampled_delta, random_matrix
 
 import pramble
 from pramble.privacy.guarantee import float_above
-from pramble.privacy.shuffled.besides import evidence_of
-from pramble.privacy.shuffled.sampling import of_population, of_sample, sampled_evidence
+from pramble.privacy.shuffled.evidence import (
+    evidence_of,
+    of_population,
+    of_sample,
+    sampled_evidence,
+)
 
 ROUNDING = 1e-13
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.information.bound import information_bound
+from pramble.information.measures import information_bound
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.nearby.curve import least_named
 from pramble.solvers.general.nearby.telling import most_told, named

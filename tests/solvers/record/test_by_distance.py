@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.information.tables import fisher
+from pramble.information.fisher import fisher
 from pramble.solvers.general.columns.fewer import float_variance
 from pramble.solvers.metric import squares
 

@@ -8,7 +8,7 @@ import pytest
 
 import pramble
 from pramble.errors import InvalidInput, InvalidPrior
-from pramble.information.records import ArrayLaw, as_law, as_tables, margin_of
+from pramble.information.distributions import ArrayLaw, as_law, as_tables, margin_of
 from pramble.solvers.record.candidates import best_cardinality
 from pramble.solvers.record.shares import best_shares, exact_shares
 from pramble.solvers.record.whole import partitions

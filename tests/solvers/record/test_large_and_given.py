@@ -58,8 +58,8 @@ def test_one_joint_matrix_is_a_candidate_however_large():
 
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
-    from pramble.information.possible import as_possible
-    from pramble.information.records import as_law, as_tables
+    from pramble.information.distributions import as_law, as_tables
+    from pramble.information.structural_zeros import as_possible
     from pramble.solvers.general.columns.semidefinite import closed_bound
     from pramble.solvers.record.problem import RecordProblem, as_columns
     from pramble.solvers.watch import Watch

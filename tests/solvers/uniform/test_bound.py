@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.solvers.brute import information, random_prior
 
-from pramble.mechanisms.exponential import exp_below
+from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.uniform.bound import Relaxation
 from pramble.solvers.uniform.model import Anchored, kind_of
 from pramble.solvers.uniform.node import whole

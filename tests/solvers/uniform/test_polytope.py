@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial import HalfspaceIntersection
 
 import pramble
-from pramble.mechanisms.exponential import exp_below
+from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.uniform.feasible_set import pair_constraints
 from pramble.solvers.uniform.polytope import Corner, corners, vertices
 

@@ -12,7 +12,7 @@ from pramble.app.parts import refused
 from pramble.app.view import View
 from pramble.app.written import read_tables, rule_text, tables_text, whole_number
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.possible import as_possible
+from pramble.information.structural_zeros import as_possible
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.decisions.vocabulary import key_of
 from pramble.words import visible

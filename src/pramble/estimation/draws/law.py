@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.estimation.draws.tables import Shares
-from pramble.information.possible import Possible
+from pramble.information.distributions import Table
 from pramble.information.proportional import Margin, fit_array
-from pramble.information.records import Table
+from pramble.information.structural_zeros import Possible
 from pramble.values import Clock, Floats, Integers
 
 SLACK = 0.3

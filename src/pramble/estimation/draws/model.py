@@ -16,8 +16,8 @@ from pramble.estimation.draws.released import Released
 from pramble.estimation.draws.tables import wanted_tables
 from pramble.estimation.draws.terms import Term, sizes_of, terms_of, whole_term
 from pramble.estimation.estimate import estimate
-from pramble.information.records import Table
-from pramble.information.simplex import nearest_on_simplex
+from pramble.information.consistent import nearest_on_simplex
+from pramble.information.distributions import Table
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.values import Clock, value

@@ -16,7 +16,7 @@ from pramble.estimation.draws.tables import cells_among
 from pramble.estimation.draws.terms import Term
 from pramble.estimation.fit.fit import fit_table
 from pramble.estimation.tabulate import tabulate
-from pramble.information.simplex import nearest_on_simplex
+from pramble.information.consistent import nearest_on_simplex
 from pramble.mechanisms.plan import Plan
 from pramble.values import Floats
 

@@ -29,8 +29,8 @@ from pramble.estimation.estimate import estimate
 from pramble.estimation.result import Estimate
 from pramble.estimation.tables.cells import measured_of
 from pramble.estimation.tabulate import data_and_plan
-from pramble.information.possible import Possible, as_possible
-from pramble.information.records import Table
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_LAW_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured

@@ -20,10 +20,9 @@ import numpy as np
 from pramble.data.labels import Label, label_keys
 from pramble.errors import NotIdentifiable
 from pramble.estimation.result import Estimate
-from pramble.information.components import contrasts
-from pramble.information.consistent import consistent
-from pramble.information.possible import Mask
-from pramble.information.records import Table, as_tables, joined, margin_of
+from pramble.information.consistent import consistent, contrasts
+from pramble.information.distributions import Table, as_tables, joined, margin_of
+from pramble.information.structural_zeros import Mask
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
 

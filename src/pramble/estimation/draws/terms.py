@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.estimation.draws.released import Released
+from pramble.information.distributions import Table
 from pramble.information.proportional import summed
-from pramble.information.records import Table
 from pramble.values import Floats, Integers, value
 
 FLAT = 1.0
@@ -50,7 +50,7 @@ class Term:
 
     def scale(self, law: Floats, wanted: Floats) -> None:
         """Scale the sums of a law to those wanted, in place."""
-        from pramble.information.proportional_kernels import scale_margin
+        from pramble.information.kernels import scale_margin
 
         sums = summed(law, self.high, self.low, self.size)
         factors = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)

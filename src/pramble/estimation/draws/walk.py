@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.estimation.draws.tables import pair_margins
-from pramble.information.possible import Mask
+from pramble.information.distributions import Table
 from pramble.information.proportional import flat, sums_over
-from pramble.information.records import Table
+from pramble.information.structural_zeros import Mask
 from pramble.mechanisms.operators.base import xlogx
 from pramble.values import Clock, Floats, Integers
 

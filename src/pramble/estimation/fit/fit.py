@@ -12,8 +12,13 @@ from pramble.estimation.fit.likelihood import maximise
 from pramble.estimation.moments import SecondMoments, right_inverses
 from pramble.estimation.stacked import StackedOperator
 from pramble.estimation.tabulated import Tabulated
-from pramble.mechanisms.operators.axes import Inverting, along_axes, apply_axes, category_shape
-from pramble.mechanisms.operators.base import InvertibleOperator
+from pramble.mechanisms.operators.base import (
+    InvertibleOperator,
+    Inverting,
+    along_axes,
+    apply_axes,
+    category_shape,
+)
 from pramble.values import Floats, value
 
 METHODS = ("mle", "inverse")

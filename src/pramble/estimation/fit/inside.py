@@ -8,7 +8,7 @@ likelihood is, and needs no law of columns that the table leaves out.
 
 import numpy as np
 
-from pramble.information.simplex import nearest_on_simplex
+from pramble.information.consistent import nearest_on_simplex
 from pramble.values import Floats
 
 MOST_WEIGHED = 600

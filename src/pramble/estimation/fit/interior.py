@@ -14,7 +14,7 @@ ends it with exact zeros.
 import numpy as np
 
 from pramble.estimation.fit.normal import normal_solver
-from pramble.mechanisms.operators.axes import Axes, adjoint_axes, apply_axes, category_shape
+from pramble.mechanisms.operators.base import Axes, adjoint_axes, apply_axes, category_shape
 from pramble.values import Floats
 
 MOST_STEPS = 200

@@ -16,14 +16,14 @@ import numpy as np
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
 from pramble.estimation.fit.interior import interior_point
 from pramble.estimation.stacked import GroupOperator
-from pramble.mechanisms.operators.axes import (
+from pramble.mechanisms.operators.base import (
     Axes,
+    MechanismOperator,
     adjoint_axes,
     along_axes,
     apply_axes,
     category_shape,
 )
-from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.values import Floats, Integers, value
 

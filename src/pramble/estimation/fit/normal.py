@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pramble.mechanisms.operators.axes import (
+from pramble.mechanisms.operators.base import (
     Axes,
     adjoint_axes,
     along_axes,

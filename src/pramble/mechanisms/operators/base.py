@@ -2,20 +2,24 @@ r"""What an operator is: the action of a matrix M on shares and on functions of 
 
 Maps act on the last axis of an array, so that one call serves a vector of shares and a whole table.
 Nothing of the size of M is built unless ``dense`` is called.
+
+Several operators act on the last axes of one array, so their Kronecker product is never built
+either: leading axes are groups (observed combinations of untouched columns), which never mix.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from pramble.values import Floats
 
+if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
-    from pramble.values import Floats, Integers
+    from pramble.values import Integers
 
 
 class RightInverse(ABC):
@@ -131,3 +135,57 @@ class MechanismOperator(InvertibleOperator):
 def xlogx(values: Any) -> Floats:
     """Return x log x, which is 0 at 0."""
     return np.asarray(values * np.log(np.where(values > 0, values, 1.0)), dtype=np.float64)
+
+
+Maps = Sequence[Callable[..., Floats]]
+Axes = Sequence[InvertibleOperator]
+"""One operator per randomised block."""
+
+
+class Acting(Protocol):
+    """What acts on the last axis of an array."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of categories and of outputs."""
+
+    def apply(self, p: Floats) -> Floats:
+        """Return pM."""
+
+    def adjoint(self, v: Floats) -> Floats:
+        """Return Mv."""
+
+
+class Inverting(Acting, Protocol):
+    """What acts, and can be inverted."""
+
+    def right_inverse(self, law: Floats | None = None) -> RightInverse:
+        """Return a right inverse that is efficient when ``law`` is the released law."""
+
+
+def along_axes(maps: Maps, array: Floats) -> Floats:
+    """Apply one map to each of the last ``len(maps)`` axes."""
+    for position, apply in enumerate(maps):
+        axis = array.ndim - len(maps) + position
+        array = np.moveaxis(apply(np.moveaxis(array, axis, -1)), -1, axis)
+    return np.ascontiguousarray(array)
+
+
+def apply_axes(axes: Sequence[Acting], p: Floats) -> Floats:
+    """Return pM along every axis."""
+    return along_axes([axis.apply for axis in axes], p)
+
+
+def adjoint_axes(axes: Sequence[Acting], v: Floats) -> Floats:
+    """Return Mv along every axis."""
+    return along_axes([axis.adjoint for axis in axes], v)
+
+
+def category_shape(axes: Sequence[Acting]) -> tuple[int, ...]:
+    """Return the number of categories on every axis."""
+    return tuple(axis.shape[0] for axis in axes)
+
+
+def output_shape(axes: Sequence[Acting]) -> tuple[int, ...]:
+    """Return the number of outputs on every axis."""
+    return tuple(axis.shape[1] for axis in axes)

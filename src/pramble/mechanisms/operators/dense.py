@@ -1,4 +1,9 @@
-"""Any matrix, held as an array."""
+r"""Any matrix, held as an array: information, inverses, and the directions that it maps to zero.
+
+Information is computed from two convex functions that are accurate near zero,
+
+.. math:: \varphi(t) = (1+t)\log(1+t) - t \ge 0, \qquad \psi(d) = d - \log(1+d) \ge 0.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,109 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pramble.errors import NotIdentifiable
 from pramble.mechanisms.operators.base import MechanismOperator, Operator, RightInverse, xlogx
-from pramble.mechanisms.operators.excess import entropy_excess
-from pramble.mechanisms.operators.identifiability import refuse_unless_full_rank
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from pramble.data.labels import Labels
     from pramble.mechanisms.base import Mechanism
+
+
+SMALL = 1e-3
+
+
+def entropy_excess(t: Floats) -> Floats:
+    r"""Return :math:`(1+t)\log(1+t) - t` for :math:`t \ge -1`, by its series when t is small."""
+    small = np.abs(t) < SMALL
+    if small.all():
+        return _entropy_series(t)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = np.where(t > -1, (1 + t) * np.log1p(t) - t, 1.0)
+    if not small.any():
+        return direct
+    return np.where(small, _entropy_series(np.where(small, t, 0.0)), direct)
+
+
+def _entropy_series(t: Floats) -> Floats:
+    return t * t * (1 / 2 - t * (1 / 6 - t * (1 / 12 - t * (1 / 20 - t * (1 / 30 - t / 42)))))
+
+
+def log_excess(d: Floats) -> Floats:
+    r"""Return :math:`d - \log(1+d)` for :math:`d > -1`, by its series when d is small."""
+    direct = d - np.log1p(d)
+    small = np.abs(d) < SMALL
+    near = np.where(small, d, 0.0)
+    series = near**2 * (
+        1 / 2 - near * (1 / 3 - near * (1 / 4 - near * (1 / 5 - near * (1 / 6 - near / 7))))
+    )
+    return np.where(small, series, direct)
+
+
+RELATIVE_RANK_TOLERANCE = 1e-12
+
+
+def lost_directions(M: Floats) -> Floats:
+    r"""Return an orthonormal basis (k, S) of :math:`\{v : vM = 0\}`.
+
+    Two priors that differ by such a v give the same released law. Every v sums to zero, since
+    :math:`v1 = vM1 = 0`.
+    """
+    left, values, _ = np.linalg.svd(M, full_matrices=True)
+    rank = int((values > values[0] * RELATIVE_RANK_TOLERANCE).sum())
+    return np.asarray(left[:, rank:].T)
+
+
+def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
+    """Raise NotIdentifiable with the lost directions, if there are any."""
+    lost = lost_directions(M)
+    if not len(lost):
+        return
+    rank = len(M) - len(lost)
+    groups = equal_rows(M)
+    error = same_law(groups, labels, rank=rank) if groups else unknown(lost[0], labels, rank=rank)
+    error.directions = lost
+    raise error
+
+
+def same_law(groups: Sequence[Sequence[int]], labels: Labels, *, rank: int) -> NotIdentifiable:
+    """Return the error for groups of categories that are released alike."""
+    named = "; ".join(
+        ", ".join(repr(labels.values[x]) for x in group[:6]) + (", …" if len(group) > 6 else "")
+        for group in groups[:4]
+    )
+    what = f"these categories have the same law and cannot be told apart: {named}"
+    return not_identifiable(what, labels, rank=rank)
+
+
+def unknown(direction: Floats, labels: Labels, *, rank: int) -> NotIdentifiable:
+    """Return the error for a combination of probabilities of which nothing is known."""
+    x = sorted(np.argsort(-np.abs(direction))[:6].tolist())
+    terms = " ".join(f"{direction[i]:+.3g}·p[{labels.values[i]!r}]" for i in x)
+    return not_identifiable(f"for one, nothing is known of {terms}", labels, rank=rank)
+
+
+def not_identifiable(what: str, labels: Labels, *, rank: int) -> NotIdentifiable:
+    """Return the error in one sentence, with what to do."""
+    return NotIdentifiable(
+        f"The mechanism must have rank {len(labels)} to give every probability; its rank is "
+        f"{rank}: {what}. Ask for a query= that does not need what is lost, such as the sum over a "
+        "group."
+    )
+
+
+def equal_rows(M: Floats) -> list[list[int]]:
+    """Return the groups of two or more rows that are equal up to rounding."""
+    _, group = np.unique(np.round(M, 12), axis=0, return_inverse=True)
+    members: dict[int, list[int]] = {}
+    for x, g in enumerate(group.ravel().tolist()):
+        members.setdefault(g, []).append(x)
+    return [rows for rows in members.values() if len(rows) > 1]
+
 
 LARGEST_INVERSE = 1e6
 """Norm of an inverse above which the rank is looked at."""

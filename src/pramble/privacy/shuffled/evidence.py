@@ -1,22 +1,63 @@
-"""What is known of a shuffled plan: every bound from above, and attacks from below."""
+r"""What is known of a shuffled plan: every bound from above, and attacks from below.
 
+It may be of one file, of a file with what was spent in addition, as on a private prior, or of a
+population of which the file is a secret random sample:
+
+*Statement.* Let n of N records be drawn without replacement, every set of n alike, and let what is
+done to the sample have :math:`\delta(\varepsilon)` for samples that differ in one record. For
+populations that differ in one record
+
+.. math:: \varepsilon' = \log(1 + q(e^\varepsilon - 1)), \qquad
+          \delta' = q\,\delta(\varepsilon), \qquad q = n/N
+
+(Balle, Barthe and Gaboardi 2018, Theorem 11).
+
+*Proof.* Let A be the law of what is released if the record that differs is not drawn, B and B' if
+it is. With :math:`\beta = e^{\varepsilon' - \varepsilon}` the choice of :math:`\varepsilon'` makes
+:math:`(1-q)(e^{\varepsilon'} - 1) = q e^{\varepsilon}(1 - \beta)`, so for every event E
+
+.. math:: (1-q)A + qB - e^{\varepsilon'}\left((1-q)A + qB'\right)
+          = q\left(B - e^\varepsilon\left((1-\beta)A + \beta B'\right)\right) .
+
+B and B' come from samples that differ in that record. So do B and A: draw the other n − 1 first,
+then the record itself, or one of those that are left. Both differences are at most
+:math:`\delta(\varepsilon)`, and so is their average. ∎
+
+*Several rows of a person* are several records, drawn one by one: k of them have
+:math:`(k\varepsilon', \delta' \sum_{i<k} e^{i\varepsilon'})`. People drawn with all their rows are
+another matter: the number of rows would tell of the sample.
+
+*What was spent besides* on a sample is added to its file first: who was drawn is the same in both.
+
+*From below.* If all others are w, the sample is n − 1 records w and one with the law
+:math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
+tells less (joint convexity), so q is rounded down there, and up above.
+"""
+
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
-from pramble.mechanisms.plan import Plan
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.privacy.certificate import certify
-from pramble.privacy.composition import compose  # noqa: F401 (plans are certified by it)
-from pramble.privacy.shuffled.attack import Attack, attack_delta, attacks_on
-from pramble.privacy.shuffled.branches import looks, plan_corners, plan_crowd
-from pramble.privacy.shuffled.crowd import Crowd
-from pramble.privacy.shuffled.generic import Corners, closed_delta
-from pramble.privacy.shuffled.search import (
-    Curve,
-    blanket_delta,
-    blanket_epsilon,
-    corner_delta,
-    smallest_epsilon,
+from pramble.privacy.guarantee import float_above
+from pramble.privacy.shuffled.attacks import (
+    Attack,
+    LinearTest,
+    Rows,
+    attack_delta,
+    attacks_on,
+    merge_alike,
 )
+from pramble.privacy.shuffled.blanket import Crowd, blanket_delta, blanket_epsilon
+from pramble.privacy.shuffled.corners import Corners, closed_delta, corner_delta
+from pramble.privacy.shuffled.hockey_stick import UNIT, Curve, smallest_epsilon
+from pramble.privacy.shuffled.record_matrix import looks, plan_corners, plan_crowd, rows_of_records
 from pramble.values import value
 
 LARGEST_EPSILON = 40.0
@@ -148,3 +189,207 @@ def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
     attacks = [attack for masses in looks(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
     return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
+
+
+@value(eq=False, repr=False)
+class BesidesEvidence(Evidence):
+    r"""The bounds that are known of a file together with what was spent besides, without a δ.
+
+    The loss of what has no δ is at worst that of randomised response, +c with the chance
+    :math:`p = e^c/(1 + e^c)` and −c otherwise. Both together have :math:`\delta(\varepsilon) =
+    p\,\delta_1(\varepsilon - c) + (1 - p)\,\delta_1(\varepsilon + c) \le
+    \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
+
+    Attributes
+    ----------
+    alpha : float
+        The local α of both.
+    rows : int
+    file : PlanEvidence
+    besides : float
+        What was spent besides, c.
+    test : LinearTest or None
+        A test of the file.
+    """
+
+    alpha: float
+    rows: int
+    file: PlanEvidence
+    besides: float
+    test: LinearTest | None
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the smallest proven δ at ε, and which bound of the file it is."""
+        if epsilon >= self.alpha:
+            return 0.0, "local"
+        low = math.nextafter(epsilon - self.besides, -math.inf)
+        high = math.nextafter(epsilon + self.besides, 0.0)
+        if low <= 0:
+            return 1.0, "none"
+        more, method = self.file.delta(low)
+        less, _ = self.file.delta(high)
+        chance = 1 / (1 + math.exp(-self.besides)) * (1 + 8 * UNIT)
+        return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
+
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
+        own, method = self.file.epsilon(lambda one: allowed(one + self.besides))
+        added = math.nextafter(own + self.besides, math.inf), method
+        return min((self.alpha, "local"), added)
+
+    def attack(self, epsilon: float) -> float:
+        """Return a δ that no proof at ε can go below."""
+        tested = 0.0 if self.test is None else self.test.delta(epsilon)
+        return max(self.file.attack(epsilon), tested)
+
+    def best_attack(self, epsilon: float) -> Curve:
+        """Return the attack that is best near an ε, as a function of ε."""
+        strikes = [self.file.best_attack(epsilon)]
+        strikes += [] if self.test is None else [self.test.delta]
+        return max(strikes, key=lambda strike: strike(epsilon))
+
+    def sampled(self, share: float) -> "BesidesEvidence":
+        """Return the same with attacks on a record that is in the file with this chance."""
+        test = None if self.test is None else self.test.sampled(share)
+        return replace(self, file=self.file.sampled(share), test=test)
+
+
+def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
+    """Return what is known of a mechanism or a plan that leaves no column untouched."""
+    plan = plan_of(given)
+    file = plan_evidence(plan, rows=rows)
+    if not besides:
+        return file
+    alpha = math.nextafter(file.alpha + besides, math.inf)
+    return BesidesEvidence(alpha, rows, file, besides, linear_test(plan, rows=rows))
+
+
+def linear_test(plan: Plan, *, rows: int) -> LinearTest | None:
+    """Return a test of a file for three records that differ in every column."""
+    labels = {name: own.labels for name, own in plan.column_labels().items()}
+    records = [
+        {
+            name: own.values[code(k, place, len(own))]
+            for place, (name, own) in enumerate(labels.items())
+        }
+        for k in range(3)
+    ]
+    masses = rows_of_records(plan, records)
+    return None if masses is None else LinearTest(Rows(*merge_alike(masses)), rows=rows)
+
+
+def code(k: int, place: int, size: int) -> int:
+    """Return the category of x, x' or w in a column; w takes turns where there are only two."""
+    return k if k < size else place % size
+
+
+def plan_of(given: Any) -> Plan:
+    """Return a plan from one, from a mapping or from a mechanism; refuse untouched columns."""
+    if isinstance(given, Mechanism):
+        return Plan({"record": given})
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"A central guarantee is of a mechanism or a plan; found {type(given).__name__}."
+        )
+    untouched = [] if isinstance(given, Plan) else [k for k, m in given.items() if m is None]
+    if untouched:
+        raise PrivacyError(
+            f"Column {untouched[0]!r} is released as it is, so the file has no central guarantee: "
+            "every released column must be randomised or blank."
+        )
+    return as_plan(given)
+
+
+STEEP = 600.0
+"""Above this ε sampling is not counted: its exponential may be no float."""
+
+
+@value(eq=False, repr=False)
+class SampledEvidence(Evidence):
+    """The bounds that are known of a population, from those of a sample.
+
+    Attributes
+    ----------
+    alpha : float
+        The ε with δ = 0 that the local α of a record leaves.
+    rows : int
+        The size n of the sample.
+    sample : Evidence
+        What is known of the sample.
+    seen : Evidence
+        The same, with attacks by a reader who does not know who is in it.
+    share : float
+        q, rounded up.
+    """
+
+    alpha: float
+    rows: int
+    sample: Evidence
+    seen: Evidence
+    share: float
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the smallest proven δ at ε, and which bound it is."""
+        found, method = self.sample.delta(of_sample(epsilon, self.share))
+        return min(found * self.share * (1 + UNIT), 1.0), method
+
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
+
+        def allowed_in_sample(epsilon: float) -> float:
+            return allowed(of_population(epsilon, self.share)) / self.share * (1 - UNIT)
+
+        found, method = self.sample.epsilon(allowed_in_sample)
+        return of_population(found, self.share), method
+
+    def attack(self, epsilon: float) -> float:
+        """Return a δ that no proof at ε can go below."""
+        return self.seen.attack(epsilon)
+
+    def best_attack(self, epsilon: float) -> Curve:
+        """Return the attack that is best near an ε, as a function of ε."""
+        return self.seen.best_attack(epsilon)
+
+
+def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> Evidence:
+    """Return what is known of so many records of which the file is a secret random sample."""
+    if population < known.rows:
+        raise InvalidInput(
+            f"A sample is no larger than its population; found {known.rows:,} rows of "
+            f"{population:,}. population counts records, the sampled ones among them."
+        )
+    if population == known.rows:
+        return known
+    exact = Fraction(known.rows, population)
+    above = float_above(exact)
+    below = above if Fraction(above) == exact else math.nextafter(above, 0.0)
+    alpha = of_population(known.alpha, above)
+    return SampledEvidence(alpha, known.rows, known, known.sampled(below), above)
+
+
+def of_population(epsilon: float, share: float) -> float:
+    r"""Return :math:`\log(1 + q(e^\varepsilon - 1))`, rounded up.
+
+    Examples
+    --------
+    >>> round(of_population(1.0, 0.1), 4), of_population(math.inf, 0.1)
+    (0.1586, inf)
+    """
+    if epsilon > STEEP or not epsilon:
+        return epsilon
+    grown = share * math.expm1(epsilon) * (1 + 8 * UNIT)
+    return min(math.nextafter(math.log1p(grown) * (1 + 8 * UNIT), math.inf), epsilon)
+
+
+def of_sample(epsilon: float, share: float) -> float:
+    r"""Return an ε of the sample, rounded down, that leaves at most this of the population.
+
+    Examples
+    --------
+    >>> round(of_sample(0.1586, 0.1), 3)
+    1.0
+    """
+    if epsilon > STEEP:
+        return epsilon
+    found = max(math.log1p(math.expm1(epsilon) / share) * (1 - 32 * UNIT), 0.0)
+    return max(found, epsilon)

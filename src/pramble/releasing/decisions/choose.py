@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from pramble.errors import InvalidInput
-from pramble.information.error import HALF_WIDTH
+from pramble.information.fisher import HALF_WIDTH
 from pramble.releasing.decisions.looks import Look
 from pramble.releasing.decisions.vocabulary import KEYS, key_of
 

@@ -172,8 +172,8 @@ class Decisions:
     whole : bool
         Every record keeps all its columns, in one file.
     possible : tuple of mappings
-        Rules of which records can occur (`pramble.information.possible`), each perhaps with a
-        ``repair``: the labels that a record which breaks it gets.
+        Rules of which records can occur (`pramble.information.structural_zeros`), each perhaps
+        with a ``repair``: the labels that a record which breaks it gets.
     alpha : float or None
         α in total for a person; None when every column states its own, or the promise is central.
     central : float or None

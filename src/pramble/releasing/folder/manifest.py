@@ -10,7 +10,7 @@ from pramble.data.points import Points
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
-from pramble.privacy.by_distance import distance_sentence
+from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_above
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.folder.numbers import points_entry, written_note

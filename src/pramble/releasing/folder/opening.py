@@ -24,13 +24,12 @@ from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.central_privacy import CentralPrivacy, guarantee_from_json
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
     Guarantee,
     RecordPrivacy,
 )
-from pramble.privacy.notions import guarantee_from_json
 from pramble.releasing.folder.files import check_files
 from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.promised import besides_of, central_promise, check_promise

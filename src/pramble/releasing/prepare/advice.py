@@ -6,8 +6,8 @@ from typing import Any
 from pramble.data.labels import Label
 from pramble.errors import InvalidInput
 from pramble.information.accuracy import TableOutcome
-from pramble.information.possible import as_possible
-from pramble.information.records import Table, as_law
+from pramble.information.distributions import Table, as_law
+from pramble.information.structural_zeros import as_possible
 from pramble.numbers import points
 from pramble.releasing.decisions.decisions import columns_of
 from pramble.releasing.prepare.apart import asked_of_record, columns_apart

@@ -10,7 +10,7 @@ from pramble.data.labels import Label, Labels, label_key
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.geography.areas import Areas
 from pramble.mechanisms.distance import Distance
-from pramble.privacy.by_distance import distance_sentence
+from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_below
 from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.values import value

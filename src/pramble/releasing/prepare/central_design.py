@@ -1,8 +1,8 @@
 """The plan of a release with a central promise: they need no prior."""
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.possible import as_possible
-from pramble.information.records import as_law
+from pramble.information.distributions import as_law
+from pramble.information.structural_zeros import as_possible
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare import record_design

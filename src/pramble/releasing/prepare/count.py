@@ -17,7 +17,7 @@ from pramble.data.records import Records
 from pramble.data.scan import scan
 from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData, with_values
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
 from pramble.releasing.prepare.fingerprint import Fingerprint

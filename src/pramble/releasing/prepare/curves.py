@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pramble.information.bound import information_bound
 from pramble.information.fisher import estimation_variance
-from pramble.information.measures import entropy, mutual_information
+from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.uniform import randomized_response
 from pramble.releasing.prepare.column import Designed, Effort, designed
 from pramble.releasing.prepare.count import Counted

@@ -17,8 +17,7 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import ColumnOutcome, RiskOutcome
-from pramble.privacy.by_distance import distance_sentence
-from pramble.privacy.certificate import certify
+from pramble.privacy.certificate import certify, distance_sentence
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.decisions.decisions import RiskDecision
 from pramble.releasing.prepare.column import Designed
@@ -29,8 +28,8 @@ from pramble.solvers.result import most_information
 from pramble.values import Floats, Integers
 
 if TYPE_CHECKING:
-    from pramble.risk.after.perturbed import RiskAfter
     from pramble.risk.assessment import Assessment
+    from pramble.risk.remaining import RiskAfter
 
 SEARCHED, SECONDS = 40, 1.0
 """Categories up to which all matrices are searched for a bound, and for how long."""

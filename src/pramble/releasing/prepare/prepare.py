@@ -15,7 +15,7 @@ from pramble.data.points import Points
 from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central_privacy import CentralPrivacy

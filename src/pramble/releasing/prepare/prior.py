@@ -21,7 +21,7 @@ from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.order import places_of, texts_of
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
-from pramble.information.simplex import nearest_on_simplex
+from pramble.information.consistent import nearest_on_simplex
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 from pramble.values import value
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.possible import Possible, as_possible
-from pramble.information.records import Table
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.count import Counted, Counts

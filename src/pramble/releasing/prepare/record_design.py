@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.possible import Possible, as_possible
-from pramble.information.records import Law, Table, TableLaw, as_law, as_tables
+from pramble.information.distributions import Law, Table, TableLaw, as_law, as_tables
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below

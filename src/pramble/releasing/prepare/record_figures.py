@@ -8,8 +8,8 @@ from typing import Any
 
 from pramble.errors import PrambleError
 from pramble.estimation.estimate import estimate
-from pramble.information.possible import as_possible
-from pramble.information.records import Table, as_law
+from pramble.information.distributions import Table, as_law
+from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import FrequencyOutcome, PairOutcome, ProtectedOutcome, RecordOutcome
 from pramble.privacy.guarantee import float_above

@@ -18,8 +18,8 @@ from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.errors import InvalidPrior
 from pramble.information.consistent import consistent
-from pramble.information.possible import Possible
-from pramble.information.records import Table
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Possible
 from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 from pramble.releasing.prepare.prior import (

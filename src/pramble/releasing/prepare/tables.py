@@ -8,7 +8,7 @@ import numpy as np
 
 from pramble.data.encode import Codes
 from pramble.errors import InvalidData
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.values import Integers
 
 MOST_TABLE_CELLS = 2_000_000

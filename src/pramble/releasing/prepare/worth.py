@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pramble.information.accuracy import TableOutcome
-from pramble.information.possible import Possible, as_possible
-from pramble.information.records import Law, Table, as_law
+from pramble.information.distributions import Law, Table, as_law
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.prepare.prepare import Prepared

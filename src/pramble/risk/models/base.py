@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from pramble.data.table import Crosstab
 from pramble.mechanisms.operators.base import Operator
 from pramble.risk.measures import match_risk, uniqueness_risk
-from pramble.risk.models.accuracy import Intervals
-from pramble.risk.models.convergence import Chains
-from pramble.risk.models.criteria import FitCriteria
+from pramble.risk.models.diagnostics import Chains, FitCriteria, Intervals
 from pramble.risk.models.spread import mixed_risks
 from pramble.risk.models.structural_zeros import Forbidden
 from pramble.values import Clock, Floats, Integers, value

@@ -50,7 +50,7 @@ class Chain:
 
     def sweep(self) -> None:
         """Redraw profiles, level probabilities, and the laws of both, in turn."""
-        from pramble.risk.models.membership_kernels import move_alpha, reassign, regroup
+        from pramble.risk.models.kernels import move_alpha, reassign, regroup
 
         tally = self.uses, self.priors, 1 / (self._weight_of_levels() + self.uses.sum(axis=1))
         spread = np.zeros((len(self.alpha), self.codes.shape[1] + 1))
@@ -68,7 +68,7 @@ class Chain:
 
     def probabilities(self, cells: Codes) -> Floats:
         """Return the probabilities of cells: exactly for few columns, else estimated."""
-        from pramble.risk.models.membership_kernels import cell_estimates, exact_probabilities
+        from pramble.risk.models.kernels import cell_estimates, exact_probabilities
 
         out = np.zeros(len(cells))
         if cells.shape[1] <= MOST_EXACT:
@@ -112,7 +112,7 @@ class Chain:
 
     def _augment(self, uses: Floats, spread: Floats) -> None:
         """Add records in impossible cells, as many as fall there before n fall elsewhere."""
-        from pramble.risk.models.membership_kernels import add_barred, simulate
+        from pramble.risk.models.kernels import add_barred, simulate
 
         n, columns = self.codes.shape
         missing, drawn = n, 0

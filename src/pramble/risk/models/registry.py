@@ -1,17 +1,28 @@
-"""Every model of the population, once: a new one is a file of its own and a line here."""
+"""Every model of the population, once: a new one is a class and a line here."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from pramble.errors import InvalidInput
-from pramble.risk.models.base import RiskModel
-from pramble.risk.models.independence import Independence
-from pramble.risk.models.margins import Margins
+from pramble.risk.models.base import FittedModel, RiskModel, Sample
+from pramble.risk.models.loglinear import Independence, Margins, Search, TwoWay
 from pramble.risk.models.membership import Membership
-from pramble.risk.models.none import NoModel
-from pramble.risk.models.search import Search
-from pramble.risk.models.two_way import TwoWay
+from pramble.values import value
+
+
+@value
+class NoModel(RiskModel):
+    """Nothing is said about the population."""
+
+    name: ClassVar[str] = "none"
+    summary: ClassVar[str] = "class sizes only"
+    needs_population: ClassVar[bool] = False
+
+    def fit(self, sample: Sample) -> FittedModel:  # noqa: ARG002
+        """Return nothing."""
+        return FittedModel(None, "class sizes only, as asked")
+
 
 KINDS: tuple[type[RiskModel], ...] = (
     Independence,

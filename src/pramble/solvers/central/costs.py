@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from pramble.information.components import contrasts
-from pramble.information.records import Table, margin_of
+from pramble.information.consistent import contrasts
+from pramble.information.distributions import Table, margin_of
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import UniformRows

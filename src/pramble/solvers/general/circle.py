@@ -18,7 +18,7 @@ import numpy as np
 
 from pramble.data.labels import Label, as_labels
 from pramble.errors import InvalidInput
-from pramble.information.bound import best_high_mass
+from pramble.information.measures import best_high_mass
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.solvers.design import representable
 

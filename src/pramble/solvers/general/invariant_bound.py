@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.values import Floats
 
 CELLS = 256

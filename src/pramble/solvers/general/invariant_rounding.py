@@ -12,9 +12,8 @@ from fractions import Fraction
 
 from pramble.errors import NotConverged
 from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.exponential import exp_below
-from pramble.mechanisms.general import General
-from pramble.mechanisms.rounding import least_mixing, ratios_within, round_rows
+from pramble.mechanisms.general import General, least_mixing, ratios_within, round_rows
+from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.problem import Problem
 from pramble.values import Floats, Integers
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pramble.errors import NotConverged
-from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.watch import Watch
 from pramble.values import Floats

@@ -12,7 +12,7 @@ import numpy as np
 
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.solvers.general.labelling import name_outputs
 from pramble.solvers.general.patterns import matrix_information
 from pramble.solvers.problem import Problem

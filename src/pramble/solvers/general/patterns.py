@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.values import Floats
 
 Sets = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pramble.information.tables import fisher
+from pramble.information.fisher import fisher
 from pramble.solvers.general.columns.fewer import float_variance
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.watch import Watch

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pramble.information.bound import information_bound
+from pramble.information.measures import information_bound
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.geometric import peak_weights
 from pramble.mechanisms.operators.base import xlogx
@@ -52,7 +52,7 @@ def column_gain(prior: Floats, columns: Floats) -> Floats:
 
     The mass times :math:`\sum_x p_x (t\log t - t + 1)`, :math:`t = v_x/p\cdot v`: no cancellation.
     """
-    from pramble.mechanisms.operators.excess import entropy_excess
+    from pramble.mechanisms.operators.dense import entropy_excess
 
     mass = columns @ prior
     return np.asarray(entropy_excess(columns / mass[:, None] - 1) @ prior * mass)

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.solvers.record.candidates import Blocks, best_cardinality, subsets
 from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
 from pramble.solvers.record.packing import Packing

@@ -27,8 +27,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.information.records import ArrayLaw, Table, UniformLaw
-from pramble.information.tables import inner
+from pramble.information.distributions import ArrayLaw, Table, UniformLaw
+from pramble.information.fisher import inner
 from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
 from pramble.solvers.record.candidates import workload_of
 from pramble.solvers.record.problem import RecordProblem

@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy, mutual_information
-from pramble.information.records import Table
-from pramble.information.tables import inner
+from pramble.information.distributions import Table
+from pramble.information.fisher import inner
+from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.product import Product
-from pramble.privacy.composition import distance_of_cells
+from pramble.privacy.certificate import distance_of_cells
 from pramble.solvers.design import design
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.metric.pair_bound import pair_bound

@@ -8,8 +8,8 @@ import numpy as np
 
 from pramble.data.labels import Labels
 from pramble.errors import PrambleError
-from pramble.information.records import Table
-from pramble.information.tables import LOST, covariance_of_cells, inner
+from pramble.information.distributions import Table
+from pramble.information.fisher import LOST, covariance_of_cells, inner
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.uniform import randomized_response

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pramble.data.labels import Label, as_labels
-from pramble.information.possible import Possible, as_possible
-from pramble.information.records import Law, Table
+from pramble.information.distributions import Law, Table
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.plan import Plan
 from pramble.solvers.record.many import Tables
 from pramble.solvers.record.problem import RecordProblem
@@ -28,7 +28,7 @@ def plan_costs(
     Examples
     --------
     >>> import pramble
-    >>> from pramble.information.records import UniformLaw
+    >>> from pramble.information.distributions import UniformLaw
     >>> m = pramble.randomized_response(["f", "m"], 1.0)
     >>> found = plan_costs(pramble.Plan({"sex": m}), {"sex": ["f", "m"]}, UniformLaw({"sex": 2}),
     ...                    tables=[("sex",)])

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from pramble.information.records import Table
-from pramble.information.tables import fisher, inner
+from pramble.information.distributions import Table
+from pramble.information.fisher import fisher, inner
 from pramble.solvers.record.candidates import Blocks
 from pramble.solvers.record.many import joint_matrix
 from pramble.solvers.record.problem import RecordProblem

@@ -5,8 +5,8 @@ from typing import Any
 
 from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
-from pramble.information.possible import as_possible
-from pramble.information.records import as_law, as_tables
+from pramble.information.distributions import as_law, as_tables
+from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
 from pramble.solvers.central.one_file import best_file
@@ -72,7 +72,7 @@ def design_record(
         the plan itself a statement about them.
     possible : boolean array, or rules, optional
         False where a cell cannot occur; or rules such as ``{"if": {"age": {"below": 15}}, "then":
-        {"married": "no"}}`` (:mod:`pramble.information.possible`). Public knowledge only.
+        {"married": "no"}}`` (:mod:`pramble.information.structural_zeros`). Public knowledge only.
     tables : int, "all", or list of tuples of columns
         What analysts will want: all tables of so many columns, all tables, or these.
     objective : {"estimation", "information"}

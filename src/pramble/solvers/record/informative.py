@@ -22,10 +22,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.information.bound import information_bound
-from pramble.information.measures import entropy, mutual_information
-from pramble.information.records import Table
-from pramble.information.tables import inner
+from pramble.information.distributions import Table
+from pramble.information.fisher import inner
+from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response

@@ -1,6 +1,6 @@
 """Records with many cells: every table is valued by the branches that bear on it.
 
-See :mod:`pramble.information.tables`: what an analyst reaches who looks at one table at a time.
+See :mod:`pramble.information.fisher`: what an analyst reaches who looks at one table at a time.
 """
 
 import math
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pramble.information.records import Table
-from pramble.information.tables import (
+from pramble.information.distributions import Table
+from pramble.information.fisher import (
     CellCovariance,
     covariance_of_cells,
     inner,

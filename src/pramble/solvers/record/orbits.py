@@ -24,7 +24,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.solvers.record.shares import multiplied
 from pramble.solvers.watch import Watch
 from pramble.values import Floats, Integers, value

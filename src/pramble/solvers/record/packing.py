@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pramble.information.records import Table
-from pramble.information.tables import inner
+from pramble.information.distributions import Table
+from pramble.information.fisher import inner
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.record.candidates import without_unused

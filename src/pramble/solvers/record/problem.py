@@ -10,8 +10,16 @@ from numpy.typing import NDArray
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
-from pramble.information.possible import Possible, as_possible
-from pramble.information.records import ArrayLaw, Law, Table, TableLaw, as_law, as_tables, margin_of
+from pramble.information.distributions import (
+    ArrayLaw,
+    Law,
+    Table,
+    TableLaw,
+    as_law,
+    as_tables,
+    margin_of,
+)
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.distance import Distance
 from pramble.values import Floats, Integers, value

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
-from pramble.information.error import HALF_WIDTH, typical_error
-from pramble.information.records import Table
+from pramble.information.distributions import Table
+from pramble.information.fisher import HALF_WIDTH, typical_error
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import Certificate, certify

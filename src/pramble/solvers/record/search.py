@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread

@@ -17,8 +17,7 @@ record in the place of none is one more pattern, which moves every part by
 
 import numpy as np
 
-from pramble.privacy.elimination import eliminated, elimination_order
-from pramble.privacy.largest_shift import one_by_one
+from pramble.privacy.largest_shift import eliminated, elimination_order, one_by_one
 from pramble.privacy.patterns import MOST_PATTERNS, Exchangeable, flipped, starts_of
 from pramble.values import Clock, Floats, value
 

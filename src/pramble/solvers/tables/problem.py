@@ -17,7 +17,7 @@ import numpy as np
 
 from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
-from pramble.information.records import Table, as_tables
+from pramble.information.distributions import Table, as_tables
 from pramble.limits import MOST_MEASURED_CELLS
 from pramble.mechanisms.table_plan import parts_within, subsets
 from pramble.privacy.largest_shift import refuse_uncertifiable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.information.records import Table
+from pramble.information.distributions import Table
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.certificate import certify
 from pramble.privacy.gaussian import epsilon_above

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.mechanisms.operators.excess import entropy_excess
+from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.solvers.uniform.model import HIGH, LOW, TOP, excess_and_slope
 from pramble.solvers.uniform.node import Node, singles
 from pramble.values import Floats

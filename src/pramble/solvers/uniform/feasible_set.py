@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.errors import InvalidInput
+from pramble.information.distributions import as_prior
 from pramble.information.measures import entropy
-from pramble.information.priors import as_prior
-from pramble.mechanisms.exponential import check_alpha, exp_below
 from pramble.mechanisms.operators.base import xlogx
+from pramble.mechanisms.ratios import check_alpha, exp_below
 from pramble.solvers.uniform.polytope import Corner, corners
 from pramble.values import Floats
 

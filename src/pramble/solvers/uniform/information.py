@@ -12,7 +12,7 @@ from pramble.errors import PrivacyError
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_UNIFORM_ALPHA
 from pramble.mechanisms.base import TOTAL
-from pramble.mechanisms.exponential import exp_below
+from pramble.mechanisms.ratios import exp_below
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design, Level

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.mechanisms.operators.excess import SMALL, entropy_excess
+from pramble.mechanisms.operators.dense import SMALL, entropy_excess
 from pramble.solvers.uniform.polytope import Corner
 from pramble.values import Floats
 

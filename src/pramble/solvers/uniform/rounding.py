@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.mechanisms.base import TOTAL
-from pramble.mechanisms.exponential import exp_below
-from pramble.mechanisms.extremes import ratio_at_extremes
-from pramble.mechanisms.rounding import within
+from pramble.mechanisms.general import within
+from pramble.mechanisms.ratios import exp_below, ratio_at_extremes
 from pramble.solvers.uniform.model import BOTTOM, HIGH, LOW, TOP
 from pramble.solvers.uniform.polytope import Corner
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.information.bound import information_bound
+from pramble.information.measures import information_bound
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import Gain
 

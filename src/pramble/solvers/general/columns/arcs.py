@@ -11,8 +11,7 @@ masses, which the best of some orders makes small.
 import numpy as np
 
 from pramble.data.labels import Labels
-from pramble.information.bound import best_high_mass
-from pramble.information.measures import mutual_information
+from pramble.information.measures import best_high_mass, mutual_information
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.values import Floats, Integers
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramble.mechanisms.operators.excess import SMALL
+from pramble.mechanisms.operators.dense import SMALL
 from pramble.solvers.general.patterns import Gain, Sets
 from pramble.values import Floats
 

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramble.information.bound import information_bound
+from pramble.information.measures import information_bound
 from pramble.solvers.general.columns.branching import UNIT
 from pramble.solvers.general.columns.merging import shares_of
 from pramble.solvers.general.columns.pricing import price

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from pramble.data.labels import as_labels
-from pramble.information.bound import best_high_mass
+from pramble.information.measures import best_high_mass
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.columns.generation import Mixture, bound_of, generate
 from pramble.solvers.general.columns.merging import heaviest_alone, merged_groups, spread_prices

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramble.information.bound import information_bound
+from pramble.information.measures import information_bound
 from pramble.solvers.general.columns.generation import PULLS, Columns, bound_of
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import (

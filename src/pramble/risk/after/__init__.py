@@ -1,1 +1,0 @@
-"""What randomisation leaves of the risk."""
