@@ -80,10 +80,9 @@ def no_pictures(request, monkeypatch):
     """
     area = request.path.relative_to(ROOT).parts[1:2]
     if area and area[0] in UNDRAWN and request.node.get_closest_marker("pictures") is None:
-        from pramble.plots import plan, release
-        from pramble.report import record_view
+        from pramble.report import details, pages
 
-        for module in (plan, release, record_view):
+        for module in (details, pages):
             monkeypatch.setattr(module, "to_svg", undrawn)
 
 

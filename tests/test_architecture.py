@@ -18,11 +18,12 @@ LAYERS = [
     {"calibration", "paper", "report"},
     {"solvers", "engine", "estimation", "risk"},
     {"ledger"},
+    {"outcome"},
     {"privacy", "information", "geography"},
     {"mechanisms"},
     {"data", "plots"},
     {"errors", "values", "limits", "compiled", "one_thread", "shown"},
-    {"words"},
+    {"words", "numbers"},
 ]
 RANK = {area: rank for rank, layer in enumerate(LAYERS) for area in layer}
 

@@ -62,8 +62,7 @@ if TYPE_CHECKING:
         keep_probabilities,
         randomized_response,
     )
-    from pramble.plots.kept import plot_kept
-    from pramble.plots.tradeoff import plot_tradeoff
+    from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
     from pramble.privacy.certificate import Certificate, certify, compose
     from pramble.privacy.guarantee import Guarantee
     from pramble.privacy.shuffled.central import (
@@ -163,8 +162,8 @@ _MODULES = {
     "pareto_curve": "pramble.solvers.tradeoff",
     "perturb": "pramble.engine.perturb",
     "perturb_file": "pramble.engine.files",
-    "plot_kept": "pramble.plots.kept",
-    "plot_tradeoff": "pramble.plots.tradeoff",
+    "plot_kept": "pramble.plots.tradeoffs",
+    "plot_tradeoff": "pramble.plots.tradeoffs",
     "product": "pramble.mechanisms.product",
     "randomized_response": "pramble.mechanisms.uniform",
     "release": "pramble.releasing.release",

@@ -9,7 +9,7 @@ import pytest
 from tests.app.looking import faults, fits, torn
 
 import pramble
-from pramble.report import numbers
+from pramble import numbers
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("desk")]
 

@@ -10,7 +10,7 @@ from pramble import Areas, InvalidData, InvalidInput
 from pramble.plots.images import to_png, to_svg
 from pramble.plots.map import path_of
 from pramble.plots.map_frames import layout_of
-from pramble.plots.matrix import shorten
+from pramble.plots.mechanisms import shorten
 
 ISLAND = pramble.datasets.synthetic_island()
 SHARES = pramble.datasets.synthetic_island_shares()

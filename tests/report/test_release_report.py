@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.privacy.guarantee import RecordPrivacy
-from pramble.report.numbers import share_text
-from pramble.report.outcome import (
+from pramble.information.accuracy import TableOutcome, verdict_of
+from pramble.numbers import share_text
+from pramble.outcome import (
     Check,
     ColumnOutcome,
     ReleaseOutcome,
     RiskOutcome,
     Rival,
 )
+from pramble.privacy.guarantee import RecordPrivacy
 from pramble.report.pages import report_page, summary_page
-from pramble.report.tables import TableOutcome, verdict_of
 
 CANARY = 314_159_265
 """A raw count that must not reach the summary."""

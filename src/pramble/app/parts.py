@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from shiny import ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.view import View
 from pramble.app.worker import Work
-from pramble.report import numbers
+from pramble.information.accuracy import TableOutcome, Verdict, worst_first
 from pramble.report.pages import table_row
-from pramble.report.tables import TableOutcome, Verdict, worst_first
 from pramble.words import time_left, visible
 
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}

@@ -122,7 +122,7 @@ class Calibration(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the measure and of information, with the target and the choice."""
-        from pramble.plots.calibration import plot_calibration
+        from pramble.plots.tradeoffs import plot_calibration
 
         return plot_calibration(self)
 

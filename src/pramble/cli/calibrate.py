@@ -30,8 +30,8 @@ from pramble.cli.options import (
 )
 from pramble.cli.outputs import new_file, new_picture
 from pramble.cli.progress import shown_progress
-from pramble.plots.calibration import SIGNS
 from pramble.plots.images import save
+from pramble.plots.tradeoffs import SIGNS
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.result import Design
 from pramble.words import several

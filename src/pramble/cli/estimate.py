@@ -15,6 +15,7 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Covers, Estimate, Method
 from pramble.estimation.survey import ReplicateMethod
+from pramble.plots.images import save
 
 MOST_ROWS = 200
 """Rows that a table in a terminal shows; --csv and --json give all."""
@@ -113,9 +114,8 @@ def estimate(
     else:
         answers().print(terminal_table(answer))
     if plot is not None:
-        from pramble.plots.estimate import save_estimate_plot
-
-        save_estimate_plot(answer, plot)
+        words = f"Estimates by {', '.join(answer.cells)} with intervals"
+        save(answer.plot(), plot, name="estimate", description=words)
         messages().print(f"Wrote {plot}.")
 
 

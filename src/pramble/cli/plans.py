@@ -10,7 +10,8 @@ from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
-from pramble.mechanisms.plan import SCHEMA, Plan
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.plan_json import SCHEMA
 from pramble.mechanisms.table_plan import SCHEMA as OF_TABLES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.files import MANIFEST

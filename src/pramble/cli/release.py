@@ -7,23 +7,21 @@ import typer
 from rich.table import Table
 
 import pramble
+from pramble import numbers
 from pramble.cli.console import answers, messages, print_json, said_later, table_of
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, rules
 from pramble.cli.outputs import new_file, new_folder
 from pramble.cli.progress import shown_progress
+from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.account import as_central
 from pramble.ledger.budgets import pair
+from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.opening import Release
 from pramble.releasing.folder.signing import LockedKey, private_key
-from pramble.report import numbers
-from pramble.report.outcome import ReleaseOutcome
+from pramble.report.details import loss_sentence, plan_sentences, protected_sentences
 from pramble.report.pages import table_row
-from pramble.report.protected import protected_sentences
-from pramble.report.record import RecordOutcome
-from pramble.report.record_view import loss_sentence, plan_sentences
-from pramble.report.tables import verdict_of, worst_first
 from pramble.words import visible
 
 SHOWN = (

@@ -198,7 +198,7 @@ class Distribution(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the distribution with its intervals."""
-        from pramble.plots.distribution import distribution_figure
+        from pramble.plots.estimates import distribution_figure
 
         return distribution_figure(self)
 

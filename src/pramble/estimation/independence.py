@@ -175,10 +175,10 @@ def independence_test(
         with one_thread():
             return from_tables(measured, names, level=check_level(level))
     tabulated = tabulate(data, plan, by=names, reading=reading)
-    if not all(len(block) == 1 for block in tabulated.blocks) or is_stacked(tabulated):
+    if not all(len(block) == 1 for block in tabulated.mechanisms) or is_stacked(tabulated):
         return from_moments(tabulated, level=check_level(level))
     table = two_way(tabulated.counts, tabulated, side=1)
-    matrices = [m.operator.dense() for m in tabulated.blocks.values()]
+    matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
     shape, seen = table.shape, (table.sum(axis=1) > 0, table.sum(axis=0) > 0)
     table = table[np.ix_(*seen)]
@@ -261,7 +261,7 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
 
     Untouched columns come first, with the labels that occur; absent combinations are 0.
     """
-    sizes = [m.shape[side] for m in tabulated.blocks.values()]
+    sizes = [m.shape[side] for m in tabulated.mechanisms.values()]
     if sizes:
         return cells.reshape(-1, sizes[-1])
     rows, columns = (

@@ -1,11 +1,9 @@
 r"""What one block tells of a table: the block seen through the columns that the table shares.
 
-Where the probability of a released margin depends on the true margin alone, :math:`M C' = C M'`
-(as for every randomised response), the margins are randomised by M', and a square M has
-:math:`M^{-1} C = C' M'^{-1}`: nothing else of the output counts, and nothing of the size of M is
-built. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient unbiased estimate of those
-sums of margins that are told, with an orthonormal basis Q, whatever the law of the columns beside
-them.
+Where margins are randomised by a matrix of their own (:mod:`pramble.mechanisms.channel`), its
+inverse is all that counts. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient
+unbiased estimate of those sums of margins that are told, with an orthonormal basis Q, whatever the
+law of the columns beside them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,19 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from pramble.errors import NotIdentifiable
-from pramble.estimation.cell_codes import Codes
 from pramble.information.fisher import covariance_of_cells, inner
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Margin, SeenBlock
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.operators.dense import LARGEST_INVERSE
-from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.plan import Block
 from pramble.values import Floats, Integers, value
-
-MOST_BLOCK_CELLS = 3000
-"""Cells of a block up to which its matrix is held as an array."""
 
 STEPS = 3
 
@@ -156,24 +148,17 @@ def margins_of(joint: Floats, onto: Integers, law: Floats) -> Floats:
     return np.asarray(summed(joint, onto) / np.bincount(onto, weights=law)[:, None])
 
 
-def part_of(
-    block: Block, mechanism: Mechanism, *, wanted: Sequence[str], codes: Codes
-) -> Part | None:
-    """Return what a block tells of the wanted columns: of all it has, or else of fewer."""
-    before = codes.cells(block, mechanism.labels, side=0)
-    after = codes.cells(block, mechanism.output_labels, side=1)
-    for shared in subsets([name for name in block if name in wanted]):
-        keys, first, onto = np.unique(
-            codes.keys(before, shared, side=0), return_index=True, return_inverse=True
-        )
-        cells = {name: before[name][first] for name in shared}
-        released, into = np.unique(codes.keys(after, shared, side=1), return_inverse=True)
-        lumped = by_margin(mechanism, onto.reshape(-1), into.reshape(-1), S=len(keys))
-        if lumped is not None:
-            return Part(shared, released, cells, lumped)
-        telling = by_block(mechanism, onto.reshape(-1))
+def part_of(seen: SeenBlock) -> Part | None:
+    """Return what a block tells of the columns asked for: of all it has, or else of fewer."""
+    for columns in subsets(seen.asked):
+        margin = seen.margin(columns)
+        alone = by_margin(margin)
+        if alone is not None:
+            return Part(columns, margin.outputs, margin.cells, alone)
+        telling = by_block(seen, margin.onto)
         if telling is not None:
-            return Part(block, codes.keys(after, block, side=1), cells, telling)
+            outputs = seen.coding.keys(seen.outputs, seen.columns, released=True)
+            return Part(seen.columns, outputs, margin.cells, telling)
     return None
 
 
@@ -183,44 +168,23 @@ def subsets(names: Sequence[str]) -> Iterator[Block]:
         yield from combinations(names, size)
 
 
-def by_margin(mechanism: Mechanism, onto: Integers, into: Integers, *, S: int) -> ByMargin | None:
+def by_margin(margin: Margin) -> ByMargin | None:
     """Return how margins are randomised by themselves; None if they are not, or are not told."""
-    if mechanism.shape[0] != mechanism.shape[1] or int(into.max()) + 1 != S:
-        return None
-    matrix = margin_matrix(mechanism, onto, into)
-    if matrix is None:
+    if margin.matrix is None:
         return None
     try:
-        u = np.linalg.inv(matrix)
+        u = np.linalg.inv(margin.matrix)
     except np.linalg.LinAlgError:
         return None
     fine = bool(np.abs(u).sum(axis=1).max() < LARGEST_INVERSE)
-    return ByMargin(matrix, np.asarray(u)) if fine else None
+    return ByMargin(margin.matrix, np.asarray(u)) if fine else None
 
 
-def margin_matrix(mechanism: Mechanism, onto: Integers, into: Integers) -> Floats | None:
-    """Return the matrix from margins to released margins, if there is one."""
-    operator = mechanism.operator
-    S = int(onto.max()) + 1
-    if S > MOST_BLOCK_CELLS:
-        return None
-    _, first = np.unique(onto, return_index=True)
-    if isinstance(operator, UniformOperator) and np.array_equal(onto, into):
-        off, d = operator.off[first], operator.d[first]
-        if not (np.array_equal(off[onto], operator.off) and np.array_equal(d[onto], operator.d)):
-            return None
-        return np.asarray(np.outer(off, np.bincount(onto)) + np.diag(d))
-    if mechanism.shape[0] > MOST_BLOCK_CELLS or not has_inverse(mechanism):
-        return None
-    rows = summed(operator.dense().T, into).T
-    return rows[first] if np.abs(rows - rows[first][onto]).max() < 1e-15 * S else None
-
-
-def by_block(mechanism: Mechanism, onto: Integers) -> ByCells | ByOperator | None:
+def by_block(seen: SeenBlock, onto: Integers) -> ByCells | ByOperator | None:
     """Return how a whole block tells of margins; None if it does not, or is too large."""
-    cells, outputs = mechanism.shape
+    operator, (cells, outputs) = seen.mechanism.operator, seen.mechanism.shape
     if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
-        matrix = mechanism.operator.dense()
+        matrix = operator.dense()
         even = np.full(cells, 1 / cells)
         told = covariance_of_cells(matrix, even).told_sums(onto)
         if told.shape[1] == len(told):
@@ -228,13 +192,4 @@ def by_block(mechanism: Mechanism, onto: Integers) -> ByCells | ByOperator | Non
         return ByCells(matrix, onto, told) if told.shape[1] > 1 else None
     if max(cells, outputs) * (int(onto.max()) + 1) > MOST_CELLS:
         return None
-    return ByOperator(mechanism.operator, onto) if has_inverse(mechanism) else None
-
-
-def has_inverse(mechanism: Mechanism) -> bool:
-    """Whether a mechanism tells all its categories."""
-    try:
-        mechanism.operator.right_inverse()
-    except NotIdentifiable:
-        return False
-    return True
+    return ByOperator(operator, onto) if seen.is_identifiable else None

@@ -20,10 +20,10 @@ from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, NotIdentifiable
 from pramble.estimation.layout import groups_of, refuse_many
-from pramble.estimation.parts import MOST_BLOCK_CELLS
-from pramble.estimation.records import direct_blocks, gather, shown_by_branches, stacked_places
+from pramble.estimation.records import gather, shown_by_branches, stacked_places
 from pramble.estimation.tabulate import cells_of, refuse_randomised, shown_by_blocks
 from pramble.estimation.tabulated import refuse_no_weight
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.values import Floats, Integers, value
 
@@ -132,24 +132,22 @@ def patterns_of(
     """
     refuse_randomised([weights, *beside], plan.columns)
     extra = [name for name in dict.fromkeys(beside) if name not in by]
-    direct = direct_blocks(plan, by)
+    channel = plan.channel(by)
     axes: list[tuple[Any, Any, Integers]]
-    if direct is not None:
-        refuse_many([m.shape[0] for m in direct.values()], by, most=MOST_PATTERN_CELLS)
-        for block, m in direct.items():
-            refuse_many([max(m.shape)], block, most=MOST_BLOCK_CELLS)
-        codes, found, places = shown_by_blocks(
-            records, direct, by=by, beside=extra, weights=weights
-        )
-        operators = [m.operator for m in direct.values()]
+    if channel.axes is not None:
+        refuse_many([s.mechanism.shape[0] for s in channel.axes], by, most=MOST_PATTERN_CELLS)
+        for seen in channel.axes:
+            refuse_many([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
+        found, places = shown_by_blocks(records, channel, by=by, beside=extra, weights=weights)
+        operators = [seen.mechanism.operator for seen in channel.axes]
         axes = [(o.right_inverse(), o, z) for o, z in zip(operators, places, strict=True)]
-        cells: Mapping[str, Integers] = cells_of(direct, codes)
+        cells: Mapping[str, Integers] = cells_of(channel)
         branch = np.zeros(len(found.cells), dtype=np.int64)
     else:
         table, found, branch_of = shown_by_branches(
             records, plan, by=by, beside=extra, weights=weights
         )
-        codes, cells = table.codes, table.cells
+        cells = table.cells
         together = np.zeros(len(found.cells), dtype=np.int64)
         gathered = gather(table, found, branch_of, group_of=together)
         if gathered is None or gathered[0].lost.shape[1]:
@@ -169,7 +167,7 @@ def patterns_of(
         untouched=untouched,
         beside=beside,
         cells={name: np.asarray(cells[name]) for name in by if name in cells},
-        categories={name: codes.categories[name].values for name in by if name in cells},
+        categories={name: own.values for name, own in channel.labels.items()},
         axes=tuple(Axis(np.ascontiguousarray(G), M, z[kept]) for G, M, z in arrays),
         branch=branch[kept],
         dropped=dropped,

@@ -11,17 +11,16 @@ import numpy as np
 from pramble.data.crosstab import crosstab
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, Powers, refuse_empty, totals
-from pramble.errors import InvalidData, InvalidPlan, NotShown
+from pramble.errors import NotShown
 from pramble.estimation.branch_weights import Pooled, stack
-from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.layout import Layout, groups_of, refuse_many
-from pramble.estimation.parts import MOST_BLOCK_CELLS, Part, has_inverse, part_of
+from pramble.estimation.parts import Part, part_of
 from pramble.estimation.stacked import Aspect, StackedOperator
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Block, Plan
-from pramble.mechanisms.separate import separate_blocks
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Channel
+from pramble.mechanisms.column_labels import places_among
+from pramble.mechanisms.plan import Plan
 from pramble.values import Floats, Integers
 
 MOST_FITTED = 500
@@ -44,31 +43,20 @@ class BranchTable:
     def __init__(
         self, plan: Plan, columns: Sequence[str], *, bearing: Sequence[str] | None = None
     ) -> None:
-        self.plan, self.columns = plan, list(columns)
-        self.bearing = set(self.columns if bearing is None else bearing)
-        self.codes = Codes.of(*(branch.blocks for branch in plan.branches))
-        self.shape = tuple(len(self.codes.categories[name]) for name in self.columns)
+        self.plan, self.channel = plan, plan.channel(columns)
+        self.columns, self.shape = self.channel.columns, self.channel.shape
         refuse_many(self.shape, self.columns, most=MOST_BLOCK_CELLS)
-        self.size = int(np.prod(self.shape, dtype=np.int64))
-        grid = np.unravel_index(np.arange(self.size), self.shape) if self.columns else ()
-        self.cells: dict[str, Integers] = dict(zip(self.columns, grid, strict=True))
+        self.bearing = set(self.columns if bearing is None else bearing)
+        self.coding, self.size = self.channel.coding, self.channel.size
+        self.cells = self.channel.cells
 
     @cached_property
     def parts(self) -> list[list[Part]]:
         """What each branch tells, block by block; nothing from a branch that is silent."""
-        known: dict[Any, Part | None] = {}
-        answer = []
-        for branch in self.plan.branches:
-            own = []
-            for block, mechanism in branch.blocks.items():
-                if not set(block) & self.bearing:
-                    continue
-                key = block, id(mechanism)
-                if key not in known:
-                    known[key] = part_of(block, mechanism, wanted=self.columns, codes=self.codes)
-                own.append(known[key])
-            answer.append(fitting([part for part in own if part is not None]))
-        return answer
+        bearing = [seen for seen in self.channel.blocks_seen if set(seen.columns) & self.bearing]
+        found = {seen: part_of(seen) for seen in bearing}
+        own = ([found.get(seen) for seen in view.seen] for view in self.channel.views)
+        return [fitting([part for part in parts if part is not None]) for parts in own]
 
     @property
     def needed(self) -> list[str]:
@@ -79,7 +67,7 @@ class BranchTable:
     def finer(self) -> "BranchTable | None":
         """Return the table of these columns and those that blocks hold beside them, if small."""
         beside = [name for name in self.needed if name not in self.columns]
-        sizes = [len(self.codes.categories[name]) for name in beside]
+        sizes = [len(self.coding.categories[name]) for name in beside]
         if not beside or self.size * int(np.prod(sizes, dtype=object)) > MOST_FITTED:
             return None
         finer = BranchTable(self.plan, [*self.columns, *beside], bearing=self.columns)
@@ -90,8 +78,8 @@ class BranchTable:
         place, possible = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.bool_)
         for part in parts:
             shared = list(part.cells)
-            known = self.codes.keys(part.cells, shared, side=0)
-            wanted = self.codes.keys(self.cells, shared, side=0)
+            known = self.coding.keys(part.cells, shared)
+            wanted = self.coding.keys(self.cells, shared)
             possible &= np.isin(wanted, known)
             own = np.zeros(self.size, dtype=np.int64)
             own[possible] = places_among(known, wanted[possible])
@@ -116,10 +104,20 @@ class BranchTable:
             answer.append(Aspect(np.where(impossible, -1, onto), matrix, u, told, exact))
         return tuple(answer)
 
+    @cached_property
+    def is_estimable(self) -> bool:
+        """Whether records of all branches tell every cell."""
+        told = [b for b, parts in enumerate(self.parts) if parts]
+        if not told:
+            return False
+        aspects = self.aspects(told, [np.zeros(outputs_of(self.parts[b])) for b in told])
+        shares = np.array([float(self.plan.shares[b]) for b in told])
+        return not Pooled(aspects, shares).lost.shape[1]
+
     def refusal(self) -> NotShown:
         """Return the error for a table that the plan cannot give, with what it can."""
         blocks = dict.fromkeys(
-            " with ".join(block) for branch in self.plan.branches for block in branch.blocks
+            " with ".join(seen.columns) for seen in self.plan.channel().blocks_seen
         )
         shown = "; ".join(list(blocks)[:12]) + ("; …" if len(blocks) > 12 else "")
         names = ", ".join(self.columns)
@@ -156,25 +154,6 @@ def told_of(parts: Sequence[Part]) -> Floats | None:
     return whole
 
 
-def direct_blocks(plan: Plan, names: Sequence[str]) -> dict[Block, Mechanism] | None:
-    """Return the blocks that make a table by themselves, one axis each; None if they do not.
-
-    They do in a plan of one branch, if each lies inside the table or outside, with a cell for
-    every combination of its columns' labels. Untouched columns alone need none.
-    """
-    if not set(names) & set(plan.columns):
-        return {}
-    if len(plan.branches) > 1:
-        return None
-    blocks = {b: m for b, m in plan.branches[0].blocks.items() if set(b) & set(names)}
-    labels = plan.column_labels()
-    for block, mechanism in blocks.items():
-        whole = int(np.prod([len(labels[name].labels) for name in block], dtype=object))
-        if not set(block) <= set(names) or mechanism.shape[0] != whole:
-            return None
-    return blocks
-
-
 def fitting(parts: list[Part]) -> list[Part]:
     """Return as many parts as can be held together, without the largest first."""
     while len(parts) > 1:
@@ -204,21 +183,10 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     >>> answerable(plan, ["smokes"]), answerable(plan, ["smokes", "drinks"])
     (True, False)
     """
-    plan = separate_blocks(plan)
-    randomised = [name for name in columns if name in plan.columns]
-    direct = direct_blocks(plan, randomised)
-    if direct is not None:
-        return all(has_inverse(mechanism) for mechanism in direct.values())
-    sizes = [len(plan.column_labels()[name].labels) for name in randomised]
-    if int(np.prod(sizes, dtype=object)) > MOST_BLOCK_CELLS:
-        return False
-    table = BranchTable(plan, randomised)
-    told = [b for b, parts in enumerate(table.parts) if parts]
-    if not told:
-        return False
-    aspects = table.aspects(told, [np.zeros(outputs_of(table.parts[b])) for b in told])
-    shares = np.array([float(plan.branches[b].share) for b in told])
-    return not Pooled(aspects, shares).lost.shape[1]
+    channel = plan.channel(columns)
+    if channel.axes is not None:
+        return all(seen.is_identifiable for seen in channel.axes)
+    return channel.size <= MOST_BLOCK_CELLS and table_of(plan, channel.columns).is_estimable
 
 
 def outputs_of(parts: Sequence[Part]) -> int:
@@ -250,7 +218,7 @@ def from_branches(
             raise table.refusal()
         operator = replace(operator, refusal=table.refusal())
     levels = dict(zip(untouched, found.levels, strict=False))
-    categories = {name: table.codes.categories[name].values for name in table.columns}
+    categories = {name: table.coding.categories[name].values for name in table.columns}
     layout = Layout(tuple(by), table.cells, categories, levels, groups)
     finer = table.finer()
     fine = None if finer is None else gather(finer, found, branch_of, group_of=group_of)
@@ -279,20 +247,20 @@ def shown_by_branches(
 
     The cells are by the untouched columns, those ``beside`` the table, and what is released.
     """
-    table = BranchTable(plan, [name for name in by if name in plan.columns])
+    table = table_of(plan, by)
     untouched = [name for name in by if name not in plan.columns]
     needed = table.needed
     found = crosstab(
         records,
         [*untouched, *beside, *needed],
-        labels={name: table.codes.outputs[name] for name in needed},
+        labels={name: table.coding.outputs[name] for name in needed},
         weights=weights,
         measure=measure,
         powers=powers_for(weights, measure),
-        presence=[n for n in blanks_of(plan) if n not in needed],
+        presence=[name for name in table.coding.blank if name not in needed],
     )
     refuse_empty(found, records.name)
-    return table, found, branches_of(found, plan, needed=needed)
+    return table, found, branches_of(found, table.channel, needed=needed)
 
 
 def gather(
@@ -324,11 +292,6 @@ def stacked_places(
     return told, sizes, place
 
 
-def blanks_of(plan: Plan) -> list[str]:
-    """Return the columns that some branch leaves blank."""
-    return [name for name, own in plan.column_labels().items() if own.blank]
-
-
 def released_places(table: BranchTable, b: int, found: Crosstab, rows: Integers) -> Integers:
     """Return which output of a branch each of some released cells is."""
     codes = {
@@ -338,36 +301,22 @@ def released_places(table: BranchTable, b: int, found: Crosstab, rows: Integers)
     }
     place = np.zeros(len(rows), dtype=np.int64)
     for part in table.parts[b]:
-        own = table.codes.keys(codes, part.needed, side=1)
+        own = table.coding.keys(codes, part.needed, released=True)
         place = place * len(part.outputs) + places_among(part.outputs, own)
     return place
 
 
-def branches_of(found: Crosstab, plan: Plan, *, needed: Sequence[str]) -> Integers:
-    """Return the branch of each released cell, known by the columns that are not blank."""
-    known: dict[frozenset[str], int] = {}
-    blanks = blanks_of(plan)
-    for number, branch in enumerate(plan.branches):
-        columns = frozenset(branch.columns) & set(blanks)
-        if columns in known:
-            raise InvalidPlan(
-                "Branches must show different columns to be told apart; two of them show "
-                f"{', '.join(sorted(branch.columns))}."
-            )
-        known[columns] = number
-    labels = plan.column_labels()
-    filled = np.zeros((len(found.cells), len(blanks)), dtype=np.bool_)
-    for i, name in enumerate(blanks):
+def branches_of(found: Crosstab, channel: Channel, *, needed: Sequence[str]) -> Integers:
+    """Return the branch of each released cell; of columns not needed only presence was counted."""
+    blank, labels = channel.coding.blank, channel.coding.labels
+    filled = np.zeros((len(found.cells), len(blank)), dtype=np.bool_)
+    for i, name in enumerate(blank):
         codes = found.cells[:, found.columns.index(name)]
         filled[:, i] = codes < len(labels[name].outputs) if name in needed else codes == 1
-    patterns, inverse = np.unique(filled, axis=0, return_inverse=True)
-    answer = []
-    for pattern in patterns:
-        shown = frozenset(n for n, there in zip(blanks, pattern, strict=True) if there)
-        if shown not in known:
-            raise InvalidData(
-                "The data must be a release by this plan; some records show "
-                f"{', '.join(sorted(shown)) or 'no column'} alone, which no branch does."
-            )
-        answer.append(known[shown])
-    return np.asarray(np.array(answer)[inverse.reshape(-1)])
+    return channel.branch_of(filled)
+
+
+def table_of(plan: Plan, columns: Sequence[str]) -> BranchTable:
+    """Return the table of the randomised ones of some columns; it is made once."""
+    names = plan.channel(columns).columns
+    return plan.once(("table", names), lambda: BranchTable(plan, names))

@@ -254,7 +254,7 @@ class Estimate(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the estimates with their intervals."""
-        from pramble.plots.estimate import estimate_figure
+        from pramble.plots.estimates import estimate_figure
 
         return estimate_figure(self)
 

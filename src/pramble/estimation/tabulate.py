@@ -14,15 +14,14 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
-from pramble.estimation.cell_codes import Codes
 from pramble.estimation.layout import NO_GROUPS, Layout, groups_of, refuse_many
-from pramble.estimation.records import direct_blocks, from_branches
+from pramble.estimation.records import from_branches
 from pramble.estimation.tabulated import Tabulated, powers_for, sums_over
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.channel import Channel
 from pramble.mechanisms.operators.base import output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
 from pramble.mechanisms.product import axes_of
-from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Floats, Integers, names_of
 
 ONE_COLUMN = "category"
@@ -63,15 +62,15 @@ def tabulate(
         )
     refuse_randomised([weights, measure], plan.columns)
     records = open_records(data, reading)
-    direct = direct_blocks(plan, names)
-    if direct is not None:
-        return from_records(records, direct, by=names, weights=weights, measure=measure)
+    channel = plan.channel(names)
+    if channel.axes is not None:
+        return from_records(records, channel, by=names, weights=weights, measure=measure)
     return from_branches(records, plan, by=names, weights=weights, measure=measure, partial=partial)
 
 
 def default_table(plan: Plan) -> list[str]:
     """Return the columns of a plan that has one block alone, in however many branches."""
-    blocks = {frozenset(block): block for branch in plan.branches for block in branch.blocks}
+    blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
     return list(*blocks.values()) if len(blocks) == 1 else []
 
 
@@ -80,11 +79,12 @@ def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(counts, mechanism.shape[1])
-    blocks: dict[Block, Mechanism] = {(ONE_COLUMN,): mechanism}
-    layout = layout_of(blocks, Codes.of(blocks), by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
+    channel = Plan({ONE_COLUMN: mechanism}).channel()
+    layout = layout_of(channel, by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
     axes = axes_of(mechanism)
     cells = vector.reshape(1, *output_shape(axes))
-    return Tabulated(layout, axes, {(1, 0): cells}, float(vector.sum()), blocks)
+    known: dict[Block, Mechanism] = {(ONE_COLUMN,): mechanism}
+    return Tabulated(layout, axes, {(1, 0): cells}, float(vector.sum()), known)
 
 
 def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
@@ -93,7 +93,7 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
         raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
     return from_records(
         open_records({ONE_COLUMN: values}),
-        {(ONE_COLUMN,): mechanism},
+        Plan({ONE_COLUMN: mechanism}).channel(),
         by=[ONE_COLUMN],
         weights=weights,
         backend=backend_of(values),
@@ -101,34 +101,30 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
 
 
 def layout_of(
-    blocks: Mapping[Block, Mechanism],
-    codes: Codes,
-    *,
-    by: Sequence[str],
-    levels: Mapping[str, Sequence[Any]],
-    groups: Any,
+    channel: Channel, *, by: Sequence[str], levels: Mapping[str, Sequence[Any]], groups: Any
 ) -> Layout:
     """Return the layout of a table of blocks: the cells of each, the last running fastest."""
-    refuse_many([len(groups), *(m.shape[1] for m in blocks.values())], by)
-    cells = cells_of(blocks, codes)
-    categories = {name: codes.categories[name].values for name in cells}
+    refuse_many([len(groups), *(seen.mechanism.shape[1] for seen in channel.axes or ())], by)
+    cells = cells_of(channel)
+    categories = {name: channel.coding.categories[name].values for name in cells}
     return Layout(tuple(by), cells, categories, dict(levels), groups)
 
 
-def cells_of(blocks: Mapping[Block, Mechanism], codes: Codes) -> dict[str, Integers]:
+def cells_of(channel: Channel) -> dict[str, Integers]:
     """Return the code of each column in every combination of the cells of blocks."""
-    sizes = [mechanism.shape[0] for mechanism in blocks.values()]
+    axes = channel.axes or ()
+    sizes = [seen.mechanism.shape[0] for seen in axes]
     grid = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes) if sizes else ()
     return {
         name: own[place]
-        for (block, mechanism), place in zip(blocks.items(), grid, strict=True)
-        for name, own in codes.cells(block, mechanism.labels, side=0).items()
+        for seen, place in zip(axes, grid, strict=True)
+        for name, own in seen.cells.items()
     }
 
 
 def from_records(
     records: Records,
-    blocks: Mapping[Block, Mechanism],
+    channel: Channel,
     *,
     by: Sequence[str],
     weights: Any = None,
@@ -136,46 +132,47 @@ def from_records(
     backend: str | None = None,
 ) -> Tabulated:
     """Return the sums of records, cross-classified in one pass, with one axis for each block."""
-    codes, table, places = shown_by_blocks(records, blocks, by=by, weights=weights, measure=measure)
-    untouched = table.columns[: len(table.columns) - sum(map(len, blocks))]
+    table, places = shown_by_blocks(records, channel, by=by, weights=weights, measure=measure)
+    known = {seen.columns: seen.mechanism for seen in channel.axes or ()}
+    untouched = [name for name in by if name not in channel.columns]
     groups, group_of = groups_of(table, len(untouched))
     levels = dict(zip(untouched, table.levels, strict=False))
-    layout = layout_of(blocks, codes, by=by, levels=levels, groups=groups)
-    outer = (len(groups), *(m.shape[1] for m in blocks.values()))
-    axes = tuple(axis for m in blocks.values() for axis in axes_of(m))
+    layout = layout_of(channel, by=by, levels=levels, groups=groups)
+    outer = (len(groups), *(m.shape[1] for m in known.values()))
+    axes = tuple(axis for m in known.values() for axis in axes_of(m))
     place = np.ravel_multi_index((group_of, *places), outer)
     sums = sums_over(table, place, (len(groups), *output_shape(axes)))
     return Tabulated(
-        layout, axes, sums, float(table.n), blocks, weights is not None, backend or records.backend
+        layout, axes, sums, float(table.n), known, weights is not None, backend or records.backend
     )
 
 
 def shown_by_blocks(
     records: Records,
-    blocks: Mapping[Block, Mechanism],
+    channel: Channel,
     *,
     by: Sequence[str],
     beside: Sequence[str] = (),
     weights: Any = None,
     measure: str | None = None,
-) -> tuple[Codes, Crosstab, list[Integers]]:
+) -> tuple[Crosstab, list[Integers]]:
     """Return the released cells of a table, and which output of each block they are.
 
     The cells are by the untouched columns, those ``beside`` the table, and what is released.
     """
-    columns = [name for block in blocks for name in block]
-    codes = Codes.of(blocks)
+    axes = channel.axes or ()
+    columns = [name for seen in axes for name in seen.columns]
     table = crosstab(
         records,
         [*(name for name in by if name not in columns), *beside, *columns],
-        labels=codes.outputs,
+        labels={name: channel.coding.outputs[name] for name in columns},
         weights=weights,
         measure=measure,
         powers=powers_for(weights, measure),
     )
     refuse_empty(table, records.name)
     released = {name: table.cells[:, table.columns.index(name)] for name in columns}
-    return codes, table, [codes.places(b, m.output_labels, released) for b, m in blocks.items()]
+    return table, [seen.output_place(released) for seen in axes]
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
@@ -215,10 +212,10 @@ def warn_of_missing_rows(data: Any, release: Any) -> None:
 
 
 def plan_of(plan: Any, by: Sequence[str]) -> Plan:
-    """Return a plan whose products are blocks of their own; a mechanism is that of one column."""
+    """Return a plan; a mechanism is that of one column."""
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}
-    return separate_blocks(as_plan(plan))
+    return as_plan(plan)
 
 
 def refuse_randomised(names: Sequence[Any], columns: Collection[str]) -> None:

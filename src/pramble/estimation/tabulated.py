@@ -32,7 +32,7 @@ class Tabulated:
         without weights) and a measure y.
     n : float
         Number of records.
-    blocks : mapping from columns to Mechanism
+    mechanisms : mapping from columns to Mechanism
         The mechanism of each axis, where each axis is one block.
     weighted : bool
         Whether weights were given.
@@ -47,7 +47,7 @@ class Tabulated:
     axes: tuple[Inverting, ...]
     sums: Mapping[Powers, Floats]
     n: float
-    blocks: Mapping[Block, Mechanism]
+    mechanisms: Mapping[Block, Mechanism]
     weighted: bool = False
     backend: str = "pyarrow"
     finer: tuple[StackedOperator, Floats] | None = None

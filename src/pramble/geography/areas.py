@@ -327,7 +327,7 @@ class Areas(Display):
         truth : mapping from label to number, or (S,) array, optional
             What was there before, drawn in the same colours as the estimates.
         """
-        from pramble.plots.map_estimate import estimate_maps
+        from pramble.plots.map import estimate_maps
 
         if len(estimate.cells) != 1:
             raise InvalidInput(
@@ -341,7 +341,14 @@ class Areas(Display):
             for found in columns
         )
         before = None if truth is None else self.numbers(truth)
-        return estimate_maps(self, estimate, value, (upper - lower) / 2, before)
+        return estimate_maps(
+            self,
+            value,
+            (upper - lower) / 2,
+            before,
+            quantity=estimate.quantity,
+            level=estimate.level,
+        )
 
     def numbers(self, values: Any) -> Floats:
         """Return one number per area, from a mapping or an array; NaN where there is none."""

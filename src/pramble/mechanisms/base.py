@@ -242,6 +242,6 @@ class Mechanism(Display, ABC):
 
     def plot(self) -> "Figure":
         """Return a figure of the matrix: a row for each true value."""
-        from pramble.plots.matrix import matrix_figure
+        from pramble.plots.mechanisms import matrix_figure
 
         return matrix_figure(self)

@@ -1,12 +1,16 @@
-"""The labels of each column of a plan, over all blocks and branches that hold it."""
+"""The labels of each column of a plan, over all blocks and branches that hold it; their codes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from pramble.data.labels import Label, Labels, label_keys
-from pramble.errors import InvalidPlan
+from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.product import Product
-from pramble.values import value
+from pramble.values import Integers, value
 
 EMPTY = (None, "")
 """What a blank could be mistaken for; in a text file null and an empty text are the same."""
@@ -100,3 +104,75 @@ def distinct(labels: Iterable[Label]) -> Labels:
     listed = list(labels)
     first = dict(zip(reversed(label_keys(listed)), reversed(range(len(listed))), strict=True))
     return Labels(tuple(listed[place] for place in sorted(first.values())))
+
+
+@value(eq=False)
+class Coding:
+    """The labels of the columns of a plan as codes: places among their categories, and outputs.
+
+    Attributes
+    ----------
+    labels : mapping from column to ColumnLabels
+    """
+
+    labels: Mapping[str, ColumnLabels]
+
+    @cached_property
+    def categories(self) -> Mapping[str, Labels]:
+        """What each column may hold before."""
+        return {name: own.labels for name, own in self.labels.items()}
+
+    @cached_property
+    def outputs(self) -> Mapping[str, Labels]:
+        """What may stand in the release; None last where a column may be blank."""
+        return {name: own.released for name, own in self.labels.items()}
+
+    @cached_property
+    def blank(self) -> tuple[str, ...]:
+        """The columns that some branch leaves blank."""
+        return tuple(name for name, own in self.labels.items() if own.blank)
+
+    def of_labels(
+        self, columns: Sequence[str], labels: Labels, *, released: bool = False
+    ) -> dict[str, Integers]:
+        """Return the code of each column of a block in its cells, or outputs."""
+        sides = self.outputs if released else self.categories
+        if len(columns) == 1 and labels is sides[columns[0]]:
+            return {columns[0]: np.arange(len(labels))}
+        parts = zip(*labels.values, strict=True) if len(columns) > 1 else [labels.values]
+        answer = {}
+        for name, own in zip(columns, parts, strict=True):
+            place = self._places(name, released=released)
+            codes = map(place.__getitem__, label_keys(own))
+            answer[name] = np.fromiter(codes, dtype=np.int64, count=len(labels))
+        return answer
+
+    def keys(
+        self, codes: Mapping[str, Integers], columns: Sequence[str], *, released: bool = False
+    ) -> Integers:
+        """Return one number for each combination of codes of some columns."""
+        sides = self.outputs if released else self.categories
+        answer = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
+        for name in columns:
+            answer = answer * len(sides[name]) + codes[name]
+        return answer
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, bool], dict[Any, int]]:
+        return {}
+
+    def _places(self, name: str, *, released: bool) -> dict[Any, int]:
+        if (name, released) not in self._known:
+            keys = label_keys((self.outputs if released else self.categories)[name].values)
+            self._known[name, released] = {key: code for code, key in enumerate(keys)}
+        return self._known[name, released]
+
+
+def places_among(known: Integers, wanted: Integers) -> Integers:
+    """Return where each number stands among others, which hold it once; refuse others."""
+    order = np.argsort(known, kind="stable")
+    found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    place = order[found]
+    if (known[place] != wanted).any():
+        raise InvalidData("The data holds released values that the plan cannot release.")
+    return np.asarray(place)

@@ -6,17 +6,20 @@ left blank. The branch is drawn without a look at the record, so it tells nothin
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pramble.errors import InvalidMechanism, InvalidPlan
+from pramble.errors import InvalidPlan
 from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents name every kind)
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.column_labels import ColumnLabels, labels_by_column
-from pramble.mechanisms.json_form import parsed, rational, refuse_large
+from pramble.mechanisms.channel import Channel, factored
+from pramble.mechanisms.column_labels import Coding, ColumnLabels, labels_by_column
+from pramble.mechanisms.json_form import parsed
+from pramble.mechanisms.plan_json import SCHEMA, as_block, branches_in
 from pramble.mechanisms.product import Product
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.shown import Display, Grid
@@ -25,7 +28,7 @@ from pramble.values import value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMA = "pramble/plan/1"
+T = TypeVar("T")
 
 Block = tuple[str, ...]
 """The columns that a mechanism randomises together; one column mostly."""
@@ -60,13 +63,13 @@ class Branch:
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise InvalidPlan(f"The share of a branch lies in (0, 1]; found {self.share}.")
-        blocks = {as_block(key): checked(mechanism, key) for key, mechanism in self.blocks.items()}
+        blocks = {as_block(key): _checked(mechanism, key) for key, mechanism in self.blocks.items()}
         times = Counter(name for block in blocks for name in block)
         twice = next((name for name in times if times[name] > 1), None)
         if twice is not None:
             raise InvalidPlan(f"A branch must randomise a column once; {twice!r} is in two blocks.")
         for block, mechanism in blocks.items():
-            check_cells(block, mechanism)
+            _check_cells(block, mechanism)
         object.__setattr__(self, "blocks", blocks)
 
     @property
@@ -109,8 +112,9 @@ class Plan(Display, Mapping[Any, Mechanism]):
     (('sex',), Fraction(1, 1), True)
     """
 
-    __slots__ = ("branches",)
+    __slots__ = ("_known", "branches")
     branches: tuple[Branch, ...]
+    _known: dict[Any, Any]
 
     def __init__(
         self, blocks: Mapping[Any, Mechanism] | None = None, *, branches: Sequence[Branch] = ()
@@ -122,6 +126,7 @@ class Plan(Display, Mapping[Any, Mechanism]):
         if total != 1:
             raise InvalidPlan(f"The shares of the branches must sum to 1; they sum to {total}.")
         object.__setattr__(self, "branches", made)
+        object.__setattr__(self, "_known", {})
         if len(made) > 1:
             self.column_labels()
 
@@ -131,19 +136,110 @@ class Plan(Display, Mapping[Any, Mechanism]):
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Plan, branches=self.branches), ()
 
+    def once(self, key: Any, made: Callable[[], T]) -> T:
+        """Return what follows from the plan, which never changes, made when first asked for."""
+        if key not in self._known:
+            self._known[key] = made()
+        found: T = self._known[key]
+        return found
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that some branch randomises, in order."""
-        return tuple(dict.fromkeys(name for branch in self.branches for name in branch.columns))
+        return self.once(
+            "columns",
+            lambda: tuple(
+                dict.fromkeys(name for branch in self.branches for name in branch.columns)
+            ),
+        )
 
-    def column_labels(self) -> dict[str, ColumnLabels]:
+    def column_labels(self) -> Mapping[str, ColumnLabels]:
         """Return the labels of each column over all blocks and branches that hold it."""
-        return labels_by_column([branch.blocks for branch in self.branches])
+        return self.once(
+            "labels",
+            lambda: MappingProxyType(labels_by_column([branch.blocks for branch in self.branches])),
+        )
+
+    def channel(self, columns: Sequence[str] | None = None) -> Channel:
+        """Return what some columns of a record look like in the release; all, unless named.
+
+        Columns that the plan does not randomise are left out of it. It is made once.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> m = pramble.randomized_response([("f", 0), ("f", 1), ("m", 0)], 1.0)
+        >>> channel = pramble.Plan({("sex", "age"): m}).channel(["age"])
+        >>> (view,) = channel.views
+        >>> view.seen[0].columns, view.seen[0].asked, channel.shape
+        (('sex', 'age'), ('age',), (2,))
+        """
+        wanted = self.columns if columns is None else columns
+        asked = tuple(name for name in dict.fromkeys(wanted) if name in self.column_labels())
+        return self.once(
+            ("channel", asked),
+            lambda: Channel(
+                self.branches, asked, self.once("coding", lambda: Coding(self.column_labels()))
+            ),
+        )
+
+    @property
+    def is_split(self) -> bool:
+        """Whether records show different columns, by chance: there are several branches."""
+        return len(self.branches) > 1
 
     @property
     def is_simple(self) -> bool:
         """Whether it is one branch of single columns."""
-        return len(self.branches) == 1 and all(len(block) == 1 for block in self.branches[0].blocks)
+        return not self.is_split and all(len(block) == 1 for block in self.branches[0].blocks)
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The probability of each branch, exactly."""
+        return tuple(branch.share for branch in self.branches)
+
+    def shown_together(self, columns: Iterable[str]) -> Fraction:
+        """Return the share of records that show all of some columns.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> from fractions import Fraction
+        >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+        >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
+        >>> plan = pramble.Plan(branches=halves)
+        >>> plan.shown_together(["smokes"]), plan.shown_together(["smokes", "drinks"])
+        (Fraction(1, 2), Fraction(0, 1))
+        """
+        wanted = set(columns) & set(self.columns)
+        own = (branch.share for branch in self.branches if wanted <= set(branch.columns))
+        return sum(own, Fraction(0))
+
+    def only_mechanism(self) -> Mechanism | None:
+        """Return the mechanism of a plan of one block in one branch; None of any other plan."""
+        found = list(self.branches[0].blocks.values())
+        return found[0] if len(found) == 1 and not self.is_split else None
+
+    def mechanisms(self) -> tuple[tuple[Block, Mechanism], ...]:
+        """Return every block with its mechanism, branch after branch, each once."""
+        found = {
+            (block, id(mechanism)): (block, mechanism)
+            for branch in self.branches
+            for block, mechanism in branch.blocks.items()
+        }
+        return tuple(found.values())
+
+    def without_products(self) -> "Plan":
+        """Return the plan with each factor of a product as a block of its own."""
+        if not any(len(factored(*one)) > 1 for one in self.mechanisms()):
+            return self
+        return self.once(
+            "factored",
+            lambda: Plan(branches=[
+                Branch(b.share, dict(part for one in b.blocks.items() for part in factored(*one)))
+                for b in self.branches
+            ]),
+        )  # fmt: skip
 
     def single_columns(self, *, what: str) -> dict[str, Mechanism]:
         """Return the mechanism of each column of a simple plan; refuse any other for ``what``."""
@@ -183,15 +279,12 @@ class Plan(Display, Mapping[Any, Mechanism]):
 
         return plan_shown(self)
 
-    def shares_and_blocks(self) -> list[tuple[float, list[Block]]]:
-        """Return the share of records, and the blocks of columns, of each branch."""
-        return [(float(branch.share), list(branch.blocks)) for branch in self.branches]
-
     def plot(self) -> "Figure":
         """Return a figure of the branches: which columns each one shows, of how many records."""
-        from pramble.plots.plan import branches_figure
+        from pramble.plots.mechanisms import branches_figure
 
-        return branches_figure(self.columns, self.shares_and_blocks())
+        parts = [(float(branch.share), list(branch.blocks)) for branch in self.branches]
+        return branches_figure(self.columns, parts)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document of integers, labels and exact shares."""
@@ -220,10 +313,8 @@ class Plan(Display, Mapping[Any, Mechanism]):
         >>> pramble.Plan.from_json(plan.to_json()) == plan
         True
         """
-        document = parsed(document, InvalidPlan)
-        branches = branches_in(document)
-        refuse_large_blocks(branches)
-        return Plan(branches=[branch_from(branch) for branch in branches])
+        found = branches_in(parsed(document, InvalidPlan))
+        return Plan(branches=[Branch(share, dict(blocks)) for share, blocks in found])
 
 
 def as_plan(given: Any) -> Plan:
@@ -246,18 +337,7 @@ def as_plan(given: Any) -> Plan:
     return Plan({key: mechanism for key, mechanism in given.items() if mechanism is not None})
 
 
-def as_block(key: Any) -> Block:
-    """Return the columns of a block from one name or several."""
-    names = (key,) if isinstance(key, str) else key
-    if not isinstance(names, tuple) or not names or not all(isinstance(n, str) for n in names):
-        raise InvalidPlan(f"Columns of a plan are named by text; found {key!r}.")
-    if len(set(names)) != len(names):
-        raise InvalidPlan(f"The columns of a block must differ; found {key!r}.")
-    return names
-
-
-def checked(mechanism: Any, key: Any) -> Mechanism:
-    """Return a mechanism; refuse anything else."""
+def _checked(mechanism: Any, key: Any) -> Mechanism:
     if not isinstance(mechanism, Mechanism):
         raise InvalidPlan(
             f"A plan maps columns to mechanisms; {key!r} has a {type(mechanism).__name__}."
@@ -265,7 +345,7 @@ def checked(mechanism: Any, key: Any) -> Mechanism:
     return mechanism
 
 
-def check_cells(block: Block, mechanism: Mechanism) -> None:
+def _check_cells(block: Block, mechanism: Mechanism) -> None:
     """Refuse a mechanism for several columns whose labels are no tuples of so many."""
     if len(block) == 1:
         return
@@ -278,60 +358,3 @@ def check_cells(block: Block, mechanism: Mechanism) -> None:
                     f"A mechanism for the columns {', '.join(block)} has tuples of {len(block)} "
                     f"labels as categories and outputs; found {label!r}."
                 )
-
-
-def branches_in(document: Any) -> list[Any]:
-    """Return the branches of a plan in JSON, which has the fields that it must have."""
-    if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
-        raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
-    refuse_fields(document, {"schema", "branches"}, "A plan")
-    return as_list(document["branches"], "The branches of a plan")
-
-
-def refuse_large_blocks(branches: Sequence[Any]) -> None:
-    """Refuse branches in JSON whose mechanisms would be too large together."""
-    parts = [part for branch in branches for part in blocks_in(branch)]
-    try:
-        refuse_large(part["mechanism"] for part in parts)
-    except InvalidMechanism as error:
-        raise InvalidPlan(str(error)) from None
-
-
-def blocks_in(branch: Any) -> list[Any]:
-    """Return the blocks of a branch in JSON, which has the fields that it must have."""
-    refuse_fields(branch, {"share", "blocks"}, "A branch")
-    blocks = as_list(branch["blocks"], "The blocks of a branch")
-    for part in blocks:
-        refuse_fields(part, {"columns", "mechanism"}, "A block")
-    return blocks
-
-
-def branch_from(document: Any) -> Branch:
-    """Return a branch from its JSON form."""
-    if not isinstance(document["share"], str):
-        raise InvalidPlan('The share of a branch is an exact fraction in text, such as "1/3".')
-    share = rational(document["share"], InvalidPlan)
-    blocks: dict[Block, Mechanism] = {}
-    for part in document["blocks"]:
-        block = as_block(tuple(as_list(part["columns"], "The columns of a block")))
-        if block in blocks:
-            raise InvalidPlan(f"A branch must randomise a column once; {block!r} stands twice.")
-        try:
-            blocks[block] = Mechanism.from_body_of_kind(part["mechanism"])
-        except InvalidMechanism as error:
-            raise InvalidPlan(f"The mechanism of {', '.join(block)}: {error}") from None
-    return Branch(share, blocks)
-
-
-def as_list(found: Any, what: str) -> list[Any]:
-    """Return a list; refuse anything else."""
-    if not isinstance(found, list):
-        raise InvalidPlan(f"{what} are a list; found a {type(found).__name__}.")
-    return found
-
-
-def refuse_fields(document: Any, known: set[str], what: str) -> None:
-    """Refuse an object with other fields than these."""
-    if not isinstance(document, Mapping) or set(document) != known:
-        found = sorted(map(str, document)) if isinstance(document, Mapping) else type(document)
-        raise InvalidPlan(f"{what} has the fields {sorted(known)}; found {found}.")

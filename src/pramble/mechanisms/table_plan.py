@@ -153,7 +153,7 @@ class TablePlan:
 
     def plot(self) -> "Figure":
         """Return a figure of the noise in a cell of each wanted table."""
-        from pramble.plots.tables import noise_figure
+        from pramble.plots.mechanisms import noise_figure
 
         return noise_figure({t: math.sqrt(self.cell_variance(t)) for t in self.tables})
 

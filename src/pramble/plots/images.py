@@ -7,11 +7,11 @@ import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidInput
-from pramble.plots.fonts import families, is_foreign
 from pramble.plots.style import house_style
 
 if TYPE_CHECKING:
@@ -21,8 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = (".svg", ".png", ".pdf")
-FONTS = "'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif"
+
+HOUSE = "DejaVu Sans"
+FONTS = f"'{HOUSE}', Verdana, Helvetica, Arial, sans-serif"
 """Fonts of SVG text: the one that was measured, then the ones that are as wide or narrower."""
+
+OTHERS = (
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "IPAGothic", "IPAexGothic",
+    "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC", "WenQuanYi Micro Hei",
+    "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Bengali", "Nirmala UI", "Arial Unicode MS",
+)  # fmt: skip
+"""Fonts for scripts that the house font lacks; PNG and PDF take those that this machine has."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +53,12 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
     import matplotlib as mpl
 
     stream = io.StringIO()
-    with house_style(), without_remarks(), mpl.rc_context({"svg.hashsalt": name}):
+    with house_style(), _without_remarks(), mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return inline(stream.getvalue(), name=name, description=description)
+    return _as_element(stream.getvalue(), name=name, description=description)
 
 
-@contextmanager
-def without_remarks() -> Iterator[None]:
-    """Draw without a warning of each character that no font of this machine has.
-
-    In SVG texts stay texts, and the reader's browser finds a font.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-        yield
-
-
-def inline(document: str, *, name: str, description: str) -> str:
+def _as_element(document: str, *, name: str, description: str) -> str:
     """Turn a stand-alone SVG document into an element for a page."""
     element = document[document.index("<svg") :].strip()
     opening, rest = element.split(">", 1)
@@ -70,7 +68,7 @@ def inline(document: str, *, name: str, description: str) -> str:
     rest = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', rest)
     rest = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', rest)
     rest = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", rest)
-    rest = rest.replace("'DejaVu Sans'", FONTS)
+    rest = rest.replace(f"'{HOUSE}'", FONTS)
     words = escape(description, quote=True)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
@@ -78,36 +76,68 @@ def inline(document: str, *, name: str, description: str) -> str:
     )
 
 
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """Draw without a warning of each character that no font of this machine has.
+
+    In SVG texts stay texts, and the reader's browser finds a font.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+        yield
+
+
 def to_png(figure: Figure, *, dpi: int = 160) -> bytes:
     """Return a figure as a PNG image without date or version."""
-    return drawn(figure, format="png", dpi=dpi, metadata={"Software": None})
+    return _to_bytes(figure, format="png", dpi=dpi, metadata={"Software": None})
 
 
-def to_pdf(figure: Figure) -> bytes:
-    """Return a figure as a PDF page without date or version."""
-    nothing = dict.fromkeys(("CreationDate", "Creator", "Producer"))
-    return drawn(figure, format="pdf", metadata=nothing)
-
-
-def drawn(figure: Figure, **options: Any) -> bytes:
+def _to_bytes(figure: Figure, **options: Any) -> bytes:
     """Return a figure as bytes, in fonts that have its characters."""
     from matplotlib.text import Text
 
     stream = io.BytesIO()
     for text in figure.findobj(Text):
-        if is_foreign(text.get_text()):
-            text.set_fontfamily(families())
-    with house_style(), without_remarks():
+        if _is_foreign(text.get_text()):
+            text.set_fontfamily(_families())
+    with house_style(), _without_remarks():
         figure.savefig(stream, **options)
     return stream.getvalue()
+
+
+@cache
+def _families() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    known = set(fontManager.get_font_names())
+    return [HOUSE, *(name for name in OTHERS if name in known)]
+
+
+@cache
+def _house_letters() -> frozenset[int]:
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont(HOUSE)).get_charmap())
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether the house font lacks some character of a text.
+
+    >>> _is_foreign("Größe, α"), _is_foreign("東京")
+    (False, True)
+    """
+    return any(ord(letter) not in _house_letters() for letter in text if letter.isprintable())
 
 
 def save(figure: Figure, path: Path, *, name: str, description: str) -> None:
     """Write a figure as PNG, SVG or PDF, by the ending of the file's name."""
     kind = path.suffix.lower()
+    if kind not in PICTURES:
+        raise InvalidInput(f"A plot is a file {' or '.join(PICTURES)}; found {path.name!r}.")
     if kind == ".svg":
         path.write_text(to_svg(figure, name=name, description=description), encoding="utf-8")
-    elif kind in PICTURES:
-        path.write_bytes(to_png(figure) if kind == ".png" else to_pdf(figure))
+    elif kind == ".png":
+        path.write_bytes(to_png(figure))
     else:
-        raise InvalidInput(f"A plot is a file {' or '.join(PICTURES)}; found {path.name!r}.")
+        undated = dict.fromkeys(("CreationDate", "Creator", "Producer"))
+        path.write_bytes(_to_bytes(figure, format="pdf", metadata=undated))

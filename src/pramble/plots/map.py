@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.plots.map_frames import Layout, layout_of, stretch
-from pramble.plots.matrix import shorten
-from pramble.plots.style import (
-    GREY,
-    PALE,
-    VERMILION,
-    WIDTH,
-    house_style,
-    new_figure,
-    without_frame,
-)
+from pramble.plots.mechanisms import shorten
+from pramble.plots.style import GREY, PALE, VERMILION, WIDTH, house_style, new_figure, without_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +20,14 @@ if TYPE_CHECKING:
 
     from pramble.values import Floats
 
+
 HATCH, STRIPES = "//////", "||||"
-MOST_NAMED, NOTE_HEIGHT = 150, 0.3
+"""How areas without a value are marked, and those whose estimate is mostly noise."""
+
+MOST_NAMED = 150
+"""Areas whose names are tried: each is compared with those that are written already."""
+
+NOTE_HEIGHT = 0.3
 LOG_FROM, EVEN = 20.0, 1.5
 """Moves are on a log scale where the likeliest is so many times the least likely; on a scale that
 ends above them where they hardly differ, lest all look extreme."""
@@ -57,59 +55,93 @@ class Panel:
     striped: tuple[int, ...] = ()
 
 
+@house_style()
 def map_figure(areas: Any, values: Floats | None, *, label: str) -> Figure:
     """Return a map of values, or of the areas with their names where they fit."""
     layout = layout_of(areas)
-    with house_style():
-        if values is None:
-            figure = new_figure(height=height_of(layout, WIDTH))
-            parts = draw_frames(figure, areas, layout, None)
-            figure.draw_without_rendering()
-            write_names(figure, parts, areas, layout)
-            return figure
-        panel = Panel(values, label, "", limits_of(values))
-        return panels_figure(areas, layout, [panel])
+    if values is not None:
+        return _panels_figure(areas, layout, [Panel(values, label, "", _limits_of(values))])
+    figure = new_figure(height=_height_of(layout, WIDTH))
+    parts = _draw_frames(figure, areas, layout, None)
+    figure.draw_without_rendering()
+    _write_names(figure, parts, areas, layout)
+    return figure
 
 
-def moves_figure(areas: Any, place: int, law: Floats, *, lost: float) -> Figure:
-    """Return where people of an area go; ``law`` is NaN for areas that are never released."""
-    others = np.delete(law, place)
+@house_style()
+def moves_figure(areas: Any, place: int, chances: Floats, *, lost: float) -> Figure:
+    """Return where people of an area go; chances are NaN for areas that are never released."""
+    others = np.delete(chances, place)
     moves = others[others > 0]
-    stays = 0.0 if np.isnan(law[place]) else float(law[place])
+    stays = 0.0 if np.isnan(chances[place]) else float(chances[place])
     log = len(moves) > 0 and bool(moves.max() > LOG_FROM * moves.min())
     even = len(moves) > 0 and bool(moves.max() < EVEN * moves.min())
     top = float(moves.max()) * (EVEN if even else 1) if len(moves) else 1.0
     low = float(moves.min()) if log else 0.0
     name = shorten([areas.labels.values[place]], most=40)[0]
-    missing = f", goes missing with {share(lost)}" if lost else ""
+    missing = f", goes missing with {_share(lost)}" if lost else ""
     panel = Panel(
-        np.where(np.arange(len(law)) == place, np.nan, law),
+        np.where(np.arange(len(chances)) == place, np.nan, chances),
         "probability of moving here" + (" (log scale)" if log else ""),
-        f"A person of {name} stays with probability {share(stays)}{missing}",
+        f"A person of {name} stays with probability {_share(stays)}{missing}",
         (low, top),
         log=log,
         percent=True,
         outlined=place,
     )
-    with house_style():
-        return panels_figure(areas, layout_of(areas), [panel])
+    return _panels_figure(areas, layout_of(areas), [panel])
 
 
-def share(probability: float) -> str:
+@house_style()
+def estimate_maps(
+    areas: Any,
+    values: Floats,
+    half_widths: Floats,
+    before: Floats | None,
+    *,
+    quantity: str,
+    level: float,
+) -> Figure:
+    """Return maps of what was before, of the estimates, and of half the width of intervals."""
+    percent = quantity in ("probability", "share")
+    known = np.isfinite(values) & np.isfinite(half_widths)
+    noise = known & (half_widths >= np.abs(values))
+    shown = [values] if before is None else [values, before]
+    limits = _limits_of(*shown, np.zeros(int(percent)))
+    striped = tuple(np.flatnonzero(noise).tolist())
+    named = f"{100 * level:g} %"
+    widths = (0.0, _limits_of(half_widths, np.zeros(1))[1])
+    panels = [
+        Panel(values, quantity, "Estimate", limits, percent=percent, striped=striped),
+        Panel(
+            half_widths, f"half of its {named} interval", "Uncertainty", widths, "Oranges",
+            percent=percent,
+        ),
+    ]  # fmt: skip
+    if before is not None:
+        panels.insert(0, Panel(before, quantity, "Before", limits, percent=percent))
+    note = (
+        f"In {noise.sum()} of {known.sum()} areas{' (striped)' if striped else ''} half of the "
+        f"{named} interval is as large as the estimate or larger."
+    )
+    return _panels_figure(areas, layout_of(areas), panels, note=note)
+
+
+def _share(probability: float) -> str:
     """Return a probability as a percentage with three digits.
 
-    >>> share(0.4712), share(0.00012345), share(1.0), share(0.99999)
+    >>> _share(0.4712), _share(0.00012345), _share(1.0), _share(0.99999)
     ('47.1 %', '0.0123 %', '100 %', 'more than 99.9 %')
     """
     text = f"{100 * probability:.3g} %"
     return "more than 99.9 %" if text == "100 %" and probability < 1 else text
 
 
-def limits_of(*values: Floats) -> tuple[float, float]:
+def _limits_of(*values: Floats) -> tuple[float, float]:
     """Return the ends of a scale for numbers: from zero where that is near, or all are equal.
 
-    >>> limits_of(np.array([2.0, 9.0])), limits_of(np.array([8.0, 9.0])), limits_of(np.array([2.0]))
-    ((0.0, 9.0), (8.0, 9.0), (0.0, 3.0))
+    >>> [_limits_of(np.array(one)) for one in ([2.0, 9.0], [8.0, 9.0], [2.0])]
+    [(0.0, 9.0), (8.0, 9.0), (0.0, 3.0)]
     """
     known = np.concatenate(values)
     known = known[np.isfinite(known)]
@@ -121,16 +153,15 @@ def limits_of(*values: Floats) -> tuple[float, float]:
     return (0.0 if 0 <= low <= 0.5 * high else low), high
 
 
-def height_of(layout: Layout, width: float) -> float:
+def _height_of(layout: Layout, width: float) -> float:
     """Return the height of a map of some width, in inches, with its insets."""
     insets = 0.3 * width if len(layout.frames) > 1 else 0.0
     return float(np.clip(layout.ratio(layout.frames[0]) * 0.8 * width, 1.8, 6.5)) + insets + 0.5
 
 
-def panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: str = "") -> Figure:
-    """Return maps side by side, each with its scale of colours below."""
+def _panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: str = "") -> Figure:
     width = WIDTH * (1.0, 1.3, 1.5)[len(panels) - 1]
-    height = 0.45 + height_of(layout, width / len(panels))
+    height = 0.45 + _height_of(layout, width / len(panels))
     figure = new_figure(width, height + NOTE_HEIGHT * bool(note))
     maps: Any = figure
     if note:
@@ -139,11 +170,11 @@ def panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: str
         below.text(0.01, 0.5, note, fontsize=8, va="center")
     parts = np.atleast_1d(maps.subfigures(1, len(panels)))
     for part, panel in zip(parts, panels, strict=True):
-        draw_frames(part, areas, layout, panel)
+        _draw_frames(part, areas, layout, panel)
     return figure
 
 
-def draw_frames(part: Any, areas: Any, layout: Layout, panel: Panel | None) -> list[Axes]:
+def _draw_frames(part: Any, areas: Any, layout: Layout, panel: Panel | None) -> list[Axes]:
     """Draw the main frame and its insets into a figure, and the scale of colours below."""
     insets = layout.frames[1:]
     rows = 2 if insets else 1
@@ -153,7 +184,7 @@ def draw_frames(part: Any, areas: Any, layout: Layout, panel: Panel | None) -> l
         *(part.add_subplot(grid[1, i]) for i in range(len(insets))),
     ]
     for place, (own, members) in enumerate(zip(axes, layout.frames, strict=True)):
-        draw_areas(own, areas, layout, members, panel)
+        _draw_areas(own, areas, layout, members, panel)
         if place:
             names = shorten([areas.labels.values[i] for i in members], most=14)
             own.set_title(names[0] + (f" +{len(names) - 1}" if len(names) > 1 else ""), fontsize=7,
@@ -162,24 +193,23 @@ def draw_frames(part: Any, areas: Any, layout: Layout, panel: Panel | None) -> l
                 spine.set(visible=True, color=PALE)
     if panel is not None:
         axes[0].set_title(panel.title)
-        scale(part, axes, panel)
+        _draw_scale(part, axes, panel)
     return axes
 
 
-def norm_of(panel: Panel) -> Any:
-    """Return the scale of a panel."""
+def _norm_of(panel: Panel) -> Any:
     from matplotlib.colors import LogNorm, Normalize
 
     return (LogNorm if panel.log else Normalize)(*panel.limits)
 
 
-def scale(part: Any, axes: Sequence[Axes], panel: Panel) -> None:
+def _draw_scale(part: Any, axes: Sequence[Axes], panel: Panel) -> None:
     """Draw the scale of colours of a panel, with what its numbers mean."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.ticker import LogLocator
 
     bar = part.colorbar(
-        ScalarMappable(norm_of(panel), panel.colours),
+        ScalarMappable(_norm_of(panel), panel.colours),
         ax=list(axes),
         orientation="horizontal",
         shrink=0.75,
@@ -198,18 +228,17 @@ def scale(part: Any, axes: Sequence[Axes], panel: Panel) -> None:
         bar.ax.xaxis.set_minor_formatter("")
 
 
-def draw_areas(
+def _draw_areas(
     axes: Axes, areas: Any, layout: Layout, members: Sequence[int], panel: Panel | None
 ) -> None:
-    """Draw the areas of one frame."""
     west, south, east, north = layout.box(members)
     axes.set(xlim=(west, east), ylim=(south, north), aspect=stretch(south, north))
     without_frame(axes)
     members = list(members)
     if layout.rings is None and areas.neighbours:
-        draw_borders(axes, areas, layout, set(members))
+        _draw_borders(axes, areas, layout, set(members))
     if panel is None:
-        add(axes, layout, members, facecolor="#f2f2f2" if layout.rings else GREY)
+        _add(axes, layout, members, facecolor="#f2f2f2" if layout.rings else GREY)
         return
     numbers = panel.values[members]
     known = np.isfinite(numbers) & ((numbers > 0) | (not panel.log))
@@ -217,18 +246,18 @@ def draw_areas(
     zeros = [i for i in members if panel.log and panel.values[i] <= 0]
     own = [i for i in members if i == panel.outlined]
     without = [i for i in members if not np.isfinite(panel.values[i]) and i not in own]
-    add(axes, layout, without, facecolor="white", edgecolor=GREY, hatch=HATCH, label="no value")
-    add(axes, layout, zeros, facecolor="white", label="zero")
-    colours: Any = {"cmap": panel.colours, "norm": norm_of(panel)}
-    add(axes, layout, coloured, numbers[known], label="values", **colours)
+    _add(axes, layout, without, facecolor="white", edgecolor=GREY, hatch=HATCH, label="no value")
+    _add(axes, layout, zeros, facecolor="white", label="zero")
+    colours: Any = {"cmap": panel.colours, "norm": _norm_of(panel)}
+    _add(axes, layout, coloured, numbers[known], label="values", **colours)
     striped = [i for i in members if i in panel.striped]
     lines: Any = {"facecolor": "none", "edgecolor": GREY, "hatch": STRIPES, "linewidth": 0}
-    add(axes, layout, striped, label="striped", **lines)
+    _add(axes, layout, striped, label="striped", **lines)
     look: Any = {"facecolor": OWN, "edgecolor": VERMILION, "linewidth": 2.0, "zorder": 4}
-    add(axes, layout, own, label="outlined", **look)
+    _add(axes, layout, own, label="outlined", **look)
 
 
-def add(
+def _add(
     axes: Axes, layout: Layout, members: Sequence[Any], values: Floats | None = None, **look: Any
 ) -> None:
     """Add areas as one collection, their shapes or dots, in the colours of values."""
@@ -239,14 +268,14 @@ def add(
     look = {"edgecolor": GREY, "linewidth": 0.5, **look}
     if layout.rings is None:
         x, y = layout.points[list(members)].T
-        axes.scatter(x, y, s=dot_size(layout), c=values, **{"zorder": 3, **look})
+        axes.scatter(x, y, s=_dot_size(layout), c=values, **{"zorder": 3, **look})
         return
     drawn = PathCollection([path_of(layout.rings[i]) for i in members], **look)
     drawn.set_array(values)
     axes.add_collection(drawn, autolim=False)
 
 
-def dot_size(layout: Layout) -> float:
+def _dot_size(layout: Layout) -> float:
     """Return the size of a dot in square points: smaller where there are many."""
     return float(np.clip(3000 / len(layout.points), 18, 120))
 
@@ -256,7 +285,7 @@ def path_of(polygons: Sequence[Sequence[Floats]]) -> Any:
     from matplotlib.path import Path
 
     rings = [
-        ring if (turning(ring) > 0) == (place == 0) else ring[::-1]
+        ring if (_turning(ring) > 0) == (place == 0) else ring[::-1]
         for polygon in polygons
         for place, ring in enumerate(polygon)
     ]
@@ -266,14 +295,13 @@ def path_of(polygons: Sequence[Sequence[Floats]]) -> Any:
     return Path(np.concatenate(rings), np.concatenate(codes))
 
 
-def turning(ring: Floats) -> float:
+def _turning(ring: Floats) -> float:
     """Return the signed area of a ring, positive against the clock."""
     x, y = (ring - ring[0]).T
     return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum() / 2)
 
 
-def draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> None:
-    """Draw a line between neighbours that are in one frame."""
+def _draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> None:
     from matplotlib.collections import LineCollection
 
     pairs = [pair for pair in areas.neighbours if set(pair) <= members]
@@ -281,11 +309,11 @@ def draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> N
     axes.add_collection(LineCollection(lines, colors=PALE, linewidths=1, zorder=1), autolim=False)
 
 
-def write_names(figure: Figure, parts: Sequence[Axes], areas: Any, layout: Layout) -> None:
+def _write_names(figure: Figure, parts: Sequence[Axes], areas: Any, layout: Layout) -> None:
     """Write the names of areas where they hide neither each other nor the edge."""
     names = shorten(areas.labels.values, most=18)
     sizes = (layout.boxes[:, 2:] - layout.boxes[:, :2]).prod(axis=1)
-    away = dot_size(layout) ** 0.5 / 2 + 1
+    away = _dot_size(layout) ** 0.5 / 2 + 1
     sides = [("center", 0)] if layout.rings else [("bottom", away), ("top", -away)]
     taken: list[Any] = []
     for i in sorted(layout.frames[0], key=lambda i: -sizes[i])[:MOST_NAMED]:

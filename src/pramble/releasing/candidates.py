@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pramble import numbers
 from pramble.data.frames import Tidy
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.releasing.decisions.decisions import LARGEST_DELTA, Decisions
 from pramble.releasing.trials import DELTA, MOST_COMPARED, Candidate, Trials
-from pramble.report import numbers
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value
 
@@ -90,7 +90,7 @@ class Candidates(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure: what readers get against what an intruder may learn."""
-        from pramble.plots.candidates import candidates_figure
+        from pramble.plots.tradeoffs import candidates_figure
 
         return candidates_figure(self.found)
 

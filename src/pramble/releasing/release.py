@@ -18,6 +18,7 @@ from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
 from pramble.ledger.budgets import pair
 from pramble.ledger.known import file_facts
+from pramble.outcome import ReleaseOutcome
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.copies.write import check_copies
 from pramble.releasing.decisions.decisions import Decisions
@@ -53,7 +54,6 @@ from pramble.releasing.write.secret import bound_key
 from pramble.releasing.write.spark_part import decisions_on_spark
 from pramble.releasing.write.synthetic import SYNTHETIC
 from pramble.releasing.write.tables import write_tables
-from pramble.report.outcome import ReleaseOutcome
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -271,7 +271,7 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
-        columns=tuple(expected_figures(design, rows=job.rows) for design in job.designs),
+        columns=tuple(expected_figures(design) for design in job.designs),
         record=expected_record(job),
         protected=expected_tables(job),
         tables=tables,

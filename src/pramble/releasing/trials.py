@@ -8,6 +8,7 @@ from typing import Any
 
 from pramble.data.reading import Reading, as_reading
 from pramble.errors import PrambleError
+from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.decisions.decisions import TABLE_OBJECTIVES, Decisions
@@ -17,7 +18,6 @@ from pramble.releasing.prepare.prepare import Prepared, Scanned, designed, scan_
 from pramble.releasing.prepare.quantile_bands import settle_bands
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
-from pramble.report.tables import TableOutcome, Verdict, verdict_of
 from pramble.values import Clock, value
 
 DELTA = 1e-6

@@ -1,21 +1,22 @@
 """The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from pramble import numbers
+from pramble.information.accuracy import TableOutcome, Verdict, verdict_of, worst_first
+from pramble.outcome import ColumnOutcome, ReleaseOutcome
+from pramble.plots.bars import budget_figure
+from pramble.plots.images import to_svg
+from pramble.plots.mechanisms import error_figure
 from pramble.plots.pages import page_environment
-from pramble.plots.plan import pairs_chart
-from pramble.plots.release import budget_chart
 from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.report import numbers
-from pramble.report.details import column_view, risk_view
-from pramble.report.outcome import ReleaseOutcome
+from pramble.report.details import column_view, protected_view, record_view, risk_view
 from pramble.report.promise import central_view, plain_words, promises_of
-from pramble.report.protected import protected_view
-from pramble.report.record_view import record_view
-from pramble.report.tables import TableOutcome, Verdict, verdict_of, worst_first
 
 SUMMARY = "summary.html"
-MOST_LISTED = 60
+MOST_LISTED, FEWEST_DRAWN = 60, 5
+"""Tables that are listed, and columns from which on pairs of them are drawn as a square."""
 
 
 def report_page(outcome: ReleaseOutcome) -> str:
@@ -47,8 +48,8 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "plain_words": plain_words(outcome),
         "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
         "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
-        "pairs_chart": pairs_chart(outcome.tables),
-        "budget_chart": budget_chart(outcome) if len(outcome.columns) > 1 else None,
+        "pairs_chart": _error_picture(outcome.tables),
+        "budget_chart": _budget_picture(outcome.columns),
         "record": outcome.record and record_view(outcome.record),
         "protected": outcome.protected and protected_view(outcome.protected),
         "columns": [column_view(column, outcome.rows) for column in outcome.columns],
@@ -69,6 +70,29 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "use": use(outcome, raw=raw),
         "example_by": ", ".join(f'"{name}"' for name in example_of(outcome)),
     }
+
+
+def _error_picture(tables: Sequence[TableOutcome]) -> str | None:
+    """Draw the errors of two-way tables, where there are columns enough for a square."""
+    names = list(dict.fromkeys(name for table in tables for name in table.columns))
+    errors: dict[tuple[str, ...], tuple[float, float]] = {
+        table.columns: (table.half_width, table.typical)
+        for table in tables
+        if len(table.columns) == 2
+    }
+    if len(names) < FEWEST_DRAWN or not errors:
+        return None
+    words = "Half of the 95 % interval of a typical cell of every two-way table"
+    return to_svg(error_figure(names, errors), name="pairs", description=words)
+
+
+def _budget_picture(columns: Sequence[ColumnOutcome]) -> str | None:
+    """Draw how α was divided, where there is more than one column to divide it over."""
+    if len(columns) < 2:
+        return None
+    parts = zip(*((c.name, c.alpha, c.alpha_prior) for c in columns), strict=True)
+    words = "α spent on each column and on its prior"
+    return to_svg(budget_figure(*parts), name="budget", description=words)
 
 
 def table_row(table: TableOutcome) -> dict[str, Any]:

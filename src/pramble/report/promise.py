@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from pramble import numbers
+from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.report import numbers
-from pramble.report.outcome import ReleaseOutcome
 
 CERTAIN = 0.99
 

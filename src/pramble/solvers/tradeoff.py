@@ -80,7 +80,7 @@ class Comparison(Curves):
 
     def plot(self) -> "Figure":
         """Return a figure of the information of every family against α."""
-        from pramble.plots.tradeoff import plot_tradeoff
+        from pramble.plots.tradeoffs import plot_tradeoff
 
         return plot_tradeoff(self)
 

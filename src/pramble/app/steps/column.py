@@ -7,6 +7,7 @@ import pyarrow as pa
 from shiny import Inputs, Session, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.desk import Desk
 from pramble.app.parts import figure, notice, refusal, refused, table, work_line
 from pramble.app.view import View
@@ -14,10 +15,9 @@ from pramble.app.written import category_lines, edges_text, read_categories, rea
 from pramble.data.arrays import numbers as as_numbers
 from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
-from pramble.plots.bands import bands_figure
+from pramble.plots.bars import bands_figure
 from pramble.plots.images import to_svg
 from pramble.releasing.decisions.decisions import recoding_steps
-from pramble.report import numbers
 from pramble.values import Floats
 from pramble.words import several, visible
 

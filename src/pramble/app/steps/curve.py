@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from pramble import numbers
 from pramble.app.desk import Desk
 from pramble.app.tasks.promise import Tried
 from pramble.errors import InvalidInput, PrambleError
@@ -12,7 +13,6 @@ from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.prepare import refuse_untouched
 from pramble.releasing.trials import MOST_COMPARED
-from pramble.report import numbers
 
 NOTCHES = {
     "local": (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),

@@ -7,6 +7,7 @@ from typing import Any
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.desk import Source
 from pramble.app.parts import notice, table, work_line
 from pramble.app.tasks.open import BUILT_IN, survey, survey_built_in
@@ -14,7 +15,6 @@ from pramble.app.view import View
 from pramble.data.formats.registry import FORMATS
 from pramble.data.reading import reading_of
 from pramble.errors import InvalidInput
-from pramble.report import numbers
 from pramble.words import several, visible
 
 SHOWN_ROWS = 20

@@ -6,6 +6,7 @@ from typing import Any
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.controls import Controls
 from pramble.app.desk import FIRST
 from pramble.app.parts import notice, refusal, refused
@@ -14,7 +15,6 @@ from pramble.app.steps.promise_view import curve_figure, figures_of, plan_figure
 from pramble.app.tasks.promise import try_promise
 from pramble.app.view import View
 from pramble.releasing.candidates import PEEK
-from pramble.report import numbers
 from pramble.words import visible
 
 AFTER = 0.05

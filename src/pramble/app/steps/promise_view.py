@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.parts import cards, figure, notice, verdict_lines, worth_table
 from pramble.app.steps.curve import SIGNS, belief_of
 from pramble.app.tasks.promise import Tried
-from pramble.plots.candidates import candidates_figure
 from pramble.plots.images import to_svg
+from pramble.plots.tradeoffs import candidates_figure
 from pramble.releasing.candidates import width_text
 from pramble.releasing.trials import Candidate
-from pramble.report import numbers
 from pramble.words import visible
 
 INTRUDER = {

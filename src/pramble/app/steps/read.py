@@ -3,12 +3,12 @@
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.parts import cards, notice, refused, work_line
 from pramble.app.steps.read_ask import serve_questions
 from pramble.app.tasks.read import FolderFacts, look_into
 from pramble.app.view import View
 from pramble.errors import InvalidInput
-from pramble.report import numbers
 from pramble.words import several, visible, visible_names
 
 ANSWERS = ("read", "read table", "read regression", "read truth")

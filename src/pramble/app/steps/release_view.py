@@ -4,15 +4,14 @@ from pathlib import Path
 
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble import numbers
 from pramble.app.parts import cards, notice, table, verdict_lines, worth_table
 from pramble.app.tasks.release import Released
-from pramble.report import numbers
-from pramble.report.outcome import ReleaseOutcome
+from pramble.information.accuracy import verdict_of
+from pramble.outcome import ReleaseOutcome
+from pramble.report.details import loss_sentence, plan_sentences, protected_sentences
 from pramble.report.pages import SUMMARY
 from pramble.report.pages import cards as figures_of
-from pramble.report.protected import protected_sentences
-from pramble.report.record_view import loss_sentence, plan_sentences
-from pramble.report.tables import verdict_of
 from pramble.words import visible
 
 GONE = "This page is not where it was written: {path}."

@@ -7,13 +7,17 @@ from typing import Any
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
-from pramble.plots.matrix import MOST_DRAWN, matrix_figure
+from pramble.plots.mechanisms import (
+    MATRIX_CAPTION,
+    MOST_DRAWN,
+    PLAN_CAPTION,
+    PLAN_PICTURE,
+    matrix_figure,
+)
 from pramble.releasing.trials import Candidate, Trials
-from pramble.report.record_view import PLAN_CAPTION, PLAN_PICTURE
 from pramble.values import Clock, Watcher, value
 
 MATRIX_PICTURE = "The probability of each released value, for each true one"
-MATRIX_CAPTION = "Each row is a true value: the probabilities of what is released for it."
 COUNTED: dict[tuple[str, str], Trials] = {}
 """The file and plan that were tried last, counted, for each kind of promise."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import pramble
+from pramble import numbers
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.regression.show import head_of, rows_of, title_of
 from pramble.estimation.result import Estimate
@@ -22,7 +23,6 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
 from pramble.releasing.folder.files import MANIFEST
-from pramble.report import numbers
 from pramble.values import Clock, Watcher, value
 from pramble.words import visible
 
@@ -293,7 +293,7 @@ def drawn(answer: Estimate, *, name: str, **more: Any) -> str:
     """Return the figure of a table; nothing for one that is too long to be drawn."""
     if len(answer.values) > MOST_CELLS_DRAWN:
         return ""
-    from pramble.plots.estimate import estimate_figure
+    from pramble.plots.estimates import estimate_figure
 
     words = f"Estimates by {', '.join(answer.cells)} with intervals; the table holds the figures"
     return to_svg(estimate_figure(answer, **more), name=name, description=visible(words))

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pramble
+from pramble import numbers
 from pramble.ledger.book import Ledger, default_ledger
 from pramble.ledger.budgets import pair
+from pramble.outcome import ReleaseOutcome
 from pramble.releasing.folder.build import report_path
-from pramble.report import numbers
-from pramble.report.outcome import ReleaseOutcome
 from pramble.values import Watcher, value
 
 

@@ -96,7 +96,7 @@ class Combined(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the estimates with their intervals."""
-        from pramble.plots.estimate import interval_figure
+        from pramble.plots.estimates import interval_figure
 
         return interval_figure(
             self.names, self.estimate, (self.lower, self.upper),

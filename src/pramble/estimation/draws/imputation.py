@@ -30,7 +30,6 @@ from pramble.estimation.tabulate import data_and_plan
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.mechanisms.separate import separate_blocks
 from pramble.values import Clock, Integers, Watcher, names_of, value
 
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
@@ -134,7 +133,7 @@ def checked_plan(plan: Any) -> Plan:
     """Return the plan of records that can be filled; refuse one mechanism alone."""
     if isinstance(plan, Mechanism):
         raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
-    found = separate_blocks(as_plan({} if plan is None else plan))
+    found = as_plan({} if plan is None else plan)
     if not found.columns:
         raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
     return found

@@ -17,14 +17,13 @@ from pramble.data.labels import Label
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty, reordered
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.cell_codes import Codes, places_among
 from pramble.estimation.draws.zeros import possible_cells
 from pramble.estimation.layout import groups_of
 from pramble.estimation.records import branches_of
 from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Block, Plan
+from pramble.mechanisms.channel import Channel
+from pramble.mechanisms.plan import Plan
 from pramble.values import Integers, value
 
 
@@ -101,9 +100,8 @@ class Released:
 
 def count_patterns(records: Records, plan: Plan, given: Sequence[str]) -> Crosstab:
     """Return the patterns of a release: untouched columns first, and the pattern of each record."""
-    codes = Codes.of(*(branch.blocks for branch in plan.branches))
-    columns = list(plan.columns)
-    found = crosstab(records, [*given, *columns], labels=codes.outputs, keep_rows=True)
+    labels = plan.channel().coding.outputs
+    found = crosstab(records, [*given, *plan.columns], labels=labels, keep_rows=True)
     refuse_empty(found, records.name)
     return found
 
@@ -112,8 +110,7 @@ def fitting_columns(
     found: Crosstab, plan: Plan, given: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Return the untouched columns that a law can hold, and those it cannot, most labels first."""
-    sizes = [len(own.labels) for own in plan.column_labels().values()]
-    cells = math.prod(sizes)
+    cells = plan.channel().size
     if cells > MOST_IMPUTED_CELLS:
         raise InvalidInput(
             f"The randomised columns must have at most {MOST_IMPUTED_CELLS:,} combinations to be "
@@ -132,9 +129,8 @@ def released(found: Crosstab, plan: Plan, given: Sequence[str]) -> Released:
     found = reordered(found, [*given, *plan.columns])
     assert found.cell_of is not None
     groups, group_of = groups_of(found, len(given))
-    codes = Codes.of(*(branch.blocks for branch in plan.branches))
-    labels = {name: codes.categories[name].values for name in plan.columns}
-    possible = possible_cells(plan, labels)
+    channel = plan.channel()
+    labels = {name: own.values for name, own in channel.labels.items()}
     return Released(
         labels,
         dict(zip(given, found.levels, strict=False)),
@@ -142,30 +138,26 @@ def released(found: Crosstab, plan: Plan, given: Sequence[str]) -> Released:
         group_of,
         found.counts,
         np.argsort(found.cell_of, kind="stable"),
-        possible,
-        factors_of(found, plan, codes),
+        possible_cells(plan, labels),
+        factors_of(found, channel),
     )
 
 
-def factors_of(found: Crosstab, plan: Plan, codes: Codes) -> Factors:
+def factors_of(found: Crosstab, channel: Channel) -> Factors:
     """Return the matrices of a plan, and what each pattern shows of them."""
-    branch_of = branches_of(found, plan, needed=plan.columns)
-    seen = {name: found.cells[:, found.columns.index(name)] for name in plan.columns}
-    known: dict[tuple[Block, int], int] = {}
-    blocks: list[tuple[Block, Mechanism]] = []
-    width = max(len(branch.blocks) for branch in plan.branches)
+    branch_of = branches_of(found, channel, needed=channel.columns)
+    seen = {name: found.cells[:, found.columns.index(name)] for name in channel.columns}
+    blocks = channel.blocks_seen
+    width = max(len(view.seen) for view in channel.views)
     shown = np.full((len(found.cells), width), -1, dtype=np.int64)
     outputs = np.zeros_like(shown)
-    for number, branch in enumerate(plan.branches):
-        rows = np.flatnonzero(branch_of == number)
+    for view in channel.views:
+        rows = np.flatnonzero(branch_of == view.number)
         own = {name: column[rows] for name, column in seen.items()}
-        for place, (block, mechanism) in enumerate(branch.blocks.items()):
-            factor = known.setdefault((block, id(mechanism)), len(blocks))
-            if factor == len(blocks):
-                blocks.append((block, mechanism))
-            shown[rows, place] = factor
-            outputs[rows, place] = output_places(block, mechanism, own, codes)
-    factors = replace(matrices_of(blocks, codes), shown=shown, outputs=outputs)
+        for place, block in enumerate(view.seen):
+            shown[rows, place] = blocks.index(block)
+            outputs[rows, place] = block.output_place(own)
+    factors = replace(matrices_of(channel), shown=shown, outputs=outputs)
     refuse_never_released(factors)
     return factors
 
@@ -181,44 +173,22 @@ def refuse_never_released(factors: Factors) -> None:
                 raise InvalidData("The data holds released values that the plan never releases.")
 
 
-def output_places(
-    block: Block, mechanism: Mechanism, shown: Mapping[str, Integers], codes: Codes
-) -> Integers:
-    """Return which output of a block each pattern shows."""
-    known = codes.keys(codes.cells(block, mechanism.output_labels, side=1), block, side=1)
-    return places_among(known, codes.keys(shown, block, side=1))
-
-
-def matrices_of(blocks: Sequence[tuple[Block, Mechanism]], codes: Codes) -> Factors:
+def matrices_of(channel: Channel) -> Factors:
     """Return all matrices, and the category of each in every combination of the columns."""
-    entries = sum(math.prod(mechanism.shape) for _, mechanism in blocks)
-    if entries > MOST_CELLS:
+    blocks = channel.blocks_seen
+    areas = [math.prod(block.mechanism.shape) for block in blocks]
+    if sum(areas) > MOST_CELLS:
         raise InvalidInput(
             f"The matrices of a plan must have at most {MOST_CELLS:,} entries together for "
-            f"imputation; these have {entries:,}."
+            f"imputation; these have {sum(areas):,}."
         )
-    sizes = np.array([mechanism.shape[0] for _, mechanism in blocks], dtype=np.int64)
-    order = list(codes.categories)
-    areas = [math.prod(mechanism.shape) for _, mechanism in blocks]
+    onto = [block.place(channel.cells).astype(np.int32) for block in blocks]
     return Factors(
-        np.concatenate([mechanism.operator.dense().T.ravel() for _, mechanism in blocks]),
+        np.concatenate([block.mechanism.operator.dense().T.ravel() for block in blocks]),
         np.cumsum([0, *areas[:-1]]).astype(np.int64),
-        sizes,
-        np.stack([onto_block(block, mechanism, codes) for block, mechanism in blocks]),
-        tuple(tuple(map(order.index, block)) for block, _ in blocks),
+        np.array([block.mechanism.shape[0] for block in blocks], dtype=np.int64),
+        np.stack(onto),
+        tuple(tuple(map(channel.columns.index, block.columns)) for block in blocks),
         np.zeros((0, 0), dtype=np.int64),
         np.zeros((0, 0), dtype=np.int64),
     )
-
-
-def onto_block(block: Block, mechanism: Mechanism, codes: Codes) -> NDArray[np.int32]:
-    """Return the category of a block in each combination of all columns, −1 where it has none."""
-    shape = tuple(map(len, codes.categories.values()))
-    known = codes.keys(codes.cells(block, mechanism.labels, side=0), block, side=0)
-    sizes = [len(codes.categories[name]) for name in block]
-    place = np.full(math.prod(sizes), -1, dtype=np.int32)
-    place[known] = np.arange(len(known))
-    axes = [list(codes.categories).index(name) for name in block]
-    grid = place.reshape(sizes).transpose(np.argsort(axes))
-    others = [i for i in range(len(shape)) if i not in axes]
-    return np.ascontiguousarray(np.broadcast_to(np.expand_dims(grid, others), shape).reshape(-1))

@@ -1,17 +1,16 @@
 """What a plan says cannot occur: cells that the mechanism of a block does not have."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import Label, label_keys
+from pramble.data.labels import Label
+from pramble.data.order import places_of
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Block, as_plan
+from pramble.mechanisms.plan import as_plan
 
 
 def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible:
@@ -25,29 +24,14 @@ def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible
            [False,  True]])
     """
     sizes = {name: len(own) for name, own in labels.items()}
-    places = {
-        name: {key: place for place, key in enumerate(label_keys(own))}
-        for name, own in labels.items()
-    }
-    tables: dict[Table, Mask] = {}
-    for block, mechanism in blocks_of(plan):
-        shape = [sizes.get(name, 0) for name in block]
-        if not mechanism.shape[0] < math.prod(shape) <= MOST_CELLS:
-            continue
-        cells = [
-            tuple(places[name][key] for name, key in zip(block, label_keys(label), strict=True))
-            for label in mechanism.labels.values
-        ]
-        mask = np.zeros(shape, dtype=np.bool_)
-        mask[tuple(np.array(cells).T)] = True
-        tables[block] = tables.get(block, True) & mask
-    return Possible(sizes, tuple(tables.items()))
-
-
-def blocks_of(plan: Any) -> Iterator[tuple[Block, Mechanism]]:
-    """Yield all blocks of several columns, of every branch."""
-    for branch in as_plan(plan).branches:
-        yield from ((block, m) for block, m in branch.blocks.items() if len(block) > 1)
+    channel = as_plan(plan).channel(list(labels))
+    tables: list[tuple[Table, Mask]] = []
+    for block, mask in channel.structural_zeros(most=MOST_CELLS).items():
+        if set(block) <= set(labels):
+            known = [channel.coding.categories[name].values for name in block]
+            own = [places_of(ours, labels[n]) for ours, n in zip(known, block, strict=True)]
+            tables.append((block, mask[np.ix_(*own)]))
+    return Possible(sizes, tuple(tables))
 
 
 def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, Mask]:

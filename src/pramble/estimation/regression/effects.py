@@ -81,7 +81,7 @@ class Effects(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the effects with their intervals."""
-        from pramble.plots.estimate import interval_figure
+        from pramble.plots.estimates import interval_figure
 
         return interval_figure(
             self.names, self.values, (self.lower, self.upper),

@@ -176,7 +176,7 @@ class Regression(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the coefficients with their intervals."""
-        from pramble.plots.estimate import interval_figure
+        from pramble.plots.estimates import interval_figure
 
         return interval_figure(
             self.names, self.coefficients, (self.lower, self.upper),

@@ -11,8 +11,8 @@ from typing import cast
 from pramble.data.atomic import sync
 from pramble.data.places import Place, is_address, place_in
 from pramble.errors import InvalidInput, PrivacyError, with_values
+from pramble.outcome import Check
 from pramble.releasing.folder.files import MANIFEST
-from pramble.report.outcome import Check
 
 PARTIAL = "partial"
 MOST_LISTED = 12

@@ -8,6 +8,7 @@ from typing import Any
 
 from pramble.data.points import Points
 from pramble.errors import InvalidPlan
+from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_above
@@ -20,7 +21,6 @@ from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.prior import Prior
 from pramble.releasing.prepare.record_design import RecordDesigned
 from pramble.releasing.prepare.record_prior import RecordPrior
-from pramble.report.tables import TableOutcome, verdict_of
 from pramble.words import visible_names
 
 SCHEMA = "pramble/release/6"

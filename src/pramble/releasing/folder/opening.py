@@ -23,6 +23,7 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central_privacy import CentralPrivacy, guarantee_from_json
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
@@ -34,7 +35,6 @@ from pramble.releasing.folder.numbers import points_in
 from pramble.releasing.folder.promised import besides_of, central_promise, check_promise
 from pramble.releasing.folder.read_manifest import data_of, plan_of, read_manifest, undamaged
 from pramble.releasing.write.check import open_written
-from pramble.report.outcome import ReleaseOutcome
 from pramble.shown import Display, Facts
 
 if TYPE_CHECKING:

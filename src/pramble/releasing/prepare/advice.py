@@ -5,8 +5,10 @@ from typing import Any
 
 from pramble.data.labels import Label
 from pramble.errors import InvalidInput
+from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
+from pramble.numbers import points
 from pramble.releasing.decisions.decisions import columns_of
 from pramble.releasing.prepare.apart import asked_of_record, columns_apart
 from pramble.releasing.prepare.prepare import Prepared
@@ -14,8 +16,6 @@ from pramble.releasing.prepare.protected import cost_of
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import restricted
 from pramble.releasing.prepare.worth import Ground, ground_of
-from pramble.report.numbers import points
-from pramble.report.tables import TableOutcome
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.tables.design_tables import design_tables
 

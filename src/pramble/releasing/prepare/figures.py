@@ -13,17 +13,15 @@ from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable
 from pramble.estimation.estimate import estimate
-from pramble.information.fisher import fisher_information
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.outcome import ColumnOutcome, RiskOutcome
 from pramble.privacy.certificate import certify, distance_sentence
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.decisions.decisions import RiskDecision
 from pramble.releasing.prepare.column import Designed
-from pramble.releasing.prepare.rivals import WIDEST, change_expected, rivals_of, variance_of
-from pramble.report.outcome import ColumnOutcome, RiskOutcome
-from pramble.report.record import Numbers
+from pramble.releasing.prepare.rivals import change_expected, rivals_of, variance_of
 from pramble.risk.assess import assess
 from pramble.solvers.design import design
 from pramble.solvers.result import most_information
@@ -37,10 +35,9 @@ SEARCHED, SECONDS = 40, 1.0
 """Categories up to which all matrices are searched for a bound, and for how long."""
 
 
-def expected_figures(designed: Designed, *, rows: int) -> ColumnOutcome:
+def expected_figures(designed: Designed) -> ColumnOutcome:
     """Return a column's figures that are known before anything is written."""
     p, mechanism, column = designed.prior.probabilities, designed.mechanism, designed.column
-    narrow = len(p) <= WIDEST
     return ColumnOutcome(
         name=column.name,
         categories=column.labels,
@@ -60,7 +57,6 @@ def expected_figures(designed: Designed, *, rows: int) -> ColumnOutcome:
         estimation_variance=variance_of(p, mechanism),
         change_expected=change_expected(p, mechanism),
         before=column.counts,
-        standard_error=standard_errors(p, mechanism, rows=rows) if narrow else None,
         rivals=rivals_of(p, column.labels, designed.alpha),
         by_distance=""
         if designed.distance is None
@@ -73,21 +69,6 @@ def most_possible(p: Floats, alpha: float) -> float:
     if not 2 < len(p) <= SEARCHED:
         return most_information(p, alpha)
     return design(p, alpha, family="general", tolerance=1e-3, time_limit=SECONDS).ceiling
-
-
-def standard_errors(p: Sequence[float], mechanism: Mechanism, *, rows: int) -> Numbers | None:
-    r"""Return the expected standard error of each estimated frequency at the file's size.
-
-    They are the square roots of the diagonal of :math:`B(B^\top J B)^{-1}B^\top/n`, with J the
-    Fisher information and B a basis of the directions that sum to zero; None if it is singular.
-    """
-    if math.isinf(variance_of(p, mechanism)):
-        return None
-    size = len(p)
-    basis = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
-    information = basis.T @ fisher_information(p, mechanism) @ basis
-    spread = np.einsum("ij,ji->i", basis, np.linalg.solve(information, basis.T))
-    return tuple(np.sqrt(np.maximum(spread, 0) / max(rows, 1)).tolist())
 
 
 def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:

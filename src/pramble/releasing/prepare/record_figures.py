@@ -11,13 +11,12 @@ from pramble.estimation.estimate import estimate
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.plan import Plan
+from pramble.outcome import FrequencyOutcome, PairOutcome, ProtectedOutcome, RecordOutcome
 from pramble.privacy.guarantee import float_above
 from pramble.releasing.prepare.apart import asked_of_record, sentences_of
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import evened
-from pramble.report.protected import ProtectedOutcome
-from pramble.report.record import FrequencyOutcome, PairOutcome, RecordOutcome
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
 

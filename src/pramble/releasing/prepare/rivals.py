@@ -10,8 +10,8 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
+from pramble.outcome import Rival
 from pramble.privacy.certificate import certify
-from pramble.report.outcome import Rival
 from pramble.values import Floats
 
 WIDEST = 400

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import RecordDistribution, Table, as_distribution
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
@@ -14,7 +15,6 @@ from pramble.mechanisms.plan import Plan
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.protected import ProtectedDesign, cost_of
 from pramble.releasing.prepare.record_design import rules_of
-from pramble.report.tables import TableOutcome
 from pramble.solvers.record.costs import plan_costs
 from pramble.values import value
 

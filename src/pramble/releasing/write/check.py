@@ -25,8 +25,8 @@ from pramble.engine.block import Block
 from pramble.engine.canonical import Onlooker
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.plan import Plan
+from pramble.outcome import Check
 from pramble.releasing.write.draws import Draws, branch_check, change_check, kept, same_places
-from pramble.report.outcome import Check
 
 WRITTEN = Reading(
     separator=",",

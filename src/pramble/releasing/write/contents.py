@@ -7,6 +7,7 @@ from typing import Any
 
 from pramble.data.records import Records
 from pramble.data.spark_files import SparkFileRecords
+from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.folder.files import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare.figures import observed_figures, observed_risk
@@ -18,7 +19,6 @@ from pramble.releasing.write.released import write_data
 from pramble.releasing.write.secret import shuffled
 from pramble.releasing.write.spark_part import write_on_spark
 from pramble.releasing.write.synthetic import write_synthetic
-from pramble.report.outcome import Check, ReleaseOutcome
 from pramble.values import Clock
 
 COUNTING, WRITING = 0.25, 0.65

@@ -16,7 +16,7 @@ from pramble.data.encode import Codes
 from pramble.data.labels import Labels, label_keys
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.report.outcome import Check
+from pramble.outcome import Check
 from pramble.values import Integers
 from pramble.words import several
 

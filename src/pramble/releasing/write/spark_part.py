@@ -15,6 +15,7 @@ from pramble.data.spark_workers import map_partitions
 from pramble.engine.canonical import Canonical
 from pramble.engine.cuts import cuts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
+from pramble.outcome import Check
 from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.data_file import STEM, DataFile, piece_file
 from pramble.releasing.prepare.links import refuse_links
@@ -31,7 +32,6 @@ from pramble.releasing.write.spark_piece import (
     merge_lines,
     merged_pieces,
 )
-from pramble.report.outcome import Check
 from pramble.values import Clock
 
 ROWS_PER_FILE = 1 << 22

@@ -64,7 +64,7 @@ class KeptShares(Display, Tidy):
 
     def plot(self) -> "Figure":
         """Return a figure of the shares against the number of rows."""
-        from pramble.plots.kept import plot_kept
+        from pramble.plots.tradeoffs import plot_kept
 
         return plot_kept(self)
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from pramble import numbers
 from pramble.information.fisher import HALF_WIDTH, typical_error
-from pramble.report import numbers
 from pramble.values import value
 
 

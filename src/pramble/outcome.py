@@ -1,39 +1,145 @@
-"""What happened in a release, as plain data: the model that reports are drawn from.
+"""What happened in a release, as values: what is computed on one side and shown on the other.
 
-`pramble.release` makes a `ReleaseOutcome`, and this area turns it into HTML. Everything is a
-number, a text, a tuple, a guarantee or a mechanism.
+`pramble.release` makes a `ReleaseOutcome`; pages, the command line and the app show it. Everything
+is a number, a text, a tuple, a guarantee or a mechanism. Figures that were counted on the
+confidential file are *raw*; ``without_raw`` leaves them out.
 """
 
 import math
 from dataclasses import replace
 from typing import Any
 
+from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.report.protected import ProtectedOutcome
-from pramble.report.record import FrequencyOutcome, Numbers, RecordOutcome
-from pramble.report.tables import TableOutcome
 from pramble.values import value
+
+Numbers = tuple[float, ...]
+
+
+@value
+class FrequencyOutcome:
+    """The categories of one column.
+
+    ``before`` are counts in the confidential file (raw). ``estimate``, with its 95 % interval, is
+    what an analyst finds from the release alone; None in a dry run.
+    """
+
+    name: str
+    categories: tuple[Any, ...]
+    before: tuple[int, ...] | None = None
+    estimate: Numbers | None = None
+    lower: Numbers | None = None
+    upper: Numbers | None = None
+
+
+@value
+class PairOutcome:
+    """The cells of a table: counted in the file (raw), and the shares an analyst estimates."""
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[Any, ...], ...]
+    before: tuple[int, ...]
+    estimate: Numbers
+    lower: Numbers
+    upper: Numbers
+    rows: int
+
+    @property
+    def held(self) -> int:
+        """How many of the intervals hold what is in the file."""
+        ends = zip(self.before, self.lower, self.upper, strict=True)
+        return sum(low * self.rows <= count <= high * self.rows for count, low, high in ends)
+
+
+@value(eq=False)
+class RecordOutcome:
+    """The plan of a release of records.
+
+    Attributes
+    ----------
+    objective : str
+        What it is best for.
+    alpha, alpha_prior : float
+        Part of α given to the plan, and part spent on its prior.
+    pairs : tuple of PairOutcome
+        Tables before and after (raw).
+    loss : float or None
+        By how much the tables would cost less with a plan that knew the file's own frequencies, as
+        a share of what they cost (raw).
+    by_distance : tuple of str
+        What is promised by distance between categories, in sentences.
+    """
+
+    plan: Plan
+    certificate: Certificate
+    objective: str
+    alpha: float
+    alpha_prior: float
+    prior_source: str
+    prior_detail: str
+    columns: tuple[FrequencyOutcome, ...]
+    pairs: tuple[PairOutcome, ...] = ()
+    loss: float | None = None
+    by_distance: tuple[str, ...] = ()
+
+    @property
+    def branches(self) -> int:
+        """In how many ways a record may be treated."""
+        return len(self.plan.branches)
+
+    def without_raw(self) -> "RecordOutcome":
+        """Return a copy without figures that were counted on the confidential file."""
+        return replace(
+            self,
+            columns=tuple(replace(column, before=None) for column in self.columns),
+            pairs=(),
+            loss=None,
+        )
+
+
+@value
+class ProtectedOutcome:
+    """The protected tables of a release.
+
+    Attributes
+    ----------
+    tables : int
+        How many tables were wanted.
+    noise : float
+        The root mean square of the noise over all their cells, in people.
+    gap : float
+        By what share of its variance any linear Gaussian mechanism could have less, at most.
+    worst : tuple of str
+        People who differ in these columns are told apart best.
+    fit : float or None
+        The mean distance of the tables of the complete records from the protected ones, in people
+        a cell; None in a dry run.
+    """
+
+    tables: int
+    noise: float
+    gap: float
+    worst: tuple[str, ...]
+    rows_per_person: int
+    columns: tuple[FrequencyOutcome, ...]
+    fit: float | None = None
+
+    def without_raw(self) -> "ProtectedOutcome":
+        """Return a copy without figures that were counted on the confidential file."""
+        return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
 
 
 @value
 class Rival:
     """Another mechanism for the same column, beside which a design is shown.
 
-    Attributes
-    ----------
-    name : str
-        For instance "randomised response, same α" or "sdcMicro's default".
-    alpha : float
-        The smallest α it satisfies; infinite if none.
-    information : float
-        Mutual information at the same prior, in nats.
-    estimation_variance : float
-        n × summed variance of the estimate of p; infinite if p is not identifiable.
-    change : float
-        Expected share of values that change.
+    ``alpha`` is the smallest one it satisfies, ``information`` is at the same prior, in nats, and
+    ``estimation_variance`` is n × the summed variance of the estimate of p: infinite if p is not
+    identifiable. ``change`` is the expected share of values that change.
     """
 
     name: str
@@ -49,12 +155,8 @@ class ColumnOutcome:
 
     Attributes
     ----------
-    name, categories : str, tuple
-        The column and its labels, in the order of every vector below.
-    mechanism, certificate
-        What was sampled, and its certificate.
-    family, objective, invariant
-        How it was designed.
+    categories : tuple
+        The labels, in the order of every vector below.
     alpha, alpha_prior : float
         Part of α given to the mechanism, and part spent on the column's prior.
     prior, prior_source, prior_detail
@@ -66,17 +168,11 @@ class ColumnOutcome:
     estimation_variance : float
         n × summed asymptotic variance of the estimate of p; infinite if not identifiable.
     change_expected, change_observed : float, float or None
-        Share of values that change: by the design, and counted (a raw figure).
-    before : tuple or None
-        Counts in the confidential file (raw figures; None in what may be published).
-    after : tuple or None
-        Counts in the release, by `mechanism.outputs`; None in a dry run.
+        Share of values that change: by the design, and counted (raw).
+    before, after : tuple or None
+        Counts in the file (raw), and in the release by `mechanism.outputs`.
     estimate, lower, upper : tuple or None
         The analyst's estimate of the frequencies from the release alone, and its 95 % interval.
-    standard_error : tuple or None
-        Expected standard errors of that estimate at the file's size.
-    rivals : tuple of Rival
-        Randomised response at the same α, and sdcMicro's default.
     by_distance : str
         What is promised by distance between categories, as a sentence; empty without one.
     """
@@ -104,7 +200,6 @@ class ColumnOutcome:
     estimate: Numbers | None = None
     lower: Numbers | None = None
     upper: Numbers | None = None
-    standard_error: Numbers | None = None
     rivals: tuple[Rival, ...] = ()
     by_distance: str = ""
 
@@ -135,19 +230,16 @@ class ColumnOutcome:
             information_bound=math.nan,
             estimation_variance=math.inf if lost else math.nan,
             change_expected=math.nan,
-            standard_error=None,
             rivals=(),
         )
 
 
 @value
 class RiskOutcome:
-    """Re-identification risk of the file before and after randomising (raw figures).
+    """Re-identification risk of the file before and after randomising (raw).
 
     Attributes
     ----------
-    keys, model, population_size
-        What an intruder is taken to know, the model fitted, and the size of the population.
     sample_uniques : int
         Records that are alone in their combination of keys.
     tau1_before, tau2_before, tau1_after, tau2_after : float
@@ -193,14 +285,9 @@ class ReleaseOutcome:
     ----------
     source : str or None
         Name of the confidential file, without its folder; None in what may be published.
-    rows : int
-        Number of records.
-    columns : tuple of ColumnOutcome
-        Where columns were designed one by one.
-    record : RecordOutcome or None
-        Where records were designed as a whole.
-    protected : ProtectedOutcome or None
-        Where protected tables are released in place of records.
+    columns, record, protected
+        What was released: columns that were designed one by one, records designed as a whole, or
+        protected tables. Only one of them is there.
     tables : tuple of TableOutcome
         What readers will get of single columns and of the wanted tables; empty in what may be
         published when the prior is confidential.
@@ -208,10 +295,9 @@ class ReleaseOutcome:
         Columns released as they are (**not protected**), and columns left out.
     guarantee, limit : Guarantee
         What is spent on each record, and what the decisions allow.
-    central : CentralPrivacy or None
-        What is spent towards those who only read the release, where that is proven.
-    lower : float or None
-        The ε that no proof can go below.
+    central, lower : CentralPrivacy, float or None
+        What is spent towards those who only read the release, where that is proven, and the ε that
+        no proof can go below.
     total : int or None
         The number of records as it was measured, with noise where a person may have several rows;
         that is what may be published.
@@ -221,7 +307,6 @@ class ReleaseOutcome:
         Sentences that the curator must read; the first ones matter most.
     checks : tuple of Check
         What was checked on the written files; empty in a dry run.
-    risk : RiskOutcome or None
     ledger_total : Guarantee or None
         What all releases in the ledger spent on the same people, this one included.
     data_file, data_bytes, seconds
@@ -230,7 +315,6 @@ class ReleaseOutcome:
         The plan as TOML: with the software version, a way to reproduce the designs.
     version, created : str
         Software version; UTC time in ISO format.
-    dry_run : bool
     """
 
     source: str | None

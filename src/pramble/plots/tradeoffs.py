@@ -1,0 +1,244 @@
+"""What privacy costs, as figures: designs, promises, records kept, and a calibrated measure."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.plots.style import (
+    GREY,
+    SERIES,
+    house_style,
+    in_percent,
+    new_figure,
+    shared_legend,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAMES = {
+    "general": "best of all matrices",
+    "uniform": "best with uniform rows",
+    "response": "randomised response",
+}
+PANEL = 2.4
+"""Width of a panel of records kept, in inches."""
+
+CLOSE, AS_HIGH = 0.2, math.log(1.2)
+"""Steps across, in logarithmic odds, and up within which two promises would overlap."""
+
+SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+SUREST = 1 - 1e-6
+"""Marks of the scale of beliefs, and where it ends: certainty is infinitely far."""
+
+PROMISES = {
+    "local": "α, against everybody",
+    "tables": "ε, against readers: tables",
+    "records": "ε, against readers: shuffled records",
+}
+SIGNS = {"alpha": "α", "epsilon": "ε"}
+MEASURES = {
+    "tau1": "τ1 left",
+    "tau2": "τ2 left",
+    "worst": "largest r2 left",
+    "share": "share of records above the level",
+    "epsilon": "central ε of the file, proven",
+    "error": "standard error of a typical cell",
+}
+
+
+@house_style()
+def plot_tradeoff(comparison: Any, pareto: Any = None) -> Figure:
+    """Return a figure: information against α, and against estimation variance where given.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`~pramble.compare_designs`.
+    pareto : Pareto, optional
+        From :func:`~pramble.pareto_curve`.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> figure = pramble.plot_tradeoff(pramble.compare_designs([0.5, 0.3, 0.2], [0.5, 1.0]))
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['α']
+    """
+    figure = new_figure(height=3.2)
+    if pareto is None:
+        _draw_information(figure.subplots(), comparison)
+    else:
+        left, right = figure.subplots(1, 2)
+        _draw_information(left, comparison)
+        _draw_pareto(right, pareto)
+    return figure
+
+
+def _draw_information(axes: Axes, comparison: Any) -> None:
+    axes.plot(comparison.alpha, comparison.ceiling, color=GREY, label="most that α and H(X) allow")
+    for style, (field, name) in zip(SERIES, NAMES.items(), strict=False):
+        axes.plot(comparison.alpha, getattr(comparison, field), **style.look, label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(comparison.alpha, labels=[f"{alpha:g}" for alpha in comparison.alpha])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
+    axes.set_xlabel("α")
+    axes.set_ylabel("information, nats")
+    axes.set_title("Information against privacy")
+    axes.legend()
+
+
+def _draw_pareto(axes: Axes, pareto: Any) -> None:
+    finite = np.isfinite(pareto.variance)
+    joined = {} if pareto.loss is None else {"linestyle": "none"}
+    axes.plot(pareto.information[finite], pareto.variance[finite], **{**SERIES[0].look, **joined})
+    if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("information, nats")
+    axes.set_ylabel("n × variance of the shares")
+    axes.set_title("Information against estimation")
+
+
+@house_style()
+def plot_kept(found: Any) -> Figure:
+    """Return a figure: the share of records kept against the number of rows, a panel for each ε.
+
+    Parameters
+    ----------
+    found : KeptShares
+        From :func:`~pramble.kept_shares`.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> found = pramble.kept_shares(epsilons=[1.0], cells=[10, 100], rows=[10**4, 10**5])
+    >>> [axes.get_title("left") for axes in pramble.plot_kept(found).axes]
+    ['ε = 1']
+    """
+    many = len(found.epsilons)
+    figure = new_figure(width=max(PANEL * many, 2 * PANEL), height=3.2)
+    panels = figure.subplots(1, many, sharey=True, squeeze=False)[0]
+    for axes, epsilon, shares in zip(panels, found.epsilons, found.shares, strict=True):
+        for i, (size, row) in enumerate(zip(found.cells, shares, strict=True)):
+            axes.plot(found.rows, row, **SERIES[i % len(SERIES)].look, label=f"{size:,} cells")
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.03)
+        in_percent(axes.yaxis)
+        axes.set_xlabel("rows")
+        axes.xaxis.set_major_formatter(lambda rows, _: _in_thousands(rows))
+        axes.set_title(f"ε = {epsilon:g}")
+    panels[0].set_ylabel("share of records kept as they are")
+    shared_legend(figure, panels[0], ncols=len(found.cells))
+    return figure
+
+
+def _in_thousands(rows: float) -> str:
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if rows >= unit:
+            return f"{rows / unit:g}{name}"
+    return f"{rows:g}"
+
+
+@house_style()
+def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
+    """Return what readers get against what an intruder may become sure of, for each promise.
+
+    Promises under which nothing can be estimated are left out; the ``current`` one has a ring.
+    """
+    from matplotlib.ticker import LogLocator
+
+    figure = new_figure(height=3.6)
+    axes = figure.add_subplot()
+    for style, (kind, words) in zip(SERIES, PROMISES.items(), strict=False):
+        own = [one for one in found if math.isfinite(one.half_width) and _series_of(one) == kind]
+        if own:
+            x, y = zip(*map(_place_of, own), strict=True)
+            axes.plot(x, y, style.marker, linestyle=style.line, color=style.colour, label=words)
+            _name_promises(axes, own, current)
+    if current is not None and math.isfinite(current.half_width):
+        place = _place_of(current)
+        axes.plot(*place, "o", markersize=13, fillstyle="none", color="black")
+        axes.annotate(current.name, place, textcoords="offset points", xytext=(0, -17),
+                      ha="center", fontsize=9, fontweight="bold")  # fmt: skip
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
+    axes.set_xticks([_odds(share) for share in SURE], [f"{100 * share:g}" for share in SURE])
+    axes.set_xlim(0, max([_odds(one.belief) for one in found], default=1.0) + 0.4)
+    axes.set_xlabel("how sure an intruder who was half sure can become, at most, %")
+    axes.set_ylabel("± points of a typical cell")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper right")
+    return figure
+
+
+def _series_of(one: Any) -> str:
+    """Return which line a promise is on: that of local ones, or of a design for central ones."""
+    return "local" if one.kind == "local" else str(one.design)
+
+
+def _place_of(one: Any) -> tuple[float, float]:
+    return _odds(one.belief), 100 * one.half_width
+
+
+def _odds(share: float) -> float:
+    """Return the logarithm of the odds, in which every step of α is as long as any other.
+
+    >>> _odds(0.5)
+    0.0
+    """
+    return math.log(min(share, SUREST) / (1 - min(share, SUREST)))
+
+
+def _name_promises(axes: Axes, found: Sequence[Any], current: Any) -> None:
+    """Write the figure of each promise beside its mark, but where two would overlap."""
+    last: tuple[float, float] | None = None
+    for one in found:
+        x, y = _place_of(one)
+        near = (
+            last is not None and abs(last[0] - x) < CLOSE and abs(math.log(last[1] / y)) < AS_HIGH
+        )
+        if one is current or near:
+            continue
+        last = x, y
+        axes.annotate(f"{one.promise:g}", last, textcoords="offset points", xytext=(5, 4),
+                      fontsize=8)  # fmt: skip
+
+
+@house_style()
+def plot_calibration(calibration: Any) -> Figure:
+    """Return a figure: the measure against α, or ε, and information against the measure."""
+    figure = new_figure(height=3.0)
+    left, right = figure.subplots(1, 2)
+    curve, target = calibration.curve, calibration.target
+    name, found = calibration.tried
+    measure, cost, mark = SERIES[0], SERIES[2], SERIES[1].colour
+    left.plot(curve[name], curve["value"], color=measure.colour, linestyle=measure.line)
+    left.axhline(target.at_most, color=GREY, linestyle=":")
+    left.plot(found, calibration.value, measure.marker, color=mark)
+    left.set_xscale("log")
+    left.set_xlabel(SIGNS[name])
+    left.set_ylabel(MEASURES[target.measure])
+    met = f"met at {SIGNS[name]} = {found:.3g}"
+    left.set_title(
+        f"Target {target.at_most:g}" + (f", {met}" if calibration.met else " is not met")
+    )
+    kept, chosen = 100 * curve["kept"], curve[name] == found
+    right.plot(curve["value"], kept, color=cost.colour, linestyle=cost.line)
+    right.plot(curve["value"][chosen], kept[chosen], cost.marker, color=mark)
+    right.set_xlabel(MEASURES[target.measure])
+    right.set_ylabel("information kept, % of entropy")
+    right.set_title("What it costs")
+    return figure
