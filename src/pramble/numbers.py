@@ -23,7 +23,6 @@ def ratio_text(alpha: float) -> str:
 
 
 def power_of_ten(exponent: int) -> str:
-    """Return a power of ten as it is written."""
     return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 

@@ -155,5 +155,4 @@ def noted(notes: Sequence[str]) -> list[str]:
 
 
 def paragraphs(notes: Sequence[str]) -> str:
-    """Return notes as paragraphs of HTML."""
     return "".join(f"<p>{escape(note)}</p>" for note in notes if note)

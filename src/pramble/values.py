@@ -155,5 +155,4 @@ class Clock:
 
 
 def names_of(columns: Sequence[str] | str) -> list[str]:
-    """Return the names of one or several columns."""
     return [columns] if isinstance(columns, str) else list(columns)

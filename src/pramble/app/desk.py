@@ -310,7 +310,6 @@ class Desks:
         return self.all[browser, name]
 
     def close(self) -> None:
-        """Close every desk."""
         for desk in self.all.values():
             desk.close()
         self.all.clear()

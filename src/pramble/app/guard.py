@@ -143,7 +143,6 @@ async def refuse(scope: Scope, send: Send) -> None:
 
 
 async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send a whole answer."""
     length = [(b"content-length", str(len(body)).encode())]
     through = guarded(send)
     await through({"type": "http.response.start", "status": status, "headers": [*headers, *length]})

@@ -69,7 +69,6 @@ def desk_app(desks: Desks) -> App:
 
 
 def connection_of(session: Session) -> Any:
-    """Return the connection that a session came by."""
     return session.http_conn  # type: ignore[attr-defined]
 
 
@@ -90,7 +89,6 @@ def show_desk(view: View, input: Inputs) -> None:
 
 
 def whole_page(step: str) -> Tag:
-    """Return the page with one of its steps in front."""
     panels = [
         ui.nav_panel(f"{number}. {TITLES[name]}", SHOWN[name](name), value=name)
         for number, name in enumerate(STEPS, 1)

@@ -72,7 +72,6 @@ class ByColumn:
 
     @property
     def informations(self) -> dict[str, float]:
-        """The information of each column."""
         return {name: design.information for name, design in self.designs.items()}
 
     @property

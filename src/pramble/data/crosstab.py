@@ -189,7 +189,6 @@ class Tabulation:
         return {**self.__dict__, "parts": [self._merged()]}
 
     def _merged(self) -> Part:
-        """Return the parts as one."""
         cells = np.concatenate([part.cells for part in self.parts])
         sizes = (cells.max(axis=0, initial=0) + 1).tolist()
         member, first = group(list(cells.T), sizes, rows=len(cells))

@@ -54,7 +54,6 @@ class TableRecords(Records):
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns."""
         del coded
         done = 0
         for batch in self.table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS):

@@ -111,7 +111,6 @@ class Labels:
         return hash((len(self), self.values[0], self.values[-1]))
 
     def as_tuple(self) -> tuple[Label, ...]:
-        """Return all labels."""
         return tuple(self.values)
 
 

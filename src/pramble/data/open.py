@@ -170,7 +170,6 @@ def common_schema(schemas: list[Any]) -> Any:
 
 
 def open_columns(data: Mapping[str, Any], reading: Reading) -> Records:
-    """Return the records of a mapping from names to columns."""
     for name, values in data.items():
         if not isinstance(name, str) or isinstance(values, str | bytes):
             raise InvalidData("Columns are a mapping from names to sequences of values.")

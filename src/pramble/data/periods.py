@@ -81,7 +81,6 @@ def months_of(values: Any, *, column: str) -> Any:
 
 
 def dates_of(texts: Any, wrong: InvalidData) -> Any:
-    """Return the dates that texts begin with."""
     if pc.all(pc.match_substring_regex(texts, DATE)).as_py() is False:
         raise wrong
     try:

@@ -97,7 +97,6 @@ class Place:
         return Path(self.inner).resolve() if self.store.type_name == "local" else self
 
     def relative_to(self, folder: "Place") -> PurePosixPath:
-        """Return the path from a folder above."""
         return PurePosixPath(self.inner).relative_to(folder.inner)
 
     def _kind(self) -> Any:
@@ -108,7 +107,6 @@ class Place:
         return bool(self._kind().type != pa.fs.FileType.NotFound)
 
     def is_file(self) -> bool:
-        """Whether a file is there."""
         return bool(self._kind().is_file)
 
     def is_dir(self) -> bool:
@@ -202,7 +200,6 @@ def arrow_input(path: Path) -> Any:
 
 
 def remove_tree(folder: Path, *, ignore_errors: bool = False) -> None:
-    """Remove a folder and all that is in it."""
     place = place_in(folder)
     if place is None:
         shutil.rmtree(folder, ignore_errors=ignore_errors)

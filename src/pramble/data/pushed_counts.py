@@ -80,7 +80,6 @@ def polars_groups(
 def duckdb_groups(
     records: LazyRecords, tables: Sequence[Columns], columns: Sequence[str]
 ) -> Iterator[Groups]:
-    """Yield the groups of each table by one query of DuckDB."""
     names = plain_names(columns)
     quoted = ('"' + name.replace('"', '""') + '"' for name in columns)
     relation = records.frame.to_native().project(

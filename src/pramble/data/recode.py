@@ -114,11 +114,9 @@ class Order(Recoding):
         object.__setattr__(self, "labels", checked_labels(one_or_more(self.labels), "order"))
 
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
-        """Return the values as they are."""
         return values
 
     def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...]:  # noqa: ARG002
-        """Return the labels in their order."""
         return self.labels
 
 
@@ -196,7 +194,6 @@ class Bands(Recoding):
         return pa.array(self.labels).take(pa.array(code, mask=missing))
 
     def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...]:  # noqa: ARG002
-        """Return the labels of the bands."""
         return self.labels
 
 
@@ -234,7 +231,6 @@ class Periods(Recoding):
         return pa.array(labels).take(pa.array(code, mask=missing))
 
     def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...]:  # noqa: ARG002
-        """Return the labels of the periods."""
         return period_labels(self.by, self.first, self.last)[1]
 
 
@@ -296,7 +292,6 @@ def as_recodings(given: Any) -> tuple[Recoding, ...]:
 
 
 def apply_all(steps: Sequence[Recoding], values: Any, *, column: str) -> Any:
-    """Return the values after every step."""
     for step in steps:
         values = step.apply(values, column=column)
     return values
@@ -315,7 +310,6 @@ def categories_after(steps: Sequence[Recoding]) -> tuple[Label, ...] | None:
 
 
 def one_or_more(labels: Any) -> tuple[Label, ...]:
-    """Return a tuple of labels from one or several."""
     several = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | Mapping)
     return tuple(labels) if several else (labels,)
 

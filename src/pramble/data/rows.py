@@ -13,7 +13,6 @@ Rows = range | Integers
 
 
 def picked(rows: Rows, positions: Integers) -> Integers:
-    """Return the row numbers at some positions."""
     return np.asarray(rows.start + positions if isinstance(rows, range) else rows[positions])
 
 

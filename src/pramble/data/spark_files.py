@@ -38,7 +38,6 @@ class SparkPath(NamedTuple):
 
 
 def spark_source(source: Any, session: Any) -> Any:
-    """Return what is opened on Spark, if a session is given."""
     if session is None:
         return source
     if not isinstance(source, str | Path | Place):
@@ -195,7 +194,6 @@ def on_ranges(
 
 
 def batches_as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
-    """Yield the batches of a part of the rows."""
     del part
     yield from batches
 

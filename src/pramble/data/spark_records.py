@@ -65,7 +65,6 @@ class SparkRecords(Records):
 
     @property
     def session(self) -> Any:
-        """Spark's session."""
         return self.frame.sparkSession
 
     def sent(
@@ -208,7 +207,6 @@ def cut_part(
 
 
 def chunk_line(run: int, number: int, rows: Any) -> Any:
-    """Return some rows as one line of a frame of chunks."""
     return line(
         run=(run, pa.int32()), number=(number, pa.int64()), chunk=(packed(rows), pa.binary())
     )

@@ -58,7 +58,6 @@ class TableCounts:
         self.rows = 0
 
     def add(self, batch: Any) -> None:
-        """Count a batch of rows."""
         self.add_codes(self.codes(batch))
 
     def codes(self, batch: Any, times: Integers | None = None) -> dict[str, Integers]:

@@ -63,5 +63,4 @@ def share_weights(shares: Sequence[Fraction]) -> Integers:
 
 
 def rows_at(rows: Rows, positions: Positions) -> Rows:
-    """Return the row numbers at some positions."""
     return rows[positions] if isinstance(positions, slice) else picked(rows, positions)

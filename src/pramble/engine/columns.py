@@ -67,7 +67,6 @@ class Column:
 
     @property
     def written_type(self) -> Any:
-        """The type of what is written."""
         return self.arrow_outputs.type if self.points is None else self.points.arrow_type
 
     @cached_property

@@ -117,7 +117,6 @@ def measure_records(
 
 
 def plan_of(design: Any) -> TablePlan:
-    """Return the plan of a design for tables, or the plan itself."""
     plan = design if isinstance(design, TablePlan) else getattr(design, "plan", None)
     if not isinstance(plan, TablePlan):
         raise InvalidInput(

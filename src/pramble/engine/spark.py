@@ -138,7 +138,6 @@ def way_of(
     row_number: str | None,
     first_row: int,
 ) -> Way:
-    """Return the way of a frame whose rows were counted."""
     rows = sum(span.rows for span in spans.values())
     coded = [own for name, own in record.columns.items() if is_coded(frame.schema[name], own)]
     bits = max(rows.bit_length(), 1) if row_number is None else 0

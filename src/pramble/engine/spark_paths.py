@@ -72,7 +72,6 @@ class Seen(NamedTuple):
 
 
 def seen_files(records: SparkFileRecords) -> tuple[Seen, ...]:
-    """Return the files of some records as they are now."""
     ends = list(accumulate(map(sum, records.groups), initial=0))
     return tuple(
         Seen.of(path, range(*span))
@@ -115,7 +114,6 @@ class Runs:
         self.refuse_changed(run)
 
     def refuse_changed(self, run: int) -> None:
-        """Refuse a run of which some file is not as it was."""
         start, stop = run * self.size, (run + 1) * self.size
         for file in self.files:
             is_read = file.rows.start < stop and file.rows.stop > start

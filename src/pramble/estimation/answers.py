@@ -95,7 +95,6 @@ class CellAnswers:
 
     @cached_property
     def unbiased(self) -> Floats:
-        """The unbiased cells."""
         return self.layout.flatten(self.centre)
 
     @cached_property

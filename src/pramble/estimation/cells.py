@@ -19,7 +19,6 @@ MISFIT = (
 
 
 def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
-    """Return the estimate of every cell of a table."""
     layout, counts = tabulated.layout, tabulated.counts
     fitted = fit_table(tabulated, method=settings.method)
     moments = moments_of(tabulated, fitted, settings=settings)

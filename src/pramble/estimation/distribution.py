@@ -107,7 +107,6 @@ class Distribution(Display, Tidy):
 
     @cached_property
     def standard_deviation(self) -> "Estimate":
-        """The standard deviation in every group."""
         found = self.variance
         root = np.sqrt(found.values)
         slope = np.divide(0.5, root, out=np.full(root.shape, np.nan), where=root > 0)
@@ -197,7 +196,6 @@ class Distribution(Display, Tidy):
         )
 
     def plot(self) -> "Figure":
-        """Return a figure of the distribution with its intervals."""
         from pramble.plots.estimates import distribution_figure
 
         return distribution_figure(self)

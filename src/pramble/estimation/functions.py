@@ -299,7 +299,6 @@ def refuse_given(e: "Estimate", column: str) -> None:
 
 
 def labels_of(e: "Estimate", column: str) -> Sequence[Any]:
-    """Return the labels of a column in order."""
     answers = ratios_of(e).answers
     return answers.layout.order_of(column)
 

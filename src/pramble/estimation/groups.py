@@ -51,11 +51,9 @@ class Totals:
     groups: GroupSums
 
     def values(self) -> Floats:
-        """Return the totals."""
         return self.groups.totals()
 
     def variances(self) -> Floats:
-        """Return the variance of every total."""
         moments, tabulated = self.groups.moments, self.groups.tabulated
         f, second = moments.sampling, tabulated.sums[2, 2]
         within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
@@ -107,7 +105,6 @@ class Means:
         return np.where(sizes > 0, sizes, np.nan)
 
     def values(self) -> Floats:
-        """Return the means."""
         return np.asarray(self.groups.totals() / self.sizes())
 
     def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
@@ -121,7 +118,6 @@ class Means:
         return np.asarray(two - 2 * self.values() * one + self.values() ** 2 * zero)
 
     def variances(self) -> Floats:
-        """Return the variance of every mean."""
         moments = self.groups.moments
         whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
         return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)

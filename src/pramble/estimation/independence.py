@@ -321,7 +321,6 @@ class ReleasedTable:
         return float((self.residuals(table[None]) ** 2).sum())
 
     def statistics(self, tables: Floats) -> Floats:
-        """Return the statistic of each of many tables."""
         kept = self.bases[0].T @ self.residuals(tables) @ self.bases[1]
         return np.asarray((kept**2).sum(axis=(1, 2)))
 

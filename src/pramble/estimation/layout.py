@@ -58,7 +58,6 @@ class Layout:
         return np.asarray(np.lexsort([self.codes[name] for name in reversed(self.by)]))
 
     def order_of(self, name: str) -> Sequence[Label]:
-        """Return the labels of a column, in order."""
         return self.levels[name] if name in self.levels else self.categories[name]
 
     def flatten(self, cells: Floats) -> Floats:

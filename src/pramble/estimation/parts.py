@@ -144,7 +144,6 @@ def summed(rows: Floats, onto: Integers) -> Floats:
 
 
 def margins_of(joint: Floats, onto: Integers, law: Floats) -> Floats:
-    """Return the law of outputs given each margin."""
     return np.asarray(summed(joint, onto) / np.bincount(onto, weights=law)[:, None])
 
 

@@ -134,7 +134,6 @@ class Ratios:
         return np.asarray((D > 0) & (ndtri((1 + level) / 2) ** 2 * spread < D**2))
 
     def some_intervals(self, some: slice, *, level: float) -> tuple[Floats, Floats]:
-        """Return the intervals of some ratios."""
         answers, top, bottom = self.answers, self.top[some].toarray(), self.bottom[some].toarray()
         low, width = range_of(top, bottom)
         top = (top - low[:, None] * bottom) / np.where(width > 0, width, 1.0)[:, None]

@@ -144,7 +144,6 @@ class StackedInverse(RightInverse):
         return np.asarray(answer)
 
     def of_group(self, group: int) -> DenseRightInverse:
-        """Return the inverse for the records of one group."""
         parts = [self.rows(group, b) for b in range(len(self.aspects))]
         G = np.concatenate([*parts, -self.shifts[group, -1:]])
         return DenseRightInverse(G, stacked_matrix(self.aspects, self.shares[group]))
@@ -221,7 +220,6 @@ class StackedOperator:
         return self.inverse.adjoint(w)
 
     def of_group(self, group: int) -> "GroupOperator":
-        """Return the operator for the records of one group."""
         return GroupOperator(self.inverse.of_group(group))
 
 
@@ -241,6 +239,5 @@ class GroupOperator(ArrayAlgebra, InvertibleOperator):
         return self.inverse.M
 
     def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:
-        """Return the right inverse."""
         del law
         return self.inverse

@@ -15,7 +15,6 @@ class Known:
     matrix: Floats
 
     def covariance(self) -> Floats:
-        """Return it."""
         return self.matrix
 
 
@@ -27,7 +26,6 @@ class Scaled:
     factor: float
 
     def covariance(self) -> Floats:
-        """Return it."""
         return np.asarray(self.factor**2 * self.parts.covariance())
 
 

@@ -76,7 +76,6 @@ def label_of(feature: Mapping[str, Any], label: str, where: str) -> Label:
 
 
 def polygons_of(geometry: Any, where: str) -> list[list[Floats]]:
-    """Return the polygons of a geometry, each its rings."""
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
     if kind not in KINDS_OF_AREA:
         raise InvalidData(

@@ -135,6 +135,5 @@ def extent_in_words(extent: tuple[float, float, float, float]) -> str:
 
 
 def degrees(angle: float, sides: str) -> str:
-    """Return an angle with its side of the globe."""
     within = angle - 360 if angle > 180 else angle
     return f"{abs(round(within, 2)):g}° {sides[within >= 0]}"

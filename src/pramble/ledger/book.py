@@ -123,7 +123,6 @@ class Entry:
 
     @classmethod
     def from_values(cls, row: Sequence[Any]) -> "Entry":
-        """Return the entry of a row of the database."""
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
         spent = local_of(alpha, most)
@@ -154,7 +153,6 @@ def default_ledger() -> Path:
 
 
 def store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets) -> None:
-    """Write the budgets of some people."""
     local, central = budgets
     connection.execute(
         "INSERT INTO people (name, budget, central_budget) VALUES (?, ?, ?) ON CONFLICT (name) "

@@ -59,7 +59,6 @@ def labels_by_column(
 
 
 def labels_at(mechanism: Mechanism, position: int, *, columns: int) -> ColumnLabels:
-    """Return the labels that a mechanism for some columns has for one of them."""
     if columns == 1:
         return ColumnLabels(mechanism.labels, mechanism.output_labels)
     if isinstance(mechanism, Product):

@@ -159,7 +159,6 @@ def labels_to_json(labels: Labels) -> Any:
 
 
 def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
-    """Return labels from their JSON form."""
     if stated_size(value) > MOST_LABELS:
         raise InvalidMechanism(
             f"A mechanism may have {MOST_LABELS:,} {what}; found {stated_size(value):,}."

@@ -90,7 +90,6 @@ def deviations(plan: TablePlan) -> Floats:
 
 
 def as_decimals(numbers: Any) -> Any:
-    """Return whole numbers as decimals."""
     if numbers.dtype == np.int64:
         return pa.array(numbers).cast(WHOLE)
     return pa.array([int(one) for one in numbers], type=WHOLE)

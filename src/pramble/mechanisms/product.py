@@ -78,7 +78,6 @@ class ProductOperator(MechanismOperator, ArrayAlgebra):
 
     @property
     def factors(self) -> tuple[MechanismOperator, ...]:
-        """The operators of the factors."""
         return tuple(factor.operator for factor in self.mechanism.factors)
 
     def apply(self, p: Floats) -> Floats:
@@ -100,7 +99,6 @@ class ProductOperator(MechanismOperator, ArrayAlgebra):
         return kron([factor.stay() for factor in self.factors])
 
     def right_inverse(self, law: Floats | None = None) -> ProductRightInverse:
-        """Return the product of the factors' right inverses."""
         del law
         inverses = tuple(factor.right_inverse() for factor in self.factors)
         return ProductRightInverse(inverses, tuple(factor.shape for factor in self.factors))

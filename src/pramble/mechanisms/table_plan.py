@@ -124,7 +124,6 @@ class TablePlan:
         return tuple(self.sizes[name] for name in columns)
 
     def cells(self, columns: Sequence[str]) -> int:
-        """Return the number of cells of a table."""
         return math.prod(self.shape(columns))
 
     def ordered(self, columns: Sequence[str]) -> Columns:
@@ -213,7 +212,6 @@ def pairs_in(found: Any, names: tuple[str, str]) -> list[tuple[Any, Any]]:
 
 
 def names_in(found: Any) -> Columns:
-    """Return names of columns."""
     if not all(isinstance(name, str) for name in listed(found)):
         raise InvalidPlan("A plan for tables names columns by strings.")
     return tuple(found)

@@ -102,7 +102,6 @@ def estimate_maps(
     quantity: str,
     level: float,
 ) -> Figure:
-    """Return maps of what was before, of the estimates, and of half the width of intervals."""
     percent = quantity in ("probability", "share")
     known = np.isfinite(values) & np.isfinite(half_widths)
     noise = known & (half_widths >= np.abs(values))

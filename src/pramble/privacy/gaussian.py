@@ -91,7 +91,6 @@ def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:
 
 
 def float_over(ball: Any) -> float:
-    """Return a float that is not below a ball."""
     top = ball.upper()
     return math.nextafter(math.nextafter(float(top), math.inf), math.inf)
 

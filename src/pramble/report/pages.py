@@ -30,7 +30,6 @@ def summary_page(outcome: ReleaseOutcome) -> str:
 
 
 def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
-    """Return a page of a release."""
     template = page_environment("pramble.report").get_template("release.html")
     return template.render(release_view(outcome, raw=raw))
 

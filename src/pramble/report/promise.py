@@ -106,7 +106,6 @@ def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
 
 
 def joined(names: list[str]) -> str:
-    """Return names as a list in prose."""
     if len(names) < 2:
         return "".join(names)
     return ", ".join(names[:-1]) + " and " + names[-1]

@@ -108,7 +108,6 @@ def cross_classify(
 
 
 def distinct_names(keys: Sequence[str]) -> tuple[str, ...]:
-    """Return the key names, at least one and all distinct."""
     names = (keys,) if isinstance(keys, str) else tuple(keys)
     if not names:
         raise InvalidInput("At least one key is needed; found none.")

@@ -134,7 +134,6 @@ def by_series(table: Crosstab, operators: Operators, block: Integers) -> Floats:
 
 
 def to_power(r: int, entries: Floats) -> Floats:
-    """Return entries to a power."""
     return np.asarray(entries**r, dtype=np.float64)
 
 

@@ -231,7 +231,6 @@ def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
 
 
 def positive(name: str, value: float) -> float:
-    """Return a positive finite float."""
     number = float(value)
     if not (math.isfinite(number) and number > 0):
         raise InvalidInput(f"{name} must be positive and finite; found {value!r}.")

@@ -33,7 +33,6 @@ class Curves(Display, Tidy):
     """Columns of equal length."""
 
     def columns(self) -> dict[str, list[float]]:
-        """Return the columns as lists of numbers."""
         own: Any = self
         found = {field.name: getattr(self, field.name) for field in fields(own)}
         return {name: column.tolist() for name, column in found.items() if column is not None}

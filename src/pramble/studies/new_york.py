@@ -72,7 +72,6 @@ class NewYork:
     words: ClassVar = WORDS
 
     def best(self, variable: str, alpha: float, *, design: str) -> Best:
-        """Return one design."""
         wanted = (variable, alpha, design)
         return next(d for d in self.designs if (d.variable, d.alpha, d.design) == wanted)
 

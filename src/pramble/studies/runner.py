@@ -129,7 +129,6 @@ def write_folder(finished: tuple[Finished, ...], folder: Path, *, quick: bool, s
 
 
 def write_csv(table: Table, path: Path) -> None:
-    """Write a table with all digits."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")

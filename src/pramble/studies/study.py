@@ -18,7 +18,6 @@ class Spread(Protocol):
     def __call__(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task]
     ) -> list[Answer]:  # pragma: no cover
-        """Return the answers in the order of the tasks."""
         ...
 
 

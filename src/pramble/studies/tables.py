@@ -73,7 +73,6 @@ class Tables:
     third: Floats
 
     def of(self, scenario: str) -> tuple[Row, ...]:
-        """Return the rows of one scenario."""
         return tuple(row for row in self.rows if row.scenario == scenario)
 
 

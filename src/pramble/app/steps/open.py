@@ -210,7 +210,6 @@ def how_read(found: Any, said: dict[str, Any]) -> TagChild:
 
 
 def first_rows(rows: Any) -> Tag:
-    """Return the first rows of a file."""
     shown = rows.slice(0, SHOWN_ROWS).to_pylist()
     cells = [[cell_text(one) for one in row.values()] for row in shown]
     names = [visible(name) for name in rows.column_names]

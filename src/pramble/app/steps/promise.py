@@ -290,7 +290,6 @@ def nothing_yet(*, no_file: bool) -> Tag:
 
 
 def kind_choice(session: Session, kind: str, *, chosen: str, possible: bool) -> Tag:
-    """Return the choice of one kind of promise."""
     name, words = KINDS[kind]
     own = session.ns(f"kind_{kind}")
     return tags.div(
@@ -334,7 +333,6 @@ def range_of(session: Session, kind: str, shown: list[float], promise: float, de
 
 
 def exact_field(session: Session, kind: str, promise: float) -> Tag:
-    """Return the field for an exact promise."""
     own = session.ns("exactly")
     return tags.div(
         tags.label(f"{curve.SIGNS[kind]}, exactly", for_=own, class_="form-label"),

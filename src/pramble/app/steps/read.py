@@ -140,7 +140,6 @@ def promise_cards(facts: FolderFacts) -> list[tuple[str, str]]:
 
 
 def folded(title: str, sentences: tuple[str, ...]) -> TagChild:
-    """Return sentences behind a fold."""
     if not sentences:
         return None
     points = [tags.li(visible(sentence)) for sentence in sentences]

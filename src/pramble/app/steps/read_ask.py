@@ -175,7 +175,6 @@ def question_panels(facts: FolderFacts, desk: Desk) -> Tag:
 
 
 def table_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
-    """Return what asks for a table."""
     names = {
         **{name: f"{visible(name)} ({size})" for name, size in facts.randomised.items()},
         **{name: f"{visible(name)} (as it was)" for name in facts.untouched},

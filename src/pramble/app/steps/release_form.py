@@ -118,7 +118,6 @@ def ticks_of_records(session: Session, desk: Desk) -> TagList:
 
 
 def text_field(session: Session, about: str, label: str, shown: str, *, hint: str = "") -> Tag:
-    """Return a field for a text."""
     own = session.ns(f"field_{about}")
     return tags.div(
         tags.label(label, for_=own, class_="form-label"),

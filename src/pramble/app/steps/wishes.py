@@ -250,7 +250,6 @@ def labels_in(desk: Desk, name: str) -> list[Any]:
 
 
 def chosen_labels(desk: Desk, name: str, texts: Any) -> list[Any]:
-    """Return the categories that were chosen by their texts."""
     chosen = [label for label in labels_in(desk, name) if str(label) in (texts or ())]
     if not chosen:
         raise InvalidInput(f"Choose one or more categories of {name!r}.")

@@ -162,7 +162,6 @@ class Tally:
         self.total, self.seen = total, 0
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the batches."""
         for batch in batches:
             self.seen += batch.num_rows
             yield batch

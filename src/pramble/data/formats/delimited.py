@@ -303,7 +303,6 @@ def content(texts: Any) -> memoryview:
 
 
 def as_text(values: Any, *, column: str) -> Any:
-    """Return a column as the texts of its values."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return as_text(values.dictionary, column=column).take(values.indices)

@@ -46,7 +46,6 @@ class Chain:
         return places
 
     def draw(self, law: Floats, places: Integers) -> None:
-        """Draw the originals given the law, in place."""
         from pramble.estimation.draws.kernels import draw_originals
 
         own, factors, units = self.release, self.release.factors, self.units

@@ -72,7 +72,6 @@ def wanted_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
 
 
 def named_columns(tables: Any) -> list[str]:
-    """Return the columns that listed tables name."""
     if isinstance(tables, str) or not isinstance(tables, Sequence):
         return []
     parts = [(table,) if isinstance(table, str) else tuple(table) for table in tables]

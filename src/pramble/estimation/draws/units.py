@@ -30,7 +30,6 @@ class Units:
         return len(self.ends) - 1
 
     def touched(self, factors: Factors) -> NDArray[np.bool_]:
-        """Return which factors each unit has a column of."""
         found = np.zeros((len(self), len(factors.columns)), dtype=np.bool_)
         for u, own in enumerate(self.columns):
             found[u] = [bool(set(own) & set(columns)) for columns in factors.columns]
@@ -38,7 +37,6 @@ class Units:
 
 
 def units_of(release: Released) -> Units:
-    """Return the units of a release."""
     shape = release.shape
     if len(release.counts) * math.prod(shape) <= MOST_TOGETHER:
         return laid_out([list(range(len(shape)))], shape)

@@ -35,7 +35,6 @@ def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible
 
 
 def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, Mask]:
-    """Return the tables of what is possible that no fitted table holds."""
     return {
         names: mask
         for names, mask in possible.tables

@@ -46,7 +46,6 @@ class Column:
 
 
 def is_number(label: Label) -> bool:
-    """Whether a label is a number."""
     return not isinstance(label, bool | str | tuple | None) and hasattr(label, "__float__")
 
 
@@ -63,7 +62,6 @@ class Rows:
         return np.asarray(self.columns[name].numbers()[self.codes[name]])
 
     def repeated(self, times: Integers) -> "Rows":
-        """Return each row so many times."""
         codes = {name: np.repeat(own, times) for name, own in self.codes.items()}
         return Rows(int(times.sum()), self.columns, codes)
 

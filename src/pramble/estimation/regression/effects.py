@@ -39,7 +39,6 @@ class Effects(Display, Tidy):
 
     @property
     def standard_errors(self) -> Floats:
-        """Standard errors."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -80,7 +79,6 @@ class Effects(Display, Tidy):
         }
 
     def plot(self) -> "Figure":
-        """Return a figure of the effects with their intervals."""
         from pramble.plots.estimates import interval_figure
 
         return interval_figure(
@@ -121,7 +119,6 @@ def changes(fitted: Fitted) -> Iterator[Change]:
 
 
 def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
-    """Return the average effects of a fit."""
     problem, theta = fitted.problem, fitted.point.theta
     every = list(changes(fitted))
     answers = len(problem.family.answers)

@@ -49,7 +49,6 @@ class Number:
         return (self.name,)
 
     def encode(self, rows: Rows) -> Floats:
-        """Return the numbers."""
         return rows.numbers(self.name)[:, None]
 
 
@@ -108,7 +107,6 @@ class Response:
 
 
 def term_names(term: Term) -> list[str]:
-    """Return the names of the columns of a term."""
     names = [""]
     for factor in term:
         names = [f"{one}:{two}" if one else two for one in names for two in factor.names]

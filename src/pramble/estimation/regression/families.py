@@ -71,7 +71,6 @@ def one_predictor(names: Sequence[str]) -> Parameters:
 
 
 def from_intercept(parameters: Parameters, level: float) -> Floats:
-    """Return zeros, with a level for the intercept if there is one."""
     theta = np.zeros(len(parameters.names))
     if "intercept" in parameters.names:
         theta[parameters.names.index("intercept")] = level
@@ -102,7 +101,6 @@ class Linear:
         return eta
 
     def slope(self, eta: Floats) -> Floats:
-        """Return one."""
         return np.ones((1, *eta.shape))
 
 

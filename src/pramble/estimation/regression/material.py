@@ -71,7 +71,6 @@ def material_of_records(
     sampled: Sampled,
     reading: Any,
 ) -> Material:
-    """Return the signed weights of records."""
     records = open_records(data, reading)
     patterns = patterns_of(
         records,

@@ -168,7 +168,6 @@ def estimate_regression(
 def replicated(
     found: Regression, weighted: Callable[[str], Regression], sampled: Sampled
 ) -> Regression:
-    """Return a regression with the covariance of its replicates."""
     moved = np.array(
         [weighted(column).coefficients - found.coefficients for column in sampled.replicates]
     )

@@ -167,7 +167,6 @@ class TableAnswers:
 
     @cached_property
     def cell_variances(self) -> Floats:
-        """The variance by noise of every cell."""
         held = sum(self.noise.factors.values())  # a cell is one cell in each of its margins
         moved = 1 / len(self.p) - self.p
         return np.asarray((held + self.total_variance * moved**2) / self.n**2)

@@ -68,7 +68,6 @@ def table_estimate(
     by: Sequence[str] | str | None,
     query: Any = None,
 ) -> Estimate:
-    """Return the estimate of a measured table, or the answers to queries of it."""
     answers = table_answers(measured, by, settings)
     found = cells_of(answers, settings) if query is None else queries_of(answers, settings, query)
     return replace(found, notes=(*found.notes, *notes_of(measured, settings)))
@@ -160,7 +159,6 @@ def not_measured(plan: TablePlan, names: Columns) -> NotShown:
 
 
 def cells_of(answers: TableAnswers, settings: Settings) -> Estimate:
-    """Return the estimate of every cell."""
     p, f, n = answers.p, answers.sampling, answers.n
     noise = answers.cell_variances
 
@@ -185,7 +183,6 @@ def cells_of(answers: TableAnswers, settings: Settings) -> Estimate:
 
 
 def queries_of(answers: TableAnswers, settings: Settings, query: Any) -> Estimate:
-    """Return the answers to linear queries."""
     names, flat = parse_queries(query, answers.layout)
     w = flat.reshape(len(names), -1)
     covariance = covariance_of(answers, w)
@@ -241,7 +238,6 @@ def estimate_of(
     quantity: str = "probability",
     notes: tuple[str, ...] = (),
 ) -> Estimate:
-    """Return an estimate of what protected tables answer."""
     errors, lower, upper = ends
     return Estimate(
         cells=cells,

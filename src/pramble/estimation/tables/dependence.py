@@ -63,7 +63,6 @@ class TableTest:
 
     @cached_property
     def independent(self) -> TableAnswers:
-        """What the table answers, were the columns independent."""
         return replace(self.answers, p=np.outer(*self.margins).ravel())
 
     @property
@@ -94,7 +93,6 @@ class TableTest:
 
     @property
     def statistic(self) -> float:
-        """The statistic of the table."""
         return float(self.statistics(self.cells[None])[0])
 
     @property

@@ -111,7 +111,6 @@ class Programme:
         return np.concatenate([np.ravel(parts[part]) for part in self.plan.parts])
 
     def by_part(self, entries: Floats) -> dict[Columns, Floats]:
-        """Return flat entries as parts."""
         plan = self.plan
         ends = list(accumulate(plan.cells(part) for part in plan.parts))
         pieces = np.split(entries, ends[:-1])

@@ -158,7 +158,6 @@ class ArrayAlgebra(Operator):
         return np.asarray(beside.max(axis=1))
 
     def between(self, rows: Integers, columns: Integers) -> ArrayOperator:
-        """Return the operator of some rows and columns."""
         part = self.dense()[np.asarray(rows)[:, None], columns]
         return ArrayOperator(np.where(np.asarray(columns) >= 0, part, 0.0))
 
@@ -244,7 +243,6 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
         return self._stay
 
     def row_entropies(self) -> Floats:
-        """Return the entropy of every row."""
         return np.asarray(-xlogx(self.dense()).sum(axis=1))
 
     def information(self, p: Floats) -> float:

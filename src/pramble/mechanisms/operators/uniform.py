@@ -162,7 +162,6 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         return UniformRightInverse(i, (i - 1) / i.sum(), self.off + self.d, self.off)
 
     def row_entropies(self) -> Floats:
-        """Return the entropy of every row."""
         return np.asarray(-xlogx(self.diagonal) - (len(self.off) - 1) * xlogx(self.off))
 
     def information(self, p: Floats) -> float:

@@ -204,7 +204,6 @@ def draw_pairs(pairs: Sequence[Any]) -> Figure:
 
 
 def draw_pair(axes: Axes, pair: Any) -> None:
-    """Draw one pair of coordinates."""
     axes.fill(
         *pair.without_third.T,
         facecolor="white",

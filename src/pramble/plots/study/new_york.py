@@ -90,7 +90,6 @@ def draw_matrices(data: Any, alpha: float) -> Figure:
 
 
 def draw_matrix(axes: Axes, matrix: np.ndarray[Any, Any], *, name: str) -> Any:
-    """Draw one matrix as shades."""
     image = axes.imshow(
         matrix, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="auto"
     )

@@ -58,7 +58,6 @@ def draw(data: Any) -> Figure:
 
 
 def draw_scenario(axes: Axes, name: str, *, rows: Sequence[Any]) -> None:
-    """Draw one scenario."""
     alphas = [row.alpha for row in rows]
     for field, label, series in LINES:
         shares = [getattr(row, field) / row.ceiling for row in rows]

@@ -245,7 +245,6 @@ class Pairs:
 
 
 def all_pairs(crowd: Crowd, factor: float) -> Pairs:
-    """Return the transforms of all pairs of a crowd."""
     above = crowd.ratios - 1
     return Pairs(above, above, crowd.weights, factor)
 

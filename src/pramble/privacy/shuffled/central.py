@@ -228,7 +228,6 @@ def central_guarantee(
 
 
 def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> Evidence:
-    """Return what is known of a file, or of the population that it was drawn from."""
     if population is None:
         return file
     return sampled_evidence(file, population=whole(population, "population"))
@@ -282,7 +281,6 @@ def person_delta(known: Evidence, epsilon: float, *, people: int) -> tuple[float
 
 
 def whole(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
-    """Return a whole number of at least one."""
     try:
         if not isinstance(number, bool) and int(number) == number and 1 <= number <= most:
             return int(number)

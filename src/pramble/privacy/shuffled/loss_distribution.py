@@ -59,7 +59,6 @@ class Losses:
 
     @cached_property
     def values(self) -> Floats:
-        """The losses."""
         return np.asarray(self.step * np.arange(-self.reach, self.reach + 1), dtype=np.float64)
 
     def tilted(self, theta: float) -> tuple[Floats, float]:

@@ -201,7 +201,6 @@ def refuse_values(kind: Kind, name: str, values: Any) -> None:
 
 
 def wrong_texts(kind: Kind, texts: Any) -> str | None:
-    """Return what is wrong with some texts, if anything is."""
     units = pc.binary_length(texts)
     if (pc.max(units).as_py() or 0) > kind.longest_text:
         size = kind.text_size()

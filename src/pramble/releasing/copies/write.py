@@ -62,7 +62,6 @@ def copy_name(word: str, *, of: str = STEM) -> str:
 
 
 def copy_names(job: Prepared) -> list[str]:
-    """Return the names of all copies of a release."""
     of = STEM if job.protected is None else COMPLETE
     return [copy_name(word, of=of) for word in job.decisions.copies]
 

@@ -131,7 +131,6 @@ SCHOOL = tuple(
 
 
 def steps_of(scale: str) -> dict[str, int]:
-    """Return the step of each word of a scale."""
     return {
         word: step
         for step, words in enumerate(" ".join(scale.split()).split("; "))

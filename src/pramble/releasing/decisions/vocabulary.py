@@ -101,7 +101,6 @@ KEYS = {
 
 
 def words_of(listed: str) -> frozenset[str]:
-    """Return the words of a list."""
     return frozenset(listed.split())
 
 

@@ -91,7 +91,6 @@ def loosened(found: Designed) -> Designed:
 def solved(
     column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName, effort: Effort
 ) -> Design:
-    """Solve the design problem of a column."""
     decision, apart = column.decision, None
     stated = decision.distance if decision.loss is None else decision.loss
     if stated is not None:

@@ -52,7 +52,6 @@ class ValueCounts:
         return len(self.levels.labels)
 
     def add(self, batch: Any) -> None:
-        """Count one batch."""
         self.codes = self.levels.codes(batch[self.columns[0]])
         found = np.bincount(self.codes, minlength=self.size)
         found[: len(self.totals)] += self.totals

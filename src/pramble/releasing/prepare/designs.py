@@ -107,7 +107,6 @@ def mechanism_shares(
 
 
 def noted(found: Designed, notes: tuple[str, ...]) -> Designed:
-    """Return a design with more notes."""
     return replace(found, notes=(*found.notes, *notes))
 
 

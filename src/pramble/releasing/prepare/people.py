@@ -27,7 +27,6 @@ class RowsOfPeople:
         self.held: list[pa.Table] = []
 
     def add(self, batch: Any) -> None:
-        """Count the people of one batch."""
         people = plain(batch[self.columns[0]])
         missing = pc.index(pc.is_null(people, nan_is_null=True), True).as_py()
         if missing >= 0:

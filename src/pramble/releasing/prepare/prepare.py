@@ -107,7 +107,6 @@ class Prepared:
 
     @cached_property
     def file(self) -> DataFile:
-        """The data file to write."""
         return DataFile(self.decisions.ending, self.rows, self.decisions.rows_per_file)
 
     @property

@@ -213,7 +213,6 @@ def margins_of(path: Path, column: str) -> dict[str | None, float]:
 
 
 def by_text(counts: Iterable[tuple[Label, float]]) -> dict[str | None, float]:
-    """Return counts by the text of their values."""
     return {texts_of(label)[0]: float(count) for label, count in counts}
 
 

@@ -220,7 +220,6 @@ class AfterRepairs:
         self.columns = sorted(seen.union(*map(columns_of, self.rules)))
 
     def add(self, batch: Any) -> None:
-        """Repair one batch and show it."""
         mended = repaired(batch, self.rules, typed=self.typed)
         for job in self.jobs:
             job.add(mended)
@@ -259,7 +258,6 @@ class BrokenRules:
         self.rows += later.rows
 
     def refuse(self) -> None:
-        """Raise where a rule is broken."""
         for i, (rule, count, first) in enumerate(
             zip(self.rules, self.counts, self.first, strict=True), start=1
         ):

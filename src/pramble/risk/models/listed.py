@@ -117,7 +117,6 @@ class ListedMeans(CellMeans):
         return self.generators
 
     def means(self, cells: Codes) -> Floats:
-        """Return the fitted mean of each cell."""
         place = locate(self.cells, cells, self.shape)
         return np.where(place >= 0, self.values[place], 0.0)
 

@@ -45,7 +45,6 @@ class IndependentMeans(CellMeans):
         return single_axes(len(self.shares))
 
     def means(self, cells: Codes) -> Floats:
-        """Return the fitted mean of each cell."""
         means = np.full(len(cells), float(self.n))
         for axis, share in enumerate(self.shares):
             means *= share[cells[:, axis]]
@@ -176,7 +175,6 @@ class Margins(RiskModel):
     summary: ClassVar[str] = "those; keys in none of them enter by their main effects"
 
     def fit(self, sample: Sample) -> FittedModel:
-        """Return the fit to the margins."""
         keys = sample.table.columns
         groups = [(margin,) if isinstance(margin, str) else tuple(margin) for margin in self.named]
         for name in (name for group in groups for name in group):

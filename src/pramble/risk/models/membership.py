@@ -52,7 +52,6 @@ class MixtureMeans(CellMeans):
         return single_axes(len(self.tables))
 
     def means(self, cells: Codes) -> Floats:
-        """Return the fitted mean of each cell."""
         return self.n * cell_probabilities(cells, self.tables, self.weights)
 
     def released_means(self, cells: Codes, operators: Operators) -> Floats:

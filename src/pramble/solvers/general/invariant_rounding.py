@@ -21,7 +21,6 @@ MOST_MOVES = 100_000
 
 
 def round_invariant(matrix: Floats, problem: Problem) -> Mechanism:
-    """Return the exact mechanism of an invariant float matrix."""
     prior = problem.prior
 
     def mixed(delta: float) -> Integers:

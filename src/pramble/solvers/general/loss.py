@@ -41,11 +41,9 @@ class Excess:
     scale: float
 
     def loss_of(self, value: float) -> float:
-        """Return the loss of an expected excess."""
         return self.unprotected + self.scale * value
 
     def of(self, prior: Floats, matrix: Floats) -> float:
-        """Return the expected excess of a matrix."""
         return float(prior @ np.einsum("xz,xz->x", self.loss, matrix))
 
 

@@ -120,7 +120,6 @@ def solve_apart(sets: Sets, theta: Floats, gain: Gain) -> Floats:
 
 
 def response_matrix(size: int, alpha: float) -> Floats:
-    """Return randomised response as floats."""
     a1 = float(np.expm1(alpha))
     return (1 + a1 * np.eye(size)) / (size + a1)
 

@@ -53,7 +53,6 @@ class Components:
         self.place = place
 
     def shown(self, block: Table) -> NDArray[np.bool_]:
-        """Return which components lie in a block."""
         out = ~sum(1 << self.place[name] for name in block)
         return np.asarray((self.bits & out) == 0)
 

@@ -37,7 +37,6 @@ ROUNDED = 4e-6
 
 
 def telling_branch(problem: RecordProblem, watch: Watch) -> Blocks:
-    """Return the branch that tells most of the record."""
     columns = problem.columns
     if problem.size > MOST_SEARCHED:
         columns = telling_columns(problem)

@@ -215,7 +215,6 @@ class Tables:
 
 
 def is_response(mechanism: Mechanism) -> bool:
-    """Whether a mechanism is randomised response."""
     return isinstance(mechanism, UniformRows) and bool((mechanism.off == mechanism.off[0]).all())
 
 

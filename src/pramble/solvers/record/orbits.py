@@ -86,7 +86,6 @@ class Characters:
         self.known: dict[Table, tuple[Integers, Floats, Floats]] = {}
 
     def cells(self, columns: Sequence[str]) -> int:
-        """Return the number of cells of some columns."""
         return math.prod(self.sizes[name] for name in columns)
 
     def within(self, columns: Table) -> tuple[Integers, Floats, Floats]:
@@ -154,7 +153,6 @@ class Characters:
     def best_shares(
         self, orbits: Sequence[Orbit], watch: Watch, *, start: Floats | None = None
     ) -> Floats:
-        """Return the best shares of orbits."""
         informations = np.array([one.information for one in orbits])
 
         def gains(shares: Floats) -> Floats:

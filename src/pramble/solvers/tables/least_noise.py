@@ -78,7 +78,6 @@ class PatternPool:
         return np.pad(gains, ((0, 0), (0, int(self.has_total))))
 
     def best(self, costs: Floats) -> LeastNoise:
-        """Return the least noise against the patterns of the pool."""
         self.mixture = best_mixture(self.gains, costs, self.mixture)
         u, bound = precisions(self.gains, costs, self.mixture)
         u = u / float((self.gains @ u).max())
@@ -162,7 +161,6 @@ def first_patterns(parts: Exchangeable) -> list[list[int]]:
 
 
 def largest_patterns(parts: Exchangeable, u: Floats) -> list[list[int]]:
-    """Return the patterns with the largest shifts of all."""
     shifts = parts.shifts(u)
     best = np.argpartition(shifts.ravel(), -min(4, shifts.size))[-4:]
     return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]

@@ -68,7 +68,6 @@ def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
 
 @compiled
 def note_set(row: Sets, members: Integers) -> None:
-    """Write a set into a row."""
     row[:] = False
     for j in members:
         row[j] = True
