@@ -9,11 +9,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pramble"
+STUDY = ROOT / "src" / "pramble_study"
 
 LAYERS = [
     {"cli"},
     {"app"},
-    {"studies"},
     {"releasing", "datasets"},
     {"calibration", "paper", "report"},
     {"solvers", "engine", "estimation", "risk"},
@@ -35,6 +35,10 @@ def area_of(path: Path) -> str:
 
 def source_files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
+
+
+def study_files() -> list[Path]:
+    return sorted(STUDY.rglob("*.py"))
 
 
 def imported_areas(path: Path):
@@ -130,8 +134,14 @@ def import_cycles(graph: dict[str, set[str]]) -> set[tuple[str, ...]]:
     }
 
 
-def test_no_modules_import_each_other():
-    assert not import_cycles(import_graph(PACKAGE))
+@pytest.mark.parametrize("package", [PACKAGE, STUDY], ids=lambda p: p.name)
+def test_no_modules_import_each_other(package):
+    assert not import_cycles(import_graph(package))
+
+
+def test_only_the_command_line_knows_of_the_study():
+    own = [path for path in source_files() if "pramble_study" in path.read_text(encoding="utf-8")]
+    assert own == [PACKAGE / "cli" / "study.py"]
 
 
 def test_the_cycle_rule_would_catch_a_cycle(tmp_path):
@@ -159,7 +169,9 @@ def test_no_folder_shares_its_name_with_a_public_function():
     assert not folders & public_callables
 
 
-@pytest.mark.parametrize("path", source_files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", source_files() + study_files(), ids=lambda p: str(p.relative_to(ROOT / "src"))
+)
 def test_source_files_stay_small(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 

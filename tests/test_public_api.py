@@ -160,7 +160,7 @@ def test_importing_loads_no_module_of_the_package():
 
 NO_DATA = "pyarrow narwhals pandas polars pramble.data.open"
 NO_SOLVER = "numba highspy scipy.optimize scipy.stats pyspark"
-NO_PICTURE = "matplotlib jinja2 pramble.plots pramble.report pramble.geography pramble.studies"
+NO_PICTURE = "matplotlib jinja2 pramble.plots pramble.report pramble.geography pramble_study"
 
 
 @pytest.mark.parametrize(

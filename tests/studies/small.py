@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pramble.studies import errata, estimates, gallery, new_york, ratios, sex, tables
-from pramble.studies.catalogue import NAMES, STUDIES
-from pramble.studies.runner import Finished
-from pramble.studies.study import generator, in_turn
+from pramble_study import errata, estimates, gallery, new_york, ratios, sex, tables
+from pramble_study.runner import NAMES, STUDIES, Finished
+from pramble_study.study import generator, in_turn
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 SEED = 20200406

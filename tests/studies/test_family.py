@@ -20,7 +20,7 @@ from pramble.paper import (
     scenario,
 )
 from pramble.privacy.certificate import certify
-from pramble.studies.family import (
+from pramble_study.family import (
     best_placement,
     count_values,
     information,

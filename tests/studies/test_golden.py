@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from tests.studies.small import finished, golden_path, plain
 
-from pramble.studies.catalogue import NAMES
-from pramble.studies.runner import Watched, new_pool
 from pramble.values import Clock
+from pramble_study.runner import NAMES, Watched, new_pool
 
 
 def same(found, golden, place):

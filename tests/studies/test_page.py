@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 import pytest
 from tests.studies.small import finished
 
-from pramble.studies.catalogue import NAMES
-from pramble.studies.runner import plain, write_csv, write_folder
-from pramble.studies.story import math_marks
-from pramble.studies.study import Column, Table
+from pramble_study.runner import NAMES, plain, write_csv, write_folder
+from pramble_study.story import math_marks
+from pramble_study.study import Column, Table
 
 pytestmark = pytest.mark.xdist_group("study page")  # one worker makes what all need
 

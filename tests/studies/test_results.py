@@ -12,10 +12,9 @@ from pramble.mechanisms.base import Mechanism
 from pramble.paper import ALPHAS, keep_levels, printed_counts, scenario
 from pramble.privacy.certificate import certify
 from pramble.solvers.design import design
-from pramble.studies import errata, ratios, sex
-from pramble.studies.family import in_words, information
-from pramble.studies.tables import table_row
-from pramble.studies.vertices import exact_vertices
+from pramble_study import errata, ratios, sex
+from pramble_study.family import exact_vertices, in_words, information
+from pramble_study.tables import table_row
 
 # The best in the family, and the best of all matrices, by independent programs.
 FAMILY = {

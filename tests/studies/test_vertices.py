@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.privacy.certificate import certify
 from pramble.solvers.uniform.polytope import paper_levels
-from pramble.studies.errata import is_private, quadruple
-from pramble.studies.vertices import (
+from pramble_study.errata import is_private, quadruple
+from pramble_study.family import (
     exact_vertices,
     listed_vertices,
     privacy_rows,

@@ -39,12 +39,11 @@ def study(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from pramble.errors import InvalidInput
-    from pramble.studies.catalogue import chosen
-    from pramble.studies.runner import run_studies, write_folder
+    from pramble_study.runner import run_studies, select_studies, write_folder
 
     asked = tuple(names or ())
     try:
-        studies = chosen(asked)
+        studies = select_studies(asked)
     except InvalidInput as error:
         raise typer.BadParameter(str(error), param_hint="NAME") from error
     started = time.perf_counter()

@@ -7,15 +7,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pramble.paper import THIRD_SEED
-from pramble.studies.new_york import WORDS
+from pramble_study.new_york import WORDS
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from pramble.studies.errata import Errata
-    from pramble.studies.estimates import Cell, Estimates
-    from pramble.studies.new_york import Best, NewYork
-    from pramble.studies.tables import Row, Tables
+    from pramble_study.errata import Errata
+    from pramble_study.estimates import Cell, Estimates
+    from pramble_study.new_york import Best, NewYork
+    from pramble_study.tables import Row, Tables
 
 __all__ = ["THIRD_SEED", "WORDS"]
 
@@ -24,12 +24,10 @@ UNPRINTED = "III"
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """Write a share as a percentage."""
     return f"{100 * value:.{digits}f} %"
 
 
 def times(value: float, digits: int = 1) -> str:
-    """Write a ratio."""
     return f"{value:.{digits}f}"
 
 
@@ -59,17 +57,14 @@ def printed_rows(data: Tables) -> list[Row]:
 
 
 def drawn_rows(data: Tables) -> list[Row]:
-    """Return the rows whose prior the paper drew and did not print."""
     return [row for row in data.rows if row.scenario == UNPRINTED]
 
 
 def wrong_rows(rows: list[Row]) -> list[Row]:
-    """Return the rows whose printed vertex is not the optimum of its family."""
     return [row for row in rows if not row.is_optimal]
 
 
 def worst_row(data: Tables) -> Row:
-    """Return the row whose printed vertex loses most."""
     return max(data.rows, key=lambda row: row.loss)
 
 
@@ -87,7 +82,6 @@ def widest_gap(data: Tables) -> float:
 
 
 def largest_gain(data: Tables) -> Row:
-    """Return the row where leaving the family gains most."""
     return max(data.rows, key=lambda row: row.general / row.family)
 
 
@@ -102,7 +96,6 @@ def sharp(data: Errata) -> bool:
 
 
 def printed_threshold(S: int) -> float:
-    """Return the largest α for which the paper states Proposition 2."""
     return math.log((S + math.sqrt(S * (S - 4)) - 2) / 2)
 
 
@@ -113,7 +106,6 @@ def error_ratio(data: Estimates, scenario: str, alpha: float) -> float:
 
 
 def error_range(data: Estimates) -> tuple[float, float]:
-    """Return the smallest and largest of those ratios over all scenarios and privacies."""
     ratios = [
         error_ratio(data, cell.scenario, cell.alpha)
         for cell in data.cells
@@ -143,7 +135,6 @@ def hardly_estimable(data: NewYork, times: float = 10.0) -> list[Best]:
 
 
 def smallest_error(data: NewYork, best: Best) -> float:
-    """Return the standard error that a design for estimation leaves to the same variable."""
     return data.best(best.variable, best.alpha, design="estimation").standard_error
 
 
@@ -154,6 +145,5 @@ def gain(data: NewYork, alpha: float) -> Best:
 
 
 def gain_of(data: NewYork, best: Best) -> float:
-    """Return how many times the information of the paper's best one matrix carries."""
     family = data.best(best.variable, best.alpha, design="family")
     return best.information / family.information

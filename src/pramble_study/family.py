@@ -1,18 +1,83 @@
-r"""Every vertex of the paper's feasible set, exactly.
+r"""The paper's family by its own formulas: information, the four values, and placements.
 
-The keep probabilities q of an α-DP matrix with uniform off-diagonal rows fill a polytope. For
-rational :math:`a = e^\alpha` all of its data are rational, so the double description method in
-integers lists its vertices without rounding, and anyone can repeat it.
+Only the studies need many vectors q at once; one mechanism at a time is the library's business.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from math import gcd
 
+import numpy as np
+
+from pramble.paper import Counts, keep_levels
 from pramble.solvers.uniform.feasible_set import pair_constraints
 from pramble.solvers.uniform.polytope import clear_denominators, paper_levels
+from pramble.values import Floats
+
+
+def information(p: Floats, q: Floats) -> Floats:
+    r"""Return f(q) of the paper for each row of ``q``, in O(S) a row.
+
+    .. math:: f(q) = \sum_x p_x\Big[q_x\log q_x + (1-q_x)\log\frac{1-q_x}{S-1}\Big]
+              - \sum_z m_z\log m_z,\qquad
+              m_z = c + p_z\Big(q_z - \frac{1-q_z}{S-1}\Big),\;
+              c = \sum_x p_x\frac{1-q_x}{S-1}.
+    """
+    off = (1 - q) / (p.shape[-1] - 1)
+    released = (p * off).sum(axis=-1, keepdims=True) + p * (q - off)
+    kept = (p * (q * np.log(q) + (1 - q) * np.log(off))).sum(axis=-1)
+    return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
+
+
+def placements(counts: Counts, alpha: float) -> Floats:
+    """Return every vector q with these counts, one a row; at most two of the counts are positive.
+
+    The rarer of the two values is placed on every possible set of categories.
+    """
+    S = sum(counts)
+    present = [
+        (number, value)
+        for number, value in zip(counts, keep_levels(S, alpha), strict=True)
+        if number
+    ]
+    rare, common = min(present), max(present)
+    if len(present) == 1:
+        return np.full((1, S), common[1])
+    chosen = np.array(list(combinations(range(S), rare[0])))
+    q = np.full((len(chosen), S), common[1])
+    np.put_along_axis(q, chosen, rare[1], axis=1)
+    return q
+
+
+def best_placement(p: Floats, counts: Counts, *, alpha: float) -> tuple[Floats, float]:
+    candidates = placements(counts, alpha)
+    values = information(p, candidates)
+    best = int(values.argmax())
+    return candidates[best], float(values[best])
+
+
+def count_values(q: Floats, alpha: float) -> Counts | None:
+    distance = np.abs(q[:, None] - np.array(keep_levels(len(q), alpha)))
+    if (distance.min(axis=1) > 1e-9).any():
+        return None
+    counts = np.bincount(distance.argmin(axis=1), minlength=4)
+    return Counts(*(int(count) for count in counts))
+
+
+def in_words(q: Floats, alpha: float, *, joint: str = " + ", every: str = "") -> str:
+    """Name a vertex by the values of Proposition 2; ``every`` replaces the number of all."""
+    counts = count_values(q, alpha)
+    if counts is None:
+        return "another vertex"
+    named = zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
+    return joint.join(
+        f"{every if every and number == len(q) else number} {name}"
+        for number, name in named
+        if number
+    )
+
 
 Point = tuple[Fraction, ...]
 Row = tuple[int, ...]
@@ -44,7 +109,6 @@ def privacy_rows(S: int, a: Fraction) -> list[Row]:
 
 
 def integer_row(S: int, constant: Fraction, coefficients: dict[int, Fraction]) -> Row:
-    """Return an inequality with its fractions cleared."""
     return tuple(clear_denominators([constant, *(coefficients.get(k, 0) for k in range(S))]))
 
 
@@ -57,7 +121,6 @@ def unit_box(S: int) -> list[Corner]:
 
 
 def cut(corners: list[Corner], row: Row, *, bit: int, S: int) -> list[Corner]:
-    """Return the corners of the polytope after one more inequality."""
     slack = [sum(c * v for c, v in zip(row, corner.point, strict=True)) for corner in corners]
     kept = [
         Corner(corner.point, corner.tight | (1 << bit if s == 0 else 0))
@@ -103,7 +166,6 @@ def exact_vertices(S: int, a: Fraction) -> frozenset[Point]:
 
 
 def listed_vertices(S: int, a: Fraction) -> frozenset[Point]:
-    """Return the vertices that the paper's Proposition 2 lists."""
     values = paper_levels(S, a)
     high, low = values["v_α"], values["v_−α"]
     swapped = {1: (high, values["v_max"]), S - 1: (low, values["v_min"])}

@@ -1,4 +1,4 @@
-"""Run studies and write their folder: tables, figures, and the page that tells the story."""
+"""Run studies, in the order of the page, and write their folder: tables, figures and the page."""
 
 import csv
 import json
@@ -11,12 +11,59 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from pramble.errors import InvalidInput
 from pramble.plots.images import Picture, to_png, to_svg
 from pramble.plots.pages import page_environment
-from pramble.studies import story
-from pramble.studies.catalogue import chosen
-from pramble.studies.study import Answer, Study, Table, Task, generator
 from pramble.values import Clock, Watcher
+from pramble_study import errata, estimates, gallery, new_york, ratios, sex, story, tables
+from pramble_study.study import Answer, Study, Table, Task, generator
+
+
+def study(title: str, module: Any, *, heavy: bool = True, **quick: Any) -> Study:
+    """Return the study of a module, named as it is; ``quick`` says what a quick run changes."""
+    return Study(
+        module.__name__.rpartition(".")[2].replace("_", "-"),
+        title,
+        full=module.Config(),
+        quick=module.Config(**quick),
+        run=module.run,
+        tables=module.tables,
+        pictures=getattr(module, "pictures", lambda _: ()),
+        heavy=heavy,
+    )
+
+
+STUDIES = (
+    study("the feasible set and its vertices", gallery, heavy=False),
+    study("errors of the paper, with exact counterexamples", errata, heavy=False),
+    study("tables 1 to 4: printed and true optima", tables, redraws=20, tolerance=1e-6),
+    study(
+        "figures 1 to 4: estimates from repeated releases",
+        estimates,
+        alphas=(0.5, 2.0),
+        repetitions=10,
+        tolerance=1e-2,
+    ),
+    study(
+        "simple mechanisms against the optimum",
+        ratios,
+        priors=6,
+        alphas=ratios.Config().alphas[::3],
+    ),
+    study("figures 5 and 6: sex in New York", sex, repetitions=20),
+    study("ten New York variables", new_york, alphas=(1.0, 4.0), tolerance=1e-3),
+)
+"""The studies."""
+
+NAMES = tuple(one.name for one in STUDIES)
+
+
+def select_studies(names: tuple[str, ...]) -> tuple[Study, ...]:
+    """Return the studies with these names, in the order of the page; all of them for no name."""
+    for name in names:
+        if name not in NAMES:
+            raise InvalidInput(f"A study is one of {', '.join(NAMES)}; found {name!r}.")
+    return tuple(one for one in STUDIES if not names or one.name in names)
 
 
 @dataclass(frozen=True)
@@ -61,7 +108,6 @@ class Watched:
         return [future.result() for future in futures]
 
     def tell(self, done: int, tasks: int) -> None:
-        """Tell how many tasks are done."""
         self.clock.tell(self.name, done / max(tasks, 1), done=done, tasks=tasks)
 
 
@@ -71,19 +117,14 @@ def new_pool(workers: int) -> ProcessPoolExecutor:
 
 
 def run_studies(
-    names: tuple[str, ...],
-    *,
-    quick: bool,
-    seed: int,
-    workers: int,
-    progress: Watcher | None = None,
+    names: tuple[str, ...], *, quick: bool, seed: int, workers: int, progress: Watcher | None = None
 ) -> tuple[Finished, ...]:
     """Run the named studies, all of them for no name.
 
     The numbers depend on ``quick`` and ``seed`` only, not on the number of workers nor on which
     other studies run. Progress tells the study's name, and the tasks of it that are done.
     """
-    studies = chosen(names)
+    studies = select_studies(names)
     clock, part = Clock(progress), 1 / max(len(studies), 1)
     with new_pool(workers) as pool:
         return tuple(
@@ -102,14 +143,12 @@ def run_studies(
 
 
 def finish(study: Study, each: Watched, *, quick: bool, seed: int) -> Finished:
-    """Run one study and prepare what shows it."""
     config = study.quick if quick else study.full
     data = study.run(config, generator(seed, study.name), each=each)
     return Finished(study, config, data, study.tables(data), study.pictures(data))
 
 
 def write_folder(finished: tuple[Finished, ...], folder: Path, *, quick: bool, seed: int) -> Path:
-    """Write every table as CSV, every figure as SVG and PNG, the set-up, and the page."""
     folder.mkdir(parents=True, exist_ok=True)
     drawings = {}
     for one in finished:
@@ -144,7 +183,6 @@ def plain(value: Any) -> Any:
 
 
 def write_picture(picture: Picture, folder: Path) -> str:
-    """Write a figure as PNG and SVG and return the SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     svg = to_svg(picture.figure, name=picture.name, description=picture.description)
     (folder / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
@@ -161,7 +199,7 @@ def render(
     """
     from markupsafe import Markup
 
-    environment = page_environment("pramble.studies")
+    environment = page_environment("pramble_study")
     environment.filters.update(story.FILTERS)
     return environment.get_template("study.html").render(
         data={one.study.name: one.data for one in finished},

@@ -1,7 +1,8 @@
 """What every study is: a pure function of a configuration and a generator, and how it is shown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,20 +23,16 @@ class Spread(Protocol):
 
 
 def in_turn(function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
-    """Apply a function to each task, one after the other."""
     return [function(task) for task in tasks]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading and how its numbers are written."""
-
     heading: str
     form: str = ""
     text: bool = False
 
     def show(self, value: Any) -> str:
-        """Write one cell."""
         if value is None:
             return "–"
         if isinstance(value, str):
@@ -48,7 +45,7 @@ class Column:
 
 
 def headings(line: str) -> tuple[Column, ...]:
-    """Return columns from ``heading:form`` apart by bars; with the form ``text`` they hold words.
+    """Return columns from ``heading:form`` between bars; with the form ``text`` they hold words.
 
     Examples
     --------
@@ -61,10 +58,13 @@ def headings(line: str) -> tuple[Column, ...]:
     )
 
 
+def fields(values: Iterable[Any], names: str) -> tuple[tuple[Any, ...], ...]:
+    """Return the rows of a table: some attributes of each value, by their names."""
+    return tuple(map(attrgetter(*names.split()), values))
+
+
 @dataclass(frozen=True)
 class Table:
-    """A named table of raw values, with the way each column is written."""
-
     name: str
     caption: str
     columns: tuple[Column, ...]
@@ -73,7 +73,6 @@ class Table:
     """Whether the page shows it; every table is written as a file."""
 
     def cells(self) -> list[list[str]]:
-        """Return the body as text."""
         return [
             [column.show(value) for column, value in zip(self.columns, row, strict=True)]
             for row in self.rows

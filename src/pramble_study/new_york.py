@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pramble.paper import new_york_2000_margins
+from pramble.plots.images import Picture
+from pramble.plots.style import SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
 from pramble.solvers.design import design
 from pramble.solvers.problem import FamilyName, ObjectiveName
-from pramble.studies.estimates import standard_error
-from pramble.studies.study import Column, Spread, Table, headings, in_turn
 from pramble.values import Floats, value
+from pramble_study.estimates import standard_error
+from pramble_study.study import Column, Spread, Table, headings, in_turn
 
 DESIGNS: dict[str, tuple[FamilyName, ObjectiveName]] = {
     "family": ("uniform", "information"),
@@ -69,14 +73,12 @@ class NewYork:
 
     designs: tuple[Best, ...]
     margins: Mapping[str, dict[str, int]]
-    words: ClassVar = WORDS
 
     def best(self, variable: str, alpha: float, *, design: str) -> Best:
         wanted = (variable, alpha, design)
         return next(d for d in self.designs if (d.variable, d.alpha, d.design) == wanted)
 
     def rows(self) -> Iterator[tuple[tuple[str, int, float], list[Best]]]:
-        """Yield each variable in words, its size and an α, with its designs."""
         for variable, margin in self.margins.items():
             for alpha in self.alphas:
                 found = [self.best(variable, alpha, design=kind) for kind in DESIGNS]
@@ -84,7 +86,6 @@ class NewYork:
 
     @property
     def alphas(self) -> list[float]:
-        """The privacy parameters, in order."""
         return list(dict.fromkeys(d.alpha for d in self.designs))
 
 
@@ -92,7 +93,6 @@ Case = tuple[str, float, str, Config]
 
 
 def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> NewYork:  # noqa: ARG001 (every study has one form)
-    """Design for every variable, privacy and purpose."""
     cases = [
         (variable, alpha, kind, config)
         for variable in config.variables
@@ -107,7 +107,6 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> New
 
 
 def best_for(case: Case) -> Best:
-    """Design one matrix and measure it."""
     variable, alpha, kind, config = case
     margin = new_york_2000_margins()[variable]
     counts = np.array(list(margin.values()), dtype=np.float64)
@@ -134,7 +133,6 @@ def best_for(case: Case) -> Best:
 
 
 def tables(data: NewYork) -> tuple[Table, ...]:
-    """Show information kept and standard errors per variable; matrices go to files only."""
     return (
         information_table(data),
         error_table(data),
@@ -143,7 +141,6 @@ def tables(data: NewYork) -> tuple[Table, ...]:
 
 
 def information_table(data: NewYork) -> Table:
-    """Show the share of the possible information that each design keeps."""
     rows = tuple(
         (*head, one[0].ceiling, one[1].information, *(best.share for best in one))
         for head, one in data.rows()
@@ -161,7 +158,6 @@ def information_table(data: NewYork) -> Table:
 
 
 def error_table(data: NewYork) -> Table:
-    """Show the standard error of a share under each design."""
     rows = tuple(
         (*head, *errors, errors[0] / errors[2])
         for head, one in data.rows()
@@ -181,7 +177,6 @@ def error_table(data: NewYork) -> Table:
 
 
 def matrix_table(best: Best, margin: dict[str, int]) -> Table:
-    """Return one matrix as a table of its entries, for a file."""
     labels = list(margin)
     outputs = labels if len(labels) == best.matrix.shape[1] else range(best.matrix.shape[1])
     return Table(
@@ -191,3 +186,89 @@ def matrix_table(best: Best, margin: dict[str, int]) -> Table:
         tuple((label, *row.tolist()) for label, row in zip(labels, best.matrix, strict=True)),
         shown=False,
     )
+
+
+LINES = (
+    ("information", "best matrix", SERIES[2]),
+    ("estimation", "for estimation", SERIES[3]),
+    ("family", "best in the paper’s family", SERIES[0]),
+)
+
+
+def pictures(data: NewYork) -> tuple[Picture, ...]:
+    middle = min(data.alphas, key=lambda alpha: abs(alpha - 1))
+    with house_style():
+        return (
+            Picture(
+                "new-york-shares",
+                "Ten New York variables: information kept, as a share of the most that α and the "
+                "entropy allow.",
+                "Dot plots of ten variables at several α, three designs each.",
+                draw_shares(data),
+            ),
+            Picture(
+                "new-york-matrices",
+                f"The matrices at α = {middle:g}; rows are true values, columns released ones, "
+                "darker is likelier. Top: most information; bottom: designed for "
+                "estimation. The first often all but merge values into groups.",
+                "Twenty small heat maps of stochastic matrices.",
+                draw_matrices(data, middle),
+            ),
+        )
+
+
+def draw_shares(data: NewYork) -> Figure:
+    names = list(data.margins)
+    figure = new_figure(WIDTH, 0.34 * len(names) + 1.1)
+    panels = np.ravel(figure.subplots(1, len(data.alphas), sharey=True, sharex=True, squeeze=False))
+    for axes, alpha in zip(panels, data.alphas, strict=True):
+        for offset, (field, label, series) in zip((-0.2, 0.0, 0.2), LINES, strict=True):
+            shares = [data.best(name, alpha, design=field).share for name in names]
+            axes.plot(
+                shares,
+                np.arange(len(names)) + offset,
+                **(series.look | {"linestyle": "none"}),
+                label=label,
+                markersize=4.5,
+            )
+        axes.set_title(f"α = {alpha:g}", loc="center")
+        axes.set_xlim(0, 1.06)
+        in_percent(axes.xaxis)
+        axes.set_xticks([0, 0.5, 1])
+    panels[0].set_yticks(range(len(names)), [f"{WORDS[n]} ({len(data.margins[n])})" for n in names])
+    panels[0].invert_yaxis()
+    shared_legend(figure, panels[0])
+    return figure
+
+
+def draw_matrices(data: NewYork, alpha: float) -> Figure:
+    names = list(data.margins)
+    columns = min(5, len(names))
+    bands = -(-len(names) // columns)
+    figure = new_figure(WIDTH, 1.55 * 2 * bands + 0.6)
+    grid = figure.subplots(2 * bands, columns, squeeze=False)
+    image: Any = None
+    for kind, first in (("information", 0), ("estimation", bands)):
+        cells = grid[first : first + bands].ravel()
+        for axes, name in zip(cells, names, strict=False):
+            image = draw_matrix(axes, data.best(name, alpha, design=kind).matrix, name=WORDS[name])
+        for axes in cells[len(names) :]:
+            axes.set_visible(False)
+        cells[0].set_ylabel(
+            "information" if kind == "information" else "estimation", fontweight="bold"
+        )
+    figure.colorbar(image, ax=grid, shrink=0.4, aspect=30, pad=0.02, label="probability")
+    return figure
+
+
+def draw_matrix(axes: Axes, matrix: np.ndarray[Any, Any], *, name: str) -> Any:
+    image = axes.imshow(
+        matrix, cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="auto"
+    )
+    axes.set_title(name, loc="center", fontsize=7.5)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+    return image

@@ -4,9 +4,12 @@ import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
@@ -15,18 +18,22 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.paper import (
-    ALPHAS,
-    REPETITIONS,
-    SAMPLE_SIZE,
-    SCENARIOS,
-    printed_counts,
-    priors,
+from pramble.paper import ALPHAS, REPETITIONS, SAMPLE_SIZE, SCENARIOS, printed_counts, priors
+from pramble.plots.images import Picture
+from pramble.plots.style import (
+    BLACK,
+    BLUE,
+    VERMILION,
+    WIDTH,
+    YELLOW,
+    house_style,
+    new_figure,
+    shared_legend,
 )
 from pramble.solvers.design import design
-from pramble.studies.family import best_placement
-from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.values import Floats, value
+from pramble_study.family import best_placement
+from pramble_study.study import Spread, Table, headings, in_turn
 
 TITLES = {
     "printed": "the paper’s printed vertex",
@@ -35,6 +42,7 @@ TITLES = {
     "free": "the same, released into other labels",
 }
 """The designs that are compared: square matrices, and last one with as many outputs as pay."""
+DRAWN = ("printed", "family", "estimation")
 MOST_FREE = 12
 """Above this many categories the last design has thousands of outputs and is left out."""
 
@@ -72,14 +80,11 @@ class Estimates:
     cells: tuple[Cell, ...]
     priors: Mapping[str, Floats]
     sample_size: int
-    drawn: ClassVar = {kind: TITLES[kind] for kind in ("printed", "family", "estimation")}
 
     def number(self, scenario: str) -> int:
-        """Return the number of a scenario's figure in the paper."""
         return SCENARIOS.index(scenario) + 1
 
     def cell(self, scenario: str, alpha: float, *, design: str) -> Cell:
-        """Return one panel."""
         wanted = (scenario, alpha, design)
         return next(c for c in self.cells if (c.scenario, c.alpha, c.design) == wanted)
 
@@ -88,7 +93,6 @@ Case = tuple[str, float, str, Config, np.random.Generator]
 
 
 def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Estimates:
-    """Release and estimate again and again, the same people and bits for every design."""
     places = [(name, alpha) for name in config.scenarios for alpha in config.alphas]
     cases = [
         (name, alpha, kind, config, deepcopy(own))
@@ -103,13 +107,11 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Est
 
 
 def designs_for(name: str) -> list[str]:
-    """Return the kinds of design that are compared in a scenario."""
     small = len(priors()[name]) <= MOST_FREE
     return [kind for kind in TITLES if kind != "free" or small]
 
 
 def panel(case: Case) -> Cell:
-    """Draw samples, randomise them, and estimate p from each release."""
     name, alpha, kind, config, rng = case
     prior = priors()[name]
     mechanism = mechanism_for(name, alpha, kind=kind, tolerance=config.tolerance)
@@ -142,7 +144,6 @@ def standard_error(prior: Floats, mechanism: Mechanism, *, n: int, fixed: bool =
 
 
 def mechanism_for(name: str, alpha: float, *, kind: str, tolerance: float) -> Mechanism:
-    """Return the mechanism of one kind of design for a scenario."""
     prior = priors()[name]
     if kind == "printed":
         q, _ = best_placement(prior, printed_counts(name, alpha), alpha=alpha)
@@ -162,7 +163,6 @@ def mechanism_for(name: str, alpha: float, *, kind: str, tolerance: float) -> Me
 def estimate_once(
     prior: Floats, mechanism: Mechanism, *, n: int, rng: np.random.Generator
 ) -> Estimate:
-    """Draw n people, randomise them, and return the maximum likelihood estimate of p."""
     people = rng.choice(len(prior), size=n, p=prior)
     released = perturb(people, mechanism, key=rng.bytes(32), column="people", threads=1)
     values, numbers = np.unique(released, return_counts=True)
@@ -172,12 +172,10 @@ def estimate_once(
 
 
 def tables(data: Estimates) -> tuple[Table, ...]:
-    """Show the root mean squared error of every panel, beside what the theory expects."""
     return tuple(error_table(data, name) for name in data.priors)
 
 
 def error_table(data: Estimates, name: str) -> Table:
-    """Show the errors of one scenario, one row for each panel."""
     number = data.number(name)
     rows = tuple(
         (
@@ -203,3 +201,92 @@ def error_table(data: Estimates, name: str) -> Table:
         ),
         rows,
     )
+
+
+def pictures(data: Estimates) -> tuple[Picture, ...]:
+    with house_style():
+        return tuple(scenario_picture(data, name) for name in data.priors)
+
+
+def scenario_picture(data: Estimates, name: str) -> Picture:
+    number = data.number(name)
+    repetitions = len(data.cells[0].estimates)
+    return Picture(
+        f"figure-{number}",
+        f"Figure {number}, scenario {name}: {repetitions} releases of {data.sample_size:,} people "
+        "each. Blue: the estimate of each probability from each release; red line: their mean; "
+        "yellow: the truth. Rows: α; columns: three designs of the same privacy.",
+        "Panels of estimated probabilities by category; the spread shrinks from left to right and "
+        "from top to bottom.",
+        draw(data, name),
+    )
+
+
+def draw(data: Estimates, name: str) -> Figure:
+    alphas = list(dict.fromkeys(cell.alpha for cell in data.cells))
+    figure = new_figure(WIDTH, 1.75 * len(alphas) + 0.7)
+    grid = figure.subplots(len(alphas), len(DRAWN), sharex=True, sharey=True, squeeze=False)
+    highest = max(float(c.estimates.max()) for c in data.cells if c.scenario == name)
+    for row, alpha in zip(grid, alphas, strict=True):
+        for axes, kind in zip(row, DRAWN, strict=True):
+            draw_panel(axes, data.cell(name, alpha, design=kind), prior=data.priors[name])
+        row[0].set_ylabel(f"α = {alpha:g}\nprobability")
+    for axes, kind in zip(grid[0], DRAWN, strict=True):
+        axes.set_title(TITLES[kind], loc="center", fontsize=8.5)
+    for axes in grid[-1]:
+        axes.set_xlabel("category")
+    grid[0, 0].set_ylim(-0.02 * highest, 1.04 * highest)
+    shared_legend(figure, grid[0, 0], markerscale=1.6)
+    return figure
+
+
+def draw_panel(axes: Axes, cell: Cell, *, prior: NDArray[np.float64]) -> None:
+    S = cell.estimates.shape[1]
+    diamond = 4.2 if S <= 12 else 2.8
+    draw_cloud(
+        axes,
+        cell.estimates,
+        prior,
+        first=1,
+        diamond=diamond,
+        alpha=0.45,
+        markersize=3,
+        rasterized=True,
+    )
+    axes.text(
+        0.98,
+        0.95,
+        f"RMSE {cell.rmse:.4f}",
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        fontsize=8,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
+    )
+    axes.set_xticks(range(1, S + 1) if S <= 12 else [1, *range(5, S + 1, 5)])
+
+
+def draw_cloud(
+    axes: Axes, estimates: Floats, truth: Floats, *, first: int, diamond: float, **dots: Any
+) -> None:
+    """Draw estimates (repetitions × categories) by category, the first of them at ``first``.
+
+    The points of a large cloud may become an image: ``rasterized=True``.
+    """
+    repetitions, S = estimates.shape
+    places = np.arange(first, first + S)
+    jitter = np.linspace(-0.25, 0.25, repetitions)[:, None]
+    cloud = (places + jitter).ravel(), estimates.ravel()
+    axes.plot(*cloud, ".", color=BLUE, markeredgewidth=0, label="one release", **dots)
+    axes.plot(places, estimates.mean(axis=0), "-", color=VERMILION, linewidth=1.2, label="mean")
+    axes.plot(
+        places,
+        truth,
+        "D",
+        color=YELLOW,
+        markeredgecolor=BLACK,
+        markeredgewidth=0.6,
+        markersize=diamond,
+        label="truth",
+    )
+    axes.grid(visible=False, axis="x")

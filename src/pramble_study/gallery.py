@@ -1,7 +1,9 @@
-"""How the feasible sets are drawn."""
+"""The feasible set drawn: its vertices, their information, and why log(S − 2) is the threshold."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,136 @@ from pramble.plots.style import (
     shared_legend,
     without_frame,
 )
+from pramble.values import Floats, value
+from pramble_study.family import (
+    cut,
+    exact_vertices,
+    in_words,
+    information,
+    listed_vertices,
+    privacy_rows,
+    unit_box,
+)
+from pramble_study.study import Spread, Table, headings, in_turn
+
+
+@dataclass(frozen=True)
+class Config:
+    """Priors for three and for four categories, and the values of e^α that are drawn."""
+
+    three: tuple[float, ...] = (0.5, 0.3, 0.2)
+    four: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)
+    for_three: tuple[Fraction, ...] = (Fraction(3, 2), Fraction(3))
+    for_four: tuple[Fraction, ...] = (Fraction(3, 2), Fraction(5, 2))
+    pairs: tuple[Fraction, ...] = (Fraction(3, 2), Fraction(2), Fraction(5, 2))
+
+
+@value
+class Body:
+    """The feasible set for one prior and one e^α: its vertices, and the information at each."""
+
+    prior: tuple[float, ...]
+    a: Fraction
+    vertices: Floats
+    information: Floats
+    listed: NDArray[np.bool_]
+
+    @property
+    def below(self) -> bool:
+        """Whether α ≤ log(S − 2), where Proposition 2 holds."""
+        return self.a <= len(self.prior) - 2
+
+    @property
+    def best(self) -> int:
+        return int(self.information.argmax())
+
+    @property
+    def best_name(self) -> str:
+        return in_words(self.vertices[self.best], math.log(self.a), joint=", ", every="all")
+
+
+@value
+class Pair:
+    """Two of four coordinates: what each kind of constraint leaves, and what is really possible."""
+
+    a: Fraction
+    without_third: Floats
+    with_third: Floats
+    possible: Floats
+
+
+@value
+class Gallery:
+    bodies: tuple[Body, ...]
+    pairs: tuple[Pair, ...]
+
+
+def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Gallery:  # noqa: ARG001 (every study has one form)
+    cases = [(config.three, a) for a in config.for_three]
+    cases += [(config.four, a) for a in config.for_four]
+    return Gallery(bodies=tuple(each(body, cases)), pairs=tuple(pair(a) for a in config.pairs))
+
+
+def body(case: tuple[tuple[float, ...], Fraction]) -> Body:
+    prior, a = case
+    exact = sorted(exact_vertices(len(prior), a), reverse=True)
+    vertices = np.array(exact, dtype=np.float64)
+    listed = listed_vertices(len(prior), a)
+    return Body(
+        prior=prior,
+        a=a,
+        vertices=vertices,
+        information=information(np.array(prior), vertices),
+        listed=np.array([q in listed for q in exact]),
+    )
+
+
+def pair(a: Fraction, S: int = 4) -> Pair:
+    """Return the polygon of a pair (q₁, q₂) under (A) and (B), under (C) too, and its true one."""
+    all_rows = privacy_rows(S, a)
+    first_two = [row for row in all_rows if not any(row[3:])]
+    polygons = []
+    for rows in ([row for i, row in enumerate(first_two) if i % 3 < 2], first_two):
+        corners = unit_box(2)
+        for position, row in enumerate(rows):
+            corners = cut(corners, row[:3], bit=4 + position, S=2)
+        polygons.append(
+            around([(c.point[1] / c.point[0], c.point[2] / c.point[0]) for c in corners])
+        )
+    shadow = np.array(sorted(exact_vertices(S, a)), dtype=np.float64)[:, :2]
+    return Pair(a, polygons[0], polygons[1], outline(shadow))
+
+
+def around(points: list[tuple[float, float]]) -> Floats:
+    corners = np.array(points)
+    centred = corners - corners.mean(axis=0)
+    return np.asarray(corners[np.argsort(np.arctan2(centred[:, 1], centred[:, 0]))])
+
+
+def outline(points: Floats) -> Floats:
+    from scipy.spatial import ConvexHull
+
+    return np.asarray(points[ConvexHull(points).vertices])
+
+
+def tables(data: Gallery) -> tuple[Table, ...]:
+    return (
+        Table(
+            "gallery",
+            "The feasible sets drawn above.",
+            headings(
+                "S | e^α | α:.4f | log(S−2):.4f | vertices | of them in Proposition 2 | "
+                "best vertex:text | its information:.6f"
+            ),
+            tuple(
+                (len(b.prior), b.a, math.log(b.a), math.log(len(b.prior) - 2), len(b.vertices),
+                 int(b.listed.sum()), ", ".join(f"{value:.4f}" for value in b.vertices[b.best]),
+                 float(b.information[b.best]))
+                for b in data.bodies
+            ),
+        ),
+    )  # fmt: skip
+
 
 COLOURS = "cividis"
 """A colour map that grows lighter all the way and that colour-blind readers see alike."""
@@ -39,8 +171,7 @@ def screen(towards: NDArray[np.float64]) -> NDArray[np.float64]:
 SCREEN = screen(TOWARDS)
 
 
-def pictures(data: Any) -> tuple[Picture, ...]:
-    """Draw the bodies in space, and the pair of coordinates that explains the threshold."""
+def pictures(data: Gallery) -> tuple[Picture, ...]:
     with house_style():
         return (
             Picture(
@@ -66,8 +197,7 @@ def pictures(data: Any) -> tuple[Picture, ...]:
         )
 
 
-def draw_bodies(bodies: Sequence[Any]) -> Figure:
-    """Draw each body as a solid with its vertices."""
+def draw_bodies(bodies: Sequence[Body]) -> Figure:
     rows = math.ceil(len(bodies) / 2)
     figure = new_figure(WIDTH, 3.35 * rows)
     for axes, body in zip(figure.subplots(rows, 2).flat, bodies, strict=True):
@@ -75,7 +205,7 @@ def draw_bodies(bodies: Sequence[Any]) -> Figure:
     return figure
 
 
-def draw_body(axes: Axes, body: Any) -> None:
+def draw_body(axes: Axes, body: Body) -> None:
     """Draw one body in parallel projection: hidden edges dotted, vertices by information."""
     from matplotlib.patches import Polygon
 
@@ -114,7 +244,7 @@ def draw_body(axes: Axes, body: Any) -> None:
 
 
 def draw_vertices(
-    axes: Axes, body: Any, *, visible: NDArray[np.bool_], flat: NDArray[np.float64]
+    axes: Axes, body: Body, *, visible: NDArray[np.bool_], flat: NDArray[np.float64]
 ) -> Any:
     """Draw the vertices: discs where Proposition 2 lists them, squares where not; hidden small."""
     shown = None
@@ -138,7 +268,6 @@ def draw_vertices(
 
 
 def draw_tripod(axes: Axes, flat: NDArray[np.float64]) -> None:
-    """Draw the three directions as arrows from a corner of the panel."""
     low, high = flat.min(axis=0), flat.max(axis=0)
     length = 0.2 * float((high - low).max())
     origin = np.array([high[0] - 0.45 * length, high[1] - 0.85 * length])
@@ -155,8 +284,7 @@ def draw_tripod(axes: Axes, flat: NDArray[np.float64]) -> None:
         axes.text(x, y, name, ha="center", va="center", fontsize=8)
 
 
-def finish_axes(axes: Axes, body: Any) -> None:
-    """Label a body."""
+def finish_axes(axes: Axes, body: Body) -> None:
     S, alpha = len(body.prior), math.log(body.a)
     side = "≤" if body.below else ">"
     shadow = " (shadow)" if S > 3 else ""
@@ -171,7 +299,6 @@ def finish_axes(axes: Axes, body: Any) -> None:
 
 
 def outward(points: NDArray[np.float64], face: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the normal of a face that points away from the body."""
     corner, one, other = points[face[:3]]
     normal = np.cross(one - corner, other - corner)
     return normal if normal @ (corner - points.mean(axis=0)) > 0 else -normal
@@ -194,8 +321,7 @@ def faces(points: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     return found
 
 
-def draw_pairs(pairs: Sequence[Any]) -> Figure:
-    """Draw the polygons of two coordinates."""
+def draw_pairs(pairs: Sequence[Pair]) -> Figure:
     figure = new_figure(WIDTH, 2.9)
     for axes, pair in zip(np.atleast_1d(figure.subplots(1, len(pairs))), pairs, strict=True):
         draw_pair(axes, pair)
@@ -203,7 +329,7 @@ def draw_pairs(pairs: Sequence[Any]) -> Figure:
     return figure
 
 
-def draw_pair(axes: Axes, pair: Any) -> None:
+def draw_pair(axes: Axes, pair: Pair) -> None:
     axes.fill(
         *pair.without_third.T,
         facecolor="white",

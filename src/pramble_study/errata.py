@@ -13,14 +13,9 @@ from pramble.mechanisms.uniform import keep_probabilities
 from pramble.paper import SEX_ALPHA, SEX_KEEP
 from pramble.privacy.certificate import certify
 from pramble.solvers.uniform.polytope import paper_levels
-from pramble.studies.study import Spread, Table, headings, in_turn
-from pramble.studies.vertices import (
-    Point,
-    exact_vertices,
-    listed_vertices,
-    privacy_rows,
-)
 from pramble.values import value
+from pramble_study.family import Point, exact_vertices, listed_vertices, privacy_rows
+from pramble_study.study import Spread, Table, fields, headings, in_turn
 
 
 @dataclass(frozen=True)
@@ -77,15 +72,12 @@ class Outside:
 
 @value
 class Errata:
-    """All that the study found."""
-
     refutations: tuple[Refutation, ...]
     enumerations: tuple[Enumeration, ...]
     outside: Outside
 
 
 def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Errata:  # noqa: ARG001 (every study has one form)
-    """Refute what is wrong and list the vertices around the threshold."""
     cases = [case for S in config.sizes for case in around_threshold(S, config.step)]
     return Errata(
         refutations=refutations(S=4, a=Fraction(3, 2)),
@@ -111,7 +103,6 @@ def around_threshold(S: int, step: Fraction) -> list[tuple[int, Fraction, str]]:
 
 
 def enumerate_case(case: tuple[int, Fraction, str]) -> Enumeration:
-    """List the vertices for one S and e^α and compare them with Proposition 2."""
     S, a, place = case
     true, listed = exact_vertices(S, a), listed_vertices(S, a)
     return Enumeration(
@@ -181,7 +172,6 @@ def refutations(S: int, a: Fraction) -> tuple[Refutation, ...]:
 
 
 def outside_interval() -> Outside:
-    """Certify the last of the six values of q in the New York example."""
     q = SEX_KEEP[-1]
     certificate = certify(keep_probabilities([q, q]))
     return Outside(
@@ -194,16 +184,12 @@ def outside_interval() -> Outside:
 
 
 def tables(data: Errata) -> tuple[Table, ...]:
-    """Show the counterexamples and the counts of vertices."""
     inequalities = Table(
         "errata-inequalities",
         "Misprinted inequalities at a private point (S = 4, e^α = 3/2). An inequality holds where "
         "left minus right is at most 0; both columns are exact.",
         headings("where:text | printed:text | at:text | excess | correct:text | excess"),
-        tuple(
-            (r.place, r.printed, r.point, r.excess, r.correct, r.corrected_excess)
-            for r in data.refutations
-        ),
+        fields(data.refutations, "place printed point excess correct corrected_excess"),
     )
     counts = Table(
         "errata-vertices",
@@ -215,24 +201,9 @@ def tables(data: Errata) -> tuple[Table, ...]:
             "largest q_k/q_l over e^2α | not in the list | list is right"
         ),
         tuple(
-            (
-                e.S,
-                decimal(e.a),
-                math.log(e.a),
-                e.place,
-                e.vertices,
-                e.kinds,
-                e.quadruples,
-                e.largest_ratio / e.a**2,
-                e.missing,
-                "yes" if e.agrees else "no",
-            )
+            (e.S, f"{float(e.a):.6g}", math.log(e.a), e.place, e.vertices, e.kinds, e.quadruples,
+             e.largest_ratio / e.a**2, e.missing, "yes" if e.agrees else "no")
             for e in data.enumerations
         ),
-    )
+    )  # fmt: skip
     return inequalities, counts
-
-
-def decimal(value: Fraction) -> str:
-    """Write a fraction as a short decimal."""
-    return format(float(value), ".6g")

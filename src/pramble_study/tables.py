@@ -1,14 +1,29 @@
 """Tables 1 to 4: the vertices printed as optimal, the true optima, and all that α allows."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pramble.paper import ALPHAS, SCENARIOS, Counts, draw_third, printed_counts, priors
+from pramble.plots.images import Picture
+from pramble.plots.style import (
+    BLACK,
+    SERIES,
+    WIDTH,
+    house_style,
+    in_percent,
+    new_figure,
+    shared_legend,
+)
 from pramble.solvers.design import design
-from pramble.studies.family import best_placement, in_words
-from pramble.studies.study import Spread, Table, headings, in_turn
 from pramble.values import Floats, value
+from pramble_study.family import best_placement, in_words
+from pramble_study.study import Spread, Table, fields, headings, in_turn
 
 CHUNK = 25
 SAME = 1e-10
@@ -47,7 +62,6 @@ class Row:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the printed vertex is the optimum of its family."""
         return self.loss < SAME
 
 
@@ -60,14 +74,11 @@ class Redraws:
 
     @property
     def optimal(self) -> int:
-        """In how many draws the printed vertex is the optimum."""
         return int((self.losses < SAME).sum())
 
 
 @value
 class Tables:
-    """All rows, and the redraws of scenario III."""
-
     rows: tuple[Row, ...]
     redraws: tuple[Redraws, ...]
     third: Floats
@@ -77,7 +88,6 @@ class Tables:
 
 
 def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Tables:
-    """Compute every row and the redraws of scenario III."""
     prior = priors()
     cases = [
         (name, prior[name], alpha, config.tolerance)
@@ -97,9 +107,7 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Tab
         for alpha in config.alphas
     ]
     return Tables(
-        rows=tuple(rows),
-        redraws=tuple(map(Redraws, config.alphas, by_alpha)),
-        third=prior["III"],
+        rows=tuple(rows), redraws=tuple(map(Redraws, config.alphas, by_alpha)), third=prior["III"]
     )
 
 
@@ -133,7 +141,6 @@ def losses_of_third(case: tuple[Floats, float]) -> Floats:
 
 
 def tables(data: Tables) -> tuple[Table, ...]:
-    """Show one table a scenario, as printed and corrected, and the redraws."""
     scenarios = list(dict.fromkeys(row.scenario for row in data.rows))
     return (
         *(scenario_table(name, data.of(name)) for name in scenarios),
@@ -142,7 +149,6 @@ def tables(data: Tables) -> tuple[Table, ...]:
 
 
 def scenario_table(name: str, rows: tuple[Row, ...]) -> Table:
-    """Show one of the paper's tables beside the truth."""
     number = SCENARIOS.index(name) + 1
     return Table(
         f"table-{number}",
@@ -152,26 +158,15 @@ def scenario_table(name: str, rows: tuple[Row, ...]) -> Table:
             "best in family:text | I, best in family:.6f | proven ≤:.6f | "
             "printed loses:.3% | I, best of all:.6f | proven ≤:.6f | universal bound:.6f"
         ),
-        tuple(
-            (
-                row.alpha,
-                *row.counts,
-                row.printed,
-                row.optimum,
-                row.family,
-                row.family_bound,
-                row.loss,
-                row.general,
-                row.general_bound,
-                row.ceiling,
-            )
-            for row in rows
+        fields(
+            rows,
+            "alpha counts.v_alpha counts.v_minus_alpha counts.v_min counts.v_max printed optimum "
+            "family family_bound loss general general_bound ceiling",
         ),
     )
 
 
 def redraw_table(redraws: tuple[Redraws, ...]) -> Table:
-    """Show what the printed vertex of scenario III loses over many priors."""
     return Table(
         "table-3-redraws",
         "Scenario III over priors drawn as described: what the printed vertex loses against the "
@@ -185,10 +180,60 @@ def redraw_table(redraws: tuple[Redraws, ...]) -> Table:
                 r.alpha,
                 len(r.losses),
                 r.optimal,
-                float(r.losses.min()),
-                float(np.median(r.losses)),
-                float(r.losses.max()),
+                *(float(of(r.losses)) for of in (np.min, np.median, np.max)),
             )
             for r in redraws
         ),
     )
+
+
+LINES = (
+    ("general", "best of all matrices", SERIES[2]),
+    ("family", "best in the paper’s family", SERIES[0]),
+    ("printed", "printed in the paper", SERIES[1]),
+)
+
+
+def pictures(data: Tables) -> tuple[Picture, ...]:
+    with house_style():
+        figure = draw(data)
+    return (
+        Picture(
+            "tables-shares",
+            "Information as a share of the most that α allows for any mechanism (100 %: the "
+            "smaller of the universal bound and the entropy). Squares: the vertices printed in "
+            "Tables 1 to 4.",
+            "For each scenario, three lines over α: best of all matrices, best in the family, and "
+            "the printed vertex, as shares of the universal bound.",
+            figure,
+        ),
+    )
+
+
+def draw(data: Tables) -> Figure:
+    scenarios = list(dict.fromkeys(row.scenario for row in data.rows))
+    rows = math.ceil(len(scenarios) / 2)
+    figure = new_figure(WIDTH, 2.35 * rows + 0.4)
+    panels = np.ravel(figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False))
+    for axes, name in zip(panels, scenarios, strict=False):
+        draw_scenario(axes, name, rows=data.of(name))
+    for axes in panels[len(scenarios) :]:
+        axes.set_visible(False)
+    shared_legend(figure, panels[0], "upper")
+    return figure
+
+
+def draw_scenario(axes: Axes, name: str, *, rows: Sequence[Any]) -> None:
+    alphas = [row.alpha for row in rows]
+    for field, label, series in LINES:
+        shares = [getattr(row, field) / row.ceiling for row in rows]
+        axes.plot(
+            alphas, shares, **series.look, label=label, markersize=6 if field == "printed" else 5
+        )
+    axes.axhline(1, color=BLACK, linewidth=0.8)
+    axes.set_ylim(0, 1.08)
+    axes.set_xticks(alphas)
+    in_percent(axes.yaxis)
+    axes.set_title(f"Scenario {name}")
+    axes.set_xlabel("α")
+    axes.label_outer()

@@ -1,1 +1,0 @@
-"""The figures of the studies, drawn from what the studies found."""
