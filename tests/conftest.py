@@ -30,6 +30,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fast", action="store_true", help="few examples, and nothing that is long (long.txt)"
     )
+    parser.addoption(
+        "--write-goldens", action="store_true", help="write the goldens of tests/contract again"
+    )
 
 
 def pytest_configure(config):
@@ -68,7 +71,7 @@ def leave_out(config, items, is_left):
     items[:] = [item for item in items if not is_left(item)]
 
 
-UNDRAWN = ("attacks", "calibration", "estimation", "laws", "ledger", "releasing")
+UNDRAWN = ("attacks", "calibration", "contract", "estimation", "laws", "ledger", "releasing")
 """Areas whose tests look at releases and not at the pictures on their pages."""
 
 
