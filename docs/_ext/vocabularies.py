@@ -9,14 +9,14 @@ from pathlib import Path
 from sphinx.util.docutils import SphinxDirective
 
 from pramble.data.reading import Reading
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, RiskDecision
-from pramble.releasing.decisions.settings import COLUMN, FILE, PLAN, RISK
+from pramble.releasing.spec.readers import COLUMN, FILE, PLAN, RISK
+from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec, RiskSpec
 
 MEANINGS = Path(__file__).parent.parent / "settings.toml"
 TABLES = {
-    "plan": (PLAN, (Decisions, ColumnDecision), ""),
-    "columns": (COLUMN, (ColumnDecision,), "columns.NAME."),
-    "risk": (RISK, (RiskDecision,), "risk."),
+    "plan": (PLAN, (ReleaseSpec, ColumnSpec), ""),
+    "columns": (COLUMN, (ColumnSpec,), "columns.NAME."),
+    "risk": (RISK, (RiskSpec,), "risk."),
     "file": (FILE, (Reading,), "file."),
 }
 """Each table of a plan: its readers, where the defaults are, and how a full name begins."""
@@ -49,7 +49,7 @@ def words_of(reader):
 def default_of(key, kinds):
     """The default of a setting as a plan would state it; nothing where it has none.
 
-    >>> default_of("tables", (Decisions,)), default_of("alpha", (Decisions,))
+    >>> default_of("tables", (ReleaseSpec,)), default_of("alpha", (ReleaseSpec,))
     ('2', '')
     """
     for kind in kinds:

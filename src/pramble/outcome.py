@@ -294,7 +294,7 @@ class ReleaseOutcome:
     untouched, dropped : tuple of str
         Columns released as they are (**not protected**), and columns left out.
     guarantee, limit : Guarantee
-        What is spent on each record, and what the decisions allow.
+        What is spent on each record, and what the spec allow.
     central, lower : CentralPrivacy, float or None
         What is spent towards those who only read the release, where that is proven, and the ε that
         no proof can go below.

@@ -11,7 +11,7 @@ from pramble.app.steps.release_form import set_in
 from pramble.app.tasks.open import survey
 from pramble.app.tasks.promise import Tried, try_promise
 from pramble.errors import InvalidInput
-from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.spec.parse import spec_from
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_plan_has_what_its_promise_takes_and_nothing_is_lost_on_the_way(desk):
     said = desk.document | {"whole": True, "rows_per_file": 131072, "output": "csv"}
     desk.document = dict(said)
     desk.promise_to("central", 0.5)
-    tables = decisions_from(desk.plan)
+    tables = spec_from(desk.plan)
     assert (tables.design, tables.central, tables.delta) == ("tables", 0.5, desk.delta)
     desk.promise_to("shuffled", 0.7)
     assert desk.kind == "shuffled"

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 import pramble
 from pramble.engine import canonical
 from pramble.engine.block import Block
-from pramble.releasing.decisions.decisions import COPIES
 from pramble.releasing.folder.files import SCRIPTS
 from pramble.releasing.prepare import advice, central_design, record_design, record_figures
+from pramble.releasing.spec.spec import COPIES
 from pramble.releasing.write import check
 from pramble.solvers.central.promise import as_promise
 from pramble.solvers.record.result import RecordDesign

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from pramble.cli.app import app
 from pramble.errors import InvalidInput
-from pramble.releasing.decisions.parsing import read_decisions
+from pramble.releasing.spec.parse import read_spec
 
 N = 400
 RNG = np.random.default_rng(8)
@@ -296,13 +296,13 @@ def test_pairs_are_wanted_only_where_the_rows_bear_them(inside):
 
 def test_a_promise_towards_readers_alone_is_asked_for_or_said(csv):
     run("init", "people.csv", "--accept-seen", "--central", 0.5, "--out", "said.toml")
-    said = read_decisions("said.toml")
+    said = read_spec("said.toml")
     assert (said.alpha, said.central, said.delta) == (None, 0.5, 1e-6)
     run("init", "people.csv", "--out", "asked.toml", words="y\ny\ny\nn\n")
-    asked = read_decisions("asked.toml")
+    asked = read_spec("asked.toml")
     assert (asked.alpha, asked.central) == (None, 1.0)
     run("init", "people.csv", "--out", "all.toml", words="y\ny\ny\ny\n")
-    assert read_decisions("all.toml").alpha == 2.0
+    assert read_spec("all.toml").alpha == 2.0
     answer = runner.invoke(app, ["init", "people.csv", "--alpha", "1", "--central", "1"])
     assert isinstance(answer.exception, InvalidInput)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pramble.data.bands import band_labels, edges_of_labels, even_edges
 from pramble.data.recode import Bands, Periods, apply_all, as_bands, as_recodings
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
-from pramble.releasing.decisions.parsing import decisions_from, read_decisions
-from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.spec.document import spec_to_toml
+from pramble.releasing.spec.parse import read_spec, spec_from
 
 WHOLE = st.integers(-(10**9), 10**9)
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False).map(lambda x: x + 0.0)
@@ -89,7 +89,7 @@ def test_bad_bands_are_refused(given, message):
     with pytest.raises(InvalidInput, match=message):
         as_bands(given)
     with pytest.raises(InvalidPlan, match=f"Column 'x': bands .*{message}"):
-        decisions_from({"alpha": 1, "columns": {"x": {"bands": given}}})
+        spec_from({"alpha": 1, "columns": {"x": {"bands": given}}})
 
 
 def test_plans_with_such_bands_are_written_and_read_back(tmp_path):
@@ -97,11 +97,11 @@ def test_plans_with_such_bands_are_written_and_read_back(tmp_path):
         "age": {"bands": {"from": 0, "to": 96, "step": 1}, "low": 0},
         "when": {"bands": {"by": "month", "from": "2020-01", "to": "2024-12"}},
     }
-    plan = decisions_from({"alpha": 2, "columns": columns})
+    plan = spec_from({"alpha": 2, "columns": columns})
     assert [len(column.labels()) for column in plan.columns] == [96, 60]
     path = tmp_path / "plan.toml"
-    path.write_text(decisions_to_toml(plan))
-    assert read_decisions(path) == plan
+    path.write_text(spec_to_toml(plan))
+    assert read_spec(path) == plan
 
 
 def test_numbers_below_are_refused_and_the_message_says_how_to_keep_them():

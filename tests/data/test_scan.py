@@ -13,14 +13,14 @@ from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.scan import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
-from pramble.releasing.decisions import looks
-from pramble.releasing.decisions.looks import ColumnLook
-from pramble.releasing.decisions.told import FirstRows
 from pramble.releasing.prepare import tables
 from pramble.releasing.prepare.count import ValueCounts
 from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.prepare.repair import AfterRepairs, BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
+from pramble.releasing.profile.looks import ColumnLook
+from pramble.releasing.profile.told import FirstRows
+from pramble.releasing.spec import looks
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}

@@ -45,11 +45,11 @@ def test_every_setting_of_a_plan_is_explained_with_an_example_that_is_read(table
 
 
 def test_defaults_are_those_of_the_code():
-    from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
+    from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
 
-    assert vocabularies.default_of("prior_share", (Decisions,)) == "0.02"
-    assert vocabularies.default_of("prior", (Decisions, ColumnDecision)) == '"private"'
-    assert vocabularies.default_of("person", (Decisions,)) == ""
+    assert vocabularies.default_of("prior_share", (ReleaseSpec,)) == "0.02"
+    assert vocabularies.default_of("prior", (ReleaseSpec, ColumnSpec)) == '"private"'
+    assert vocabularies.default_of("person", (ReleaseSpec,)) == ""
 
 
 def test_every_value_of_the_manifest_has_a_row():

@@ -16,8 +16,8 @@ import pyreadstat
 
 import pramble
 from pramble.data.open import open_records
-from pramble.releasing.decisions.draft import draft_decisions
-from pramble.releasing.decisions.looks import look_at
+from pramble.releasing.profile.draft import draft_plan
+from pramble.releasing.profile.looks import look_at
 
 N = 900
 RNG = np.random.default_rng(20)
@@ -209,7 +209,7 @@ def release(data, folder):
 
 def init(data, _):
     looks = look_at(open_records(data))
-    return draft_decisions(looks, accepted={look.name for look in looks})
+    return draft_plan(looks, accepted={look.name for look in looks})
 
 
 VERBS = {

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import pramble
 from pramble.cli.app import app
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
-from pramble.releasing.decisions.overrides import overridden
-from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.spec.document import overridden
+from pramble.releasing.spec.parse import spec_from
 
 COLUMNS = {name: {"categories": list("abc")} for name in ("x", "y", "z")}
 PLAN = {
@@ -36,16 +36,16 @@ def people(rows=2000):
 
 
 def test_options_take_the_place_of_what_a_plan_says():
-    found = decisions_from(overridden(PLAN, {"alpha": 3.0, "tables": 1}))
+    found = spec_from(overridden(PLAN, {"alpha": 3.0, "tables": 1}))
     assert (found.alpha, found.tables, found.drop) == (3.0, 1, ("id",))
-    central = decisions_from(overridden(PLAN, {"central": 1.0}))
+    central = spec_from(overridden(PLAN, {"central": 1.0}))
     assert (central.alpha, central.central) == (None, 1.0)
-    assert decisions_from(overridden(PLAN, {"design": "paper"})).design == "paper"
+    assert spec_from(overridden(PLAN, {"design": "paper"})).design == "paper"
 
 
 @given(st.sets(st.sampled_from(sorted(COLUMNS)), min_size=1))
 def test_a_column_left_out_is_dropped_and_never_released_as_it_is(kept):
-    found = decisions_from(overridden(PLAN, {}, sorted(kept)))
+    found = spec_from(overridden(PLAN, {}, sorted(kept)))
     assert {column.name for column in found.columns} == kept
     assert set(found.drop) == {"id", *COLUMNS} - kept
     assert found.released([*COLUMNS, "id"]) == [name for name in COLUMNS if name in kept]

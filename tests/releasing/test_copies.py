@@ -20,9 +20,9 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.releasing.copies.kinds import KINDS
 from pramble.releasing.copies.names import variable_names
-from pramble.releasing.decisions.decisions import COPIES
-from pramble.releasing.decisions.parsing import decisions_from
-from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.spec.document import spec_to_toml
+from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.spec.spec import COPIES
 from pramble.releasing.write.check import WRITTEN
 
 kinds = import_module("pramble.releasing.copies.kinds")
@@ -274,9 +274,9 @@ def test_a_missing_library_is_refused_by_the_name_of_the_extra(tmp_path, monkeyp
 
 def test_the_setting_is_read_and_written():
     given = {"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}}
-    plan = decisions_from({**given, "copies": ["stata", "csv"], "scripts": False})
+    plan = spec_from({**given, "copies": ["stata", "csv"], "scripts": False})
     assert plan.copies == ("stata", "csv")
-    text = decisions_to_toml(plan)
+    text = spec_to_toml(plan)
     assert 'copies = ["stata", "csv"]' in text
     assert "scripts = false" in text
     for copies, words in (
@@ -285,9 +285,9 @@ def test_the_setting_is_read_and_written():
         (["csv", "csv"], "must name each once"),
     ):
         with pytest.raises(InvalidPlan, match=words):
-            decisions_from({**given, "copies": copies})
+            spec_from({**given, "copies": copies})
     with pytest.raises(InvalidPlan, match="copies are in other formats than the data"):
-        decisions_from({**given, "copies": ["csv"], "output": "csv"})
+        spec_from({**given, "copies": ["csv"], "output": "csv"})
 
 
 def test_names_of_variables_are_what_both_programs_take():

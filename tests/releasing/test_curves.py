@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.count import Counted
 from pramble.releasing.prepare.curves import WIDE, interpolated
 from pramble.releasing.prepare.designs import design_columns
+from pramble.releasing.spec.parse import spec_from
 
 PRIORS = {"a": [0.94, 0.02, 0.02, 0.02], "b": [0.5, 0.3, 0.2], "c": [0.8, 0.1, 0.1]}
 
@@ -23,12 +23,12 @@ def designs_of(priors, *, split, **more):
         }
         for name, p in priors.items()
     }
-    decisions = decisions_from({"alpha": 3.0, "split": split, "columns": columns, **more})
+    spec = spec_from({"alpha": 3.0, "split": split, "columns": columns, **more})
     counted = [
         Counted(one, tuple(columns[one.name]["categories"]), (1,) * len(priors[one.name]))
-        for one in decisions.columns
+        for one in spec.columns
     ]
-    return design_columns(decisions, counted)[0]
+    return design_columns(spec, counted)[0]
 
 
 def summed_shares(designs):

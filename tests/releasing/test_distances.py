@@ -171,16 +171,16 @@ def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design)
 
 
 def test_a_replaced_design_keeps_its_distance():
-    from pramble.releasing.decisions.parsing import decisions_from
     from pramble.releasing.prepare.column import designed
     from pramble.releasing.prepare.count import Counted
     from pramble.releasing.prepare.prior import Prior
+    from pramble.releasing.spec.parse import spec_from
 
     groups = {"groups": {"x": ["a", "b", "c"]}}
     column = {"categories": ["a", "b", "c"], "distance": groups}
-    (decision,) = decisions_from({"alpha": 1, "columns": {"k": column}}).columns
+    (spec,) = spec_from({"alpha": 1, "columns": {"k": column}}).columns
     prior = Prior(np.array([0.9, 0.05, 0.05]), "public", 0, "stated")
-    found = designed(Counted(decision, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
+    found = designed(Counted(spec, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
     assert "merges categories" in found.notes[0]
     assert found.distance is not None
     assert pramble.certify(found.mechanism, distance=found.distance).satisfies(found.per_unit)

@@ -11,9 +11,9 @@ import pytest
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.draft import draft_decisions
-from pramble.releasing.decisions.looks import look_at
-from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.profile.draft import draft_plan
+from pramble.releasing.profile.looks import look_at
+from pramble.releasing.spec.parse import spec_from
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -66,8 +66,8 @@ def test_columns_of_a_csv_are_recognised(tmp_path):
 
 
 def test_an_accepted_draft_is_a_plan(looks):
-    text = draft_decisions(looks, accepted=KINDS, alpha=1.5)
-    plan = decisions_from(tomllib.loads(text))
+    text = draft_plan(looks, accepted=KINDS, alpha=1.5)
+    plan = spec_from(tomllib.loads(text))
     assert plan.alpha == 1.5
     assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region", "income"]
     assert plan.columns[0].categories == ("f", "m")
@@ -80,9 +80,9 @@ def test_an_accepted_draft_is_a_plan(looks):
 
 
 def test_a_declined_column_must_be_declared(looks):
-    text = draft_decisions(looks, accepted=["sex", "grade", "smokes"])
+    text = draft_plan(looks, accepted=["sex", "grade", "smokes"])
     with pytest.raises(InvalidPlan, match="Column 'region': categories must be at least two"):
-        decisions_from(tomllib.loads(text))
+        spec_from(tomllib.loads(text))
 
 
 def test_odd_names_are_written_so_that_they_read_back(tmp_path):
@@ -90,6 +90,6 @@ def test_odd_names_are_written_so_that_they_read_back(tmp_path):
     table = pa.table({name: ["x", "y", 'z "q"', "back\\slash"] * 10 for name in names})
     pq.write_table(table, tmp_path / "odd.parquet")
     looks = look_at(open_records(tmp_path / "odd.parquet"))
-    plan = decisions_from(tomllib.loads(draft_decisions(looks, accepted=names)))
+    plan = spec_from(tomllib.loads(draft_plan(looks, accepted=names)))
     assert [c.name for c in plan.columns] == names
     assert plan.columns[0].categories == ("back\\slash", "x", "y", 'z "q"')

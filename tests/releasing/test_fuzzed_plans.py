@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pramble.errors import PrambleError
-from pramble.releasing.decisions.toml import toml_value
 from pramble.releasing.folder.opening import open_release
 from pramble.releasing.folder.schema import manifest_schema, mistakes_in
 from pramble.releasing.release import release
+from pramble.releasing.spec.document import toml_value
 
 BASE = {
     "alpha": 2.0,

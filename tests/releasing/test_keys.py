@@ -8,20 +8,20 @@ import pytest
 from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
 
 import pramble
-from pramble.releasing.decisions.parsing import decisions_from
+from pramble.releasing.spec.parse import spec_from
 from pramble.releasing.write.secret import bound_key
 
 KEY = bytes(range(32))
 PLAN = plan_that_keeps(2.0)
-DECISIONS = decisions_from({"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS})
+DECISIONS = spec_from({"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS})
 
 
-def key_of(key=KEY, digest="d", plan=PLAN, decisions=DECISIONS):
-    return bound_key(key, digest, plan=plan, decisions=decisions)
+def key_of(key=KEY, digest="d", plan=PLAN, spec=DECISIONS):
+    return bound_key(key, digest, plan=plan, spec=spec)
 
 
 def other_decisions():
-    """The decisions with one thing changed, each."""
+    """The spec with one thing changed, each."""
     yield replace(DECISIONS, central=3.0000001)
     yield replace(DECISIONS, delta=1e-6)
     yield replace(DECISIONS, rows_per_person=2)
@@ -55,7 +55,7 @@ def test_a_key_is_bound_to_everything_that_makes_a_release():
         key_of(plan=plan_that_keeps(2.0000001)),
         key_of(plan=pramble.Plan(dict(list(PLAN.items())[::-1]))),
         key_of(plan=pramble.Plan(dict(list(PLAN.items())[:1]))),
-        *(key_of(decisions=changed) for changed in other_decisions()),
+        *(key_of(spec=changed) for changed in other_decisions()),
     ]
     assert len(set(keys)) == len(keys)
     assert key_of() == keys[0]

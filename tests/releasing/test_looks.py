@@ -12,12 +12,12 @@ import pyreadstat
 import pytest
 
 from pramble.data.open import open_records
-from pramble.releasing.decisions.choose import MOST_CHOSEN, chosen_columns
-from pramble.releasing.decisions.draft import draft_decisions
-from pramble.releasing.decisions.looks import look_at
-from pramble.releasing.decisions.round_bands import round_bands
-from pramble.releasing.decisions.scales import in_expected_order
-from pramble.releasing.decisions.vocabulary import is_weight, key_of
+from pramble.releasing.profile.choose import MOST_CHOSEN, chosen_columns
+from pramble.releasing.profile.draft import draft_plan
+from pramble.releasing.profile.looks import look_at
+from pramble.releasing.profile.round_bands import round_bands
+from pramble.releasing.profile.scales import in_expected_order
+from pramble.releasing.profile.vocabulary import is_weight, key_of
 
 N = 300
 RNG = np.random.default_rng(4)
@@ -124,7 +124,7 @@ def test_marks_of_missing_values_are_no_numbers(tmp_path):
     found = csv_look(tmp_path / "late.csv", f"grade,amount\n{rows}")
     assert found["grade"].labels == (0, 1, 2, 3, 4)
     assert found["grade"].marks == found["amount"].marks == ("NA",)
-    text = draft_decisions(list(found.values()), accepted=found)
+    text = draft_plan(list(found.values()), accepted=found)
     assert 'missing_values = ["NA"]' in text
     assert "missing = -1" in text
 
@@ -222,7 +222,7 @@ def test_value_labels_of_a_file_are_its_categories(tmp_path, ending):
     assert sex.is_public
     assert (score.labels, score.declared) == (tuple(range(9)), False)
     assert age.kind == "numeric"
-    text = draft_decisions([sex, age, score], accepted=())
+    text = draft_plan([sex, age, score], accepted=())
     assert "# male; female; diverse\ncategories = [1, 2, 3]" in text
 
 
@@ -287,7 +287,7 @@ def test_columns_with_very_many_categories_are_left_for_the_curator():
     data = {"puma": [f"{i:05}" for i in range(50)] * 20, "sex": ["f", "m"] * 500}
     looks = look_at(open_records(data))
     assert chosen_columns(looks) == ("sex",)
-    assert "too many to randomise, merge them into fewer" in draft_decisions(looks, accepted=data)
+    assert "too many to randomise, merge them into fewer" in draft_plan(looks, accepted=data)
 
 
 def test_columns_of_every_type_are_looked_at():
@@ -312,7 +312,7 @@ def test_columns_of_every_type_are_looked_at():
         "spans": "date",
         "signs": "categorical",
     }
-    plan = tomllib.loads(draft_decisions(looks, accepted=data))
+    plan = tomllib.loads(draft_plan(looks, accepted=data))
     assert list(plan["columns"]) == ["infinite", "immense", "signs"]
     assert "low" in plan["columns"]["infinite"]
 
@@ -320,7 +320,7 @@ def test_columns_of_every_type_are_looked_at():
 def test_no_rows_give_no_columns_to_randomise():
     looks = look_at(open_records({"a": pa.array([], pa.string()), "b": pa.array([], pa.int64())}))
     assert chosen_columns(looks) == ()
-    assert tomllib.loads(draft_decisions(looks, accepted=()))["drop"] == ["a", "b"]
+    assert tomllib.loads(draft_plan(looks, accepted=()))["drop"] == ["a", "b"]
 
 
 def test_a_long_file_tells_how_far_it_is(tmp_path):

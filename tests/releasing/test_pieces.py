@@ -18,11 +18,10 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.mechanisms.json_form import document_in
-from pramble.releasing.decisions.overrides import decisions_of
-from pramble.releasing.decisions.parsing import decisions_from
-from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.files import file_sha256, pieces_sha256
 from pramble.releasing.prepare import data_file as file_module
+from pramble.releasing.spec.document import spec_of, spec_to_toml
+from pramble.releasing.spec.parse import spec_from
 from pramble.releasing.write import released as released_module
 from pramble.releasing.write.pieces import write_piece
 
@@ -180,19 +179,19 @@ def test_a_file_of_few_rows_is_one_piece(tmp_path):
 def test_other_numbers_of_rows_are_refused_with_a_remedy(asked):
     words = "131072 is the nearest" if asked in (1000, BATCH_ROWS + 1) else "positive whole number"
     with pytest.raises(InvalidPlan, match=f"rows_per_file must be .*{words}"):
-        decisions_from(
+        spec_from(
             {"alpha": 1, "rows_per_file": asked, "columns": {"a": {"categories": ["x", "y"]}}}
         )
 
 
 def test_a_plan_keeps_the_setting_and_an_option_takes_its_place():
-    plan = decisions_from(
+    plan = spec_from(
         {"alpha": 1, "rows_per_file": 1 << 18, "columns": {"a": {"categories": ["x", "y"]}}}
     )
-    assert "rows_per_file = 262144" in decisions_to_toml(plan)
-    again = decisions_of(plan, None, alpha=2.0, settings={})
+    assert "rows_per_file = 262144" in spec_to_toml(plan)
+    again = spec_of(plan, None, alpha=2.0, settings={})
     assert again.rows_per_file == 1 << 18
-    other = decisions_of(plan, None, alpha=None, settings={"rows_per_file": 1 << 17})
+    other = spec_of(plan, None, alpha=None, settings={"rows_per_file": 1 << 17})
     assert other.rows_per_file == 1 << 17
 
 

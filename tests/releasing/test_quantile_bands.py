@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import pramble
-from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.quantile_bands import CELLS, settle_bands
+from pramble.releasing.spec.parse import spec_from
 
 INCOMES = np.random.default_rng(5).lognormal(10, 0.6, 20_000).round(2)
 
@@ -32,13 +32,13 @@ def plan(**bands):
 
 
 def test_bands_hold_about_as_many_people_each(incomes):
-    settled = settle_bands(incomes, decisions_from(plan()))
+    settled = settle_bands(incomes, spec_from(plan()))
     edges = settled.columns[0].recode["bands"]
     assert edges[0] == 0
     assert len(edges) == 5
     held = np.histogram(INCOMES, [*edges, np.inf])[0] / len(INCOMES)
     assert np.abs(held - 0.2).max() < 0.04
-    assert settled.columns[0].noisy.spent == Fraction(decisions_from(plan()).prior_share) * 20
+    assert settled.columns[0].noisy.spent == Fraction(spec_from(plan()).prior_share) * 20
     np.testing.assert_allclose(settled.columns[0].noisy.probabilities, held, atol=0.02)
 
 
@@ -51,7 +51,7 @@ def test_every_cell_has_noise_of_the_scale_that_is_paid_for(incomes, monkeypatch
         return counts
 
     monkeypatch.setattr("pramble.releasing.prepare.quantile_bands.noisy_histogram", noisy)
-    settled = settle_bands(incomes, decisions_from(plan()))
+    settled = settle_bands(incomes, spec_from(plan()))
     assert asked == [(CELLS, len(INCOMES), settled.columns[0].noisy.spent)]
 
 
@@ -78,7 +78,7 @@ def test_empty_cells_have_a_share_of_the_prior():
     table = pa.table({"income": [10.0, None, 20.0, 40.0] * 2000, "sex": ["f", "m"] * 4000})
     stated = plan(to=50, quantiles=2)
     stated["columns"]["income"]["missing"] = "none"
-    settled = settle_bands(table, decisions_from(stated))
+    settled = settle_bands(table, spec_from(stated))
     assert settled.columns[0].noisy.probabilities[-1] == pytest.approx(0.25, abs=0.03)
     assert len(settled.columns[0].labels()) == len(settled.columns[0].noisy.probabilities)
 

@@ -16,10 +16,10 @@ from tests.releasing.conftest import AGES
 import pramble
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.releasing.decisions.parsing import decisions_from
-from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.schema import manifest_schema
 from pramble.releasing.release import release
+from pramble.releasing.spec.document import spec_to_toml
+from pramble.releasing.spec.parse import spec_from
 
 COLUMNS = {
     "SEX": {"categories": ["Male", "Female"]},
@@ -151,15 +151,15 @@ def test_the_paper_stays_one_word_away(people_file, tmp_path):
 def test_settings_of_columns_mean_columns(settings):
     columns = {"x": {"categories": ["a", "b"]} | settings.pop("columns", {}).get("x", {})}
     given = {"alpha": 1.0, "columns": columns, **settings}
-    assert decisions_from(given).design == "paper"
+    assert spec_from(given).design == "paper"
     with pytest.raises(InvalidPlan, match="designs records together"):
-        decisions_from({**given, "design": "records"})
+        spec_from({**given, "design": "records"})
 
 
 def test_settings_of_records_do_not_go_with_the_paper():
     columns = {"x": {"categories": ["a", "b"]}}
     with pytest.raises(InvalidPlan, match="tables goes with"):
-        decisions_from({"alpha": 1.0, "columns": columns, "design": "paper", "tables": 1})
+        spec_from({"alpha": 1.0, "columns": columns, "design": "paper", "tables": 1})
 
 
 def test_plans_for_records_are_written_and_read_back():
@@ -169,8 +169,8 @@ def test_plans_for_records_are_written_and_read_back():
         "alpha": 2.0, "columns": SMALL, "tables": [["age", "job"], ["ill"]], "whole": True,
         "possible": [{**RULE, "repair": {"job": "no"}}], "objective": "information",
     }  # fmt: skip
-    plan = decisions_from(given)
-    assert decisions_from(tomllib.loads(decisions_to_toml(plan))) == plan
+    plan = spec_from(given)
+    assert spec_from(tomllib.loads(spec_to_toml(plan))) == plan
 
 
 def test_rules_that_records_break_are_refused_before_anything_is_written(small, tmp_path):

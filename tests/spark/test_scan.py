@@ -8,9 +8,9 @@ import pramble
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.data.spark_records import SparkRecords
-from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.count import count_columns
 from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.spec.parse import spec_from
 from pramble.values import Clock
 
 N = 3000
@@ -107,12 +107,12 @@ DECISIONS = {
 
 @pytest.mark.usefixtures("rows_stay")
 def test_the_counts_of_a_release_are_those_of_one_machine(frame):
-    decisions = decisions_from(DECISIONS, seen_allowed=True)
+    spec = spec_from(DECISIONS, seen_allowed=True)
     told = []
     ours, theirs = (
         count_columns(
-            source_records(data, decisions),
-            decisions,
+            source_records(data, spec),
+            spec,
             tables=[("sex", "age"), ("age", "area")],
             clock=Clock(told.append),
         )

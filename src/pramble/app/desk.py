@@ -15,20 +15,28 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
-from pramble.releasing.decisions.decisions import DELTA, columns_of
-from pramble.releasing.decisions.draft import column_lines
-from pramble.releasing.decisions.looks import Look
-from pramble.releasing.decisions.overrides import OF_RECORDS_ALONE
-from pramble.releasing.decisions.parsing import decisions_from
-from pramble.releasing.decisions.survey import Survey
-from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.profile.draft import column_lines
+from pramble.releasing.profile.looks import Look
+from pramble.releasing.profile.survey import Survey
+from pramble.releasing.spec.document import spec_to_toml
+from pramble.releasing.spec.parse import PLAN, spec_from
+from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.settings import TABLES
+from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
 STEPS = ("open", "columns", "promise", "release", "read")
 PROMISE = ("alpha", "central", "delta", "design")
 """Settings of a plan that say what is promised, and by what a central promise is kept."""
 
-LEFT_OUT: dict[str, tuple[str, ...]] = {"central": OF_RECORDS_ALONE, "shuffled": ("shuffle",)}
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "central": (
+        "prior",
+        "prior_share",
+        *(n for n, row in PLAN.items() if TABLES not in row.designs),
+    ),
+    "shuffled": ("shuffle",),
+}
 """Settings that a kind of promise has no use for, or always keeps."""
 
 FIRST = {"local": 2.0, "central": 1.0, "shuffled": 1.0}
@@ -221,7 +229,7 @@ class Desk:
 
     def settle(self, name: str, settings: Mapping[str, Any]) -> None:
         """Give a column its settings; refuse those that no plan can have, naming each."""
-        decisions_from({"alpha": 1.0, "columns": {name: settings}})
+        spec_from({"alpha": 1.0, "columns": {name: settings}})
         self.columns[name] = dict(settings)
 
     @property
@@ -288,7 +296,7 @@ class Desk:
 
     def toml(self) -> str:
         """Return the plan as a file; refuse one that cannot be, naming each mistake."""
-        return decisions_to_toml(decisions_from(self.plan))
+        return spec_to_toml(spec_from(self.plan))
 
 
 class Desks:

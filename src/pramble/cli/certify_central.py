@@ -11,7 +11,7 @@ from pramble.errors import PrivacyError
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.guarantee import float_above, float_below
 from pramble.privacy.shuffled.central import CentralGuarantee
-from pramble.releasing.decisions.decisions import DELTA
+from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
 

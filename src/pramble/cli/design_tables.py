@@ -15,7 +15,7 @@ from pramble.cli.progress import shown_progress
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput
-from pramble.releasing.decisions.decisions import DELTA
+from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.tables.result import TableDesign
 
 

@@ -23,9 +23,10 @@ from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
 from pramble.data.reading import reading_of
 from pramble.errors import InvalidInput
-from pramble.releasing.decisions.looks import Look
-from pramble.releasing.decisions.settings import Mistake, total
-from pramble.releasing.decisions.survey import ALPHA, survey_file
+from pramble.releasing.profile.looks import Look
+from pramble.releasing.profile.survey import ALPHA, survey_file
+from pramble.releasing.spec.readers import Mistake
+from pramble.releasing.spec.readers import alpha as read_alpha
 from pramble.words import several, visible, visible_names
 
 CENTRAL = 1.0
@@ -119,7 +120,7 @@ def check_promise(name: str, value: float | None) -> None:
     if value is None:
         return
     try:
-        total(value)
+        read_alpha(value)
     except Mistake as mistake:
         raise InvalidInput(f"--{name} {mistake}.") from None
 

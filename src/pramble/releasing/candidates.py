@@ -9,7 +9,8 @@ from pramble import numbers
 from pramble.data.frames import Tidy
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
-from pramble.releasing.decisions.decisions import LARGEST_DELTA, Decisions
+from pramble.releasing.spec.readers import LARGEST_DELTA
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.trials import DELTA, MOST_COMPARED, Candidate, Trials
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value
@@ -24,7 +25,7 @@ PEEK = (
 )
 RELEASED = {
     ("local", "records"): "",
-    ("local", "paper"): "",
+    ("local", "columns"): "",
     ("central", "tables"): " (readers; tables)",
     ("central", "records"): " (readers; shuffled records)",
 }
@@ -98,7 +99,7 @@ class Candidates(Display, Tidy):
 def try_release(
     source: Any,
     *,
-    plan: str | Path | Decisions | Mapping[str, Any] | None = None,
+    plan: str | Path | ReleaseSpec | Mapping[str, Any] | None = None,
     columns: Sequence[str] | str | None = None,
     alphas: Sequence[float] | None = None,
     centrals: Sequence[float] | None = None,
@@ -119,7 +120,7 @@ def try_release(
     ----------
     source : path, frame, reader or mapping
         The confidential records.
-    plan : str, Path, Decisions or mapping, optional
+    plan : str, Path, ReleaseSpec or mapping, optional
         A plan, whose promise is replaced by each candidate.
     columns : sequence of str
         The columns to randomise; with a plan, some of its columns.
@@ -158,7 +159,7 @@ def try_release(
         raise InvalidInput(f"delta must be a number in (0, {LARGEST_DELTA:g}); found {delta!r}.")
     for kind, promise in list(asked):  # all are checked before any is tried, which may take long
         try:
-            trials.decisions(kind, promise)
+            trials.spec(kind, promise)
         except InvalidPlan as error:
             if centrals is not None or kind == "local":
                 raise

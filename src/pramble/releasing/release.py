@@ -21,9 +21,6 @@ from pramble.ledger.known import file_facts
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.copies.write import check_copies
-from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.overrides import decisions_of
-from pramble.releasing.decisions.toml import decisions_to_toml
 from pramble.releasing.folder.build import (
     building,
     check_contents,
@@ -47,11 +44,13 @@ from pramble.releasing.prepare.record_figures import (
 )
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
+from pramble.releasing.spec.document import spec_of, spec_to_toml
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.beside import TABLES, published_files
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.released import rehearse
 from pramble.releasing.write.secret import bound_key
-from pramble.releasing.write.spark_part import decisions_on_spark
+from pramble.releasing.write.spark_part import spec_on_spark
 from pramble.releasing.write.synthetic import SYNTHETIC
 from pramble.releasing.write.tables import write_tables
 from pramble.report.pages import SUMMARY, report_page, summary_page
@@ -65,7 +64,7 @@ def release(
     *,
     columns: Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
     alpha: float | None = None,
-    plan: str | Path | Decisions | Mapping[str, Any] | None = None,
+    plan: str | Path | ReleaseSpec | Mapping[str, Any] | None = None,
     reading: Reading | Mapping[str, Any] | None = None,
     dry_run: bool = False,
     key: bytes | None = None,
@@ -86,9 +85,9 @@ def release(
     Every person gets :math:`\alpha`-differential privacy in the randomised columns together: priors
     and plan spend at most the total, summed exactly over rows. The plan is the best for the tables
     that readers will want (`pramble.design_record`), designed for priors that are uniform, public,
-    or private (the default: noisy tables that spend 2 % of α); with ``design="paper"`` each column
-    has the best matrix for its part of α. Every other column is released **as it is**, unless
-    dropped; one that tells a protected column is refused unless allowed by name.
+    or private (the default: noisy tables that spend 2 % of α); with ``design="columns"`` each
+    column has the best matrix for its part of α. Every other column is released **as it is**,
+    unless dropped; one that reveals a protected column is refused unless allowed by name.
 
     The plan is checked against the whole file before anything is written; the written file is read
     again and compared with the source; and the folder appears under its name complete, or not at
@@ -108,7 +107,7 @@ def release(
     alpha : float
         α in total for a person (the ε of most of the literature). A person has one row unless
         ``person`` or ``rows_per_person`` says otherwise; each row then gets its part.
-    plan : str, Path, Decisions or mapping
+    plan : str, Path, ReleaseSpec or mapping
         A plan: a TOML file, or its contents. What is given beside it takes the place of what it
         says; columns are then some of its columns, and its others are dropped.
     reading : Reading or mapping, optional
@@ -146,7 +145,8 @@ def release(
         Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
         release, instead of α: every released column is randomised, and the rows are shuffled),
         ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
-        of which records can occur), ``design`` ("records" or "paper"), ``prior``, ``prior_share``,
+        of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
+        ``prior_share``,
         ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
         says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
         tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so
@@ -177,15 +177,15 @@ def release(
     >>> folder.cleanup()
     """
     started, clock = time.perf_counter(), Clock(progress)
-    decisions = decisions_of(plan, columns, alpha=alpha, settings=settings)
+    spec = spec_of(plan, columns, alpha=alpha, settings=settings)
     if reading is not None:
-        decisions = replace(decisions, reading=as_reading(reading))
+        spec = replace(spec, reading=as_reading(reading))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
     source = spark_source(source, spark)
-    decisions = settle_bands(source, decisions)
-    records, target = source_records(source, decisions), path_or_place(target)
+    spec = settle_bands(source, spec)
+    records, target = source_records(source, spec), path_or_place(target)
     if records.rows_stay:
-        decisions = decisions_on_spark(decisions)
+        spec = spec_on_spark(spec)
     elif is_address(target):
         raise InvalidInput(
             f"A release is written to an address on Spark; found {str(target)!r}. Give spark=, or "
@@ -199,7 +199,7 @@ def release(
     )
     job = prepare(
         records,
-        decisions,
+        spec,
         secret=checked_key(secret),
         confidential_allowed=confidential_prior_allowed,
         clock=clock.part(0.0, COUNTING),
@@ -209,7 +209,7 @@ def release(
         book,
         file_facts(records, rows=job.rows),
         digest="" if book is None else digest(),
-        people=people or decisions.people,
+        people=people or spec.people,
         budget=budget,
         central_budget=central_budget,
         warning=warning,
@@ -238,9 +238,9 @@ def release(
         if not is_address(target):
             building_in(folder)
         if job.protected is None:
-            apart = digest() if decisions.is_shuffled and job.untouched else ""
+            apart = digest() if spec.is_shuffled and job.untouched else ""
             content = f"{job.fingerprint} {apart}"
-            bound = bound_key(secret, content, plan=job.plan, decisions=decisions)
+            bound = bound_key(secret, content, plan=job.plan, spec=spec)
             document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
         else:
             key = checked_key(secret)  # bound to the tables and the plan where noise is drawn
@@ -263,7 +263,7 @@ def release(
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
-    asked, document, before = job.decisions.risk, manifest_of(job, {}), account.before()
+    asked, document, before = job.spec.risk, manifest_of(job, {}), account.before()
     risk, tables = None, table_outcomes(job)
     noise = advice(job, tables)
     if asked is not None and job.keys is not None and job.protected is None:
@@ -276,12 +276,12 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         protected=expected_tables(job),
         tables=tables,
         untouched=job.untouched,
-        dropped=job.decisions.drop,
+        dropped=job.spec.drop,
         guarantee=job.spent,
         central=None if job.guarantee is None else job.central,
         lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
-        limit=job.decisions.limit,
-        split=split_of(job.decisions),
+        limit=job.spec.limit,
+        split=split_of(job.spec),
         warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
@@ -289,7 +289,7 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         data_file=files_text(job),
         data_bytes=0,
         seconds=time.perf_counter() - started,
-        plan=decisions_to_toml(job.decisions),
+        plan=spec_to_toml(job.spec),
         version=document["software"]["version"],
         created=document["created"],
         dry_run=True,
@@ -306,11 +306,11 @@ def files_text(job: Prepared) -> str:
     return f"{several(len(file.files), 'file')} in {file.name}/"
 
 
-def split_of(decisions: Decisions) -> str:
+def split_of(spec: ReleaseSpec) -> str:
     """Say how α is divided over the columns."""
-    if decisions.design != "paper":
+    if spec.design != "columns":
         return "together"
-    return decisions.split if decisions.alpha is not None else "own"
+    return spec.split if spec.alpha is not None else "own"
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:

@@ -11,13 +11,14 @@ from pramble.errors import PrambleError
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.decisions.decisions import TABLE_OBJECTIVES, Decisions
-from pramble.releasing.decisions.overrides import OF_RECORDS_ALONE, decisions_of
 from pramble.releasing.prepare.figures import risk_figures
 from pramble.releasing.prepare.prepare import Prepared, Scanned, designed, scan_for
 from pramble.releasing.prepare.quantile_bands import settle_bands
 from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.prepare.worth import table_outcomes
+from pramble.releasing.spec.document import document_of, spec_of, without_others
+from pramble.releasing.spec.settings import RANDOMISED, RECORDS, TABLES
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, value
 
 DELTA = 1e-6
@@ -52,7 +53,7 @@ class Candidate:
     plan : Plan or TablePlan
         What would be done to a record, or measured of the file.
     warnings : tuple of str
-    design : {"tables", "records", "paper"}
+    design : {"tables", "records", "columns"}
         Protected tables, or randomised records: under a central promise in random order.
     shuffled : float
         The half width that randomised records in random order have at the same ε and δ in place of
@@ -95,7 +96,7 @@ class Trials:
         self,
         source: Any,
         *,
-        plan: str | Path | Decisions | Mapping[str, Any] | None = None,
+        plan: str | Path | ReleaseSpec | Mapping[str, Any] | None = None,
         columns: Sequence[str] | str | None = None,
         delta: float = DELTA,
         reading: Reading | Mapping[str, Any] | None = None,
@@ -105,35 +106,33 @@ class Trials:
         self.reading, self.settings = reading, dict(settings or {})
         self.scans: dict[str, Scanned] = {}
 
-    def decisions(self, kind: str, promise: float) -> Decisions:
+    def spec(self, kind: str, promise: float) -> ReleaseSpec:
         """Return the plan under one promise, checked.
 
         The kind "shuffled" is a central promise that is kept by records in random order.
         """
-        settings = self.settings
-        if kind != "central":
-            of_tables = settings.get("objective") in TABLE_OBJECTIVES
-            left = {"design"} if settings.get("design") == "tables" else set()
-            left |= {"objective"} if of_tables else set()
-        else:
-            left = set(OF_RECORDS_ALONE) if settings.get("design", "tables") == "tables" else set()
-        settings = {name: own for name, own in settings.items() if name not in left}
-        if kind != "local":
-            settings |= {"central": promise, "delta": self.delta}
-        if kind == "shuffled":
-            settings["design"] = "records"
-        found = decisions_of(
-            self.plan,
-            self.columns,
-            alpha=promise if kind == "local" else None,
-            settings=settings,
+        changes: dict[str, Any] = (
+            {"alpha": promise} if kind == "local" else {"central": promise, "delta": self.delta}
         )
+        changes["design"] = self.design_for(kind)
+        settings = {**without_others(self.settings, changes), **changes}
+        found = spec_of(self.plan, self.columns, alpha=None, settings=settings)
         return found if self.reading is None else replace(found, reading=as_reading(self.reading))
+
+    def design_for(self, kind: str) -> str:
+        """Return the design that keeps a kind of promise: the stated one, where it can."""
+        plan = {} if self.plan is None else document_of(self.plan)
+        stated = {**plan, **self.settings}.get("design")
+        if kind == "shuffled":
+            return RECORDS
+        if kind == "central":
+            return stated if stated in (RECORDS, TABLES) else TABLES
+        return stated if stated in (*RANDOMISED, "paper") else RECORDS
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         """Return what the file gives under one promise."""
         watched = clock or Clock(None)
-        settled = settle_bands(self.source, self.decisions(kind, promise))
+        settled = settle_bands(self.source, self.spec(kind, promise))
         job = designed(
             self.scanned(kind, settled, clock=watched),
             settled,
@@ -166,21 +165,21 @@ class Trials:
             return found
         return replace(found, shuffled=other.half_width)
 
-    def scanned(self, kind: str, decisions: Decisions, *, clock: Clock) -> Scanned:
+    def scanned(self, kind: str, spec: ReleaseSpec, *, clock: Clock) -> Scanned:
         """Return what a scan finds, which is the same for all promises of a kind.
 
         Bands by quantiles are found with noise that goes by α: then each promise has its own.
         """
-        noisy = any(column.noisy is not None for column in decisions.columns)
+        noisy = any(column.noisy is not None for column in spec.columns)
         if noisy or kind not in self.scans:
-            records = source_records(self.source, decisions)
-            self.scans[kind] = scan_for(records, decisions, clock=clock)
+            records = source_records(self.source, spec)
+            self.scans[kind] = scan_for(records, spec, clock=clock)
         return self.scans[kind]
 
 
 def right_matches(job: Prepared) -> tuple[float, float]:
     """Return the right matches that are expected before and after; not numbers without keys."""
-    asked = job.decisions.risk
+    asked = job.spec.risk
     if asked is None or job.keys is None or job.protected is not None:
         return math.nan, math.nan
     risk = risk_figures(job.keys, asked, plan=job.plan)

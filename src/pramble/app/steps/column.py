@@ -17,7 +17,7 @@ from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
 from pramble.plots.bars import bands_figure
 from pramble.plots.images import to_svg
-from pramble.releasing.decisions.decisions import recoding_steps
+from pramble.releasing.spec.spec import ColumnSpec
 from pramble.values import Floats
 from pramble.words import several, visible
 
@@ -220,7 +220,7 @@ def numbers_of(desk: Desk, name: str) -> Floats | None:
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0)
     try:
-        plain = apply_all(as_recodings(recoding_steps(steps)), column, column=name)
+        plain = apply_all(as_recodings(ColumnSpec(name, **steps).recode), column, column=name)
         found = as_numbers(plain, column=name)
     except PrambleError:
         return None

@@ -9,8 +9,8 @@ from pramble.app.steps.column import serve_column
 from pramble.app.steps.wishes import serve_wishes
 from pramble.app.tasks.columns import count
 from pramble.app.view import View
-from pramble.releasing.decisions.choose import size_of
-from pramble.releasing.decisions.looks import Look
+from pramble.releasing.profile.choose import size_of
+from pramble.releasing.profile.looks import Look
 from pramble.words import visible, visible_names
 
 ACTIONS = {

@@ -10,8 +10,8 @@ from pramble.app.tasks.promise import Tried
 from pramble.errors import InvalidInput, PrambleError
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.prepare import refuse_untouched
+from pramble.releasing.spec.parse import spec_from
 from pramble.releasing.trials import MOST_COMPARED
 
 NOTCHES = {
@@ -73,7 +73,7 @@ def promise_in(kind: str, text: Any) -> float:
         sign = SIGNS[kind]
         raise InvalidInput(f"{sign} must be a positive number, such as 2; found {text!r}.")
     own = {"alpha": found} if kind == "local" else {"central": found}
-    decisions_from({**own, "columns": {"any": {"categories": ["a", "b"]}}})
+    spec_from({**own, "columns": {"any": {"categories": ["a", "b"]}}})
     return found
 
 
@@ -82,12 +82,12 @@ def central_refused(desk: Desk) -> str:
     if desk.survey is None:
         return ""
     try:
-        decisions_from(desk.plan_for("local"))
+        spec_from(desk.plan_for("local"))
     except PrambleError:
         return ""
     try:
-        decisions = decisions_from(desk.plan_for("central"))
-        refuse_untouched([look.name for look in desk.survey.looks], decisions)
+        spec = spec_from(desk.plan_for("central"))
+        refuse_untouched([look.name for look in desk.survey.looks], spec)
     except PrambleError as error:
         return str(error)
     return ""

@@ -7,9 +7,9 @@ from typing import Any
 
 from pramble.app.desk import Desk, Source
 from pramble.errors import InvalidInput, PrambleError
-from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare.prepare import refuse_untouched
+from pramble.releasing.spec.parse import spec_from
 from pramble.report.promise import joined
 from pramble.words import visible
 
@@ -28,8 +28,8 @@ def obstacles(desk: Desk) -> list[tuple[str, str]]:
         seen = f"The categories of {names} are values seen in the file."
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:
-        decisions = decisions_from(desk.plan)
-        refuse_untouched([look.name for look in desk.survey.looks], decisions)
+        spec = spec_from(desk.plan)
+        refuse_untouched([look.name for look in desk.survey.looks], spec)
     except PrambleError as error:
         found.append((str(error), "columns"))
     return found

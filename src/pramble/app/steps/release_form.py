@@ -7,7 +7,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.desk import Desk
 from pramble.app.steps.ready import target_of
-from pramble.releasing.decisions.decisions import COPIES, OUTPUTS
+from pramble.releasing.spec.spec import COPIES, OUTPUTS
 
 COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
 TABLES_GIVE = (

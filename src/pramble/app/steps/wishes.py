@@ -13,8 +13,8 @@ from pramble.app.view import View
 from pramble.app.written import read_tables, rule_text, tables_text, whole_number
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.structural_zeros import as_possible
-from pramble.releasing.decisions.parsing import decisions_from
-from pramble.releasing.decisions.vocabulary import key_of
+from pramble.releasing.profile.vocabulary import key_of
+from pramble.releasing.spec.parse import spec_from
 from pramble.words import visible
 
 WANTED = {
@@ -62,7 +62,7 @@ def serve_wishes(input: Inputs, session: Session, view: View) -> None:
         def checked() -> None:
             change()
             try:
-                decisions_from(desk.plan)
+                spec_from(desk.plan)
             except InvalidPlan:
                 desk.document = before
                 raise
@@ -245,8 +245,8 @@ def labels_in(desk: Desk, name: str) -> list[Any]:
     """Return the categories of a randomised column."""
     if name not in desk.columns:
         return []
-    decisions = decisions_from({"alpha": 1.0, "columns": {name: desk.columns[name]}})
-    return list(decisions.columns[0].labels())
+    spec = spec_from({"alpha": 1.0, "columns": {name: desk.columns[name]}})
+    return list(spec.columns[0].labels())
 
 
 def chosen_labels(desk: Desk, name: str, texts: Any) -> list[Any]:

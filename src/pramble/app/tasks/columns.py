@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from pramble.releasing.decisions.parsing import decisions_from
 from pramble.releasing.prepare.count import Counted, count_each
 from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.spec.parse import spec_from
 from pramble.values import Clock, Watcher, value
 
 
@@ -23,8 +23,8 @@ def count(
     path: Path, document: dict[str, Any], *, progress: Watcher | None = None
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""
-    decisions = decisions_from(document)
-    found = count_each(source_records(path, decisions), decisions.columns, clock=Clock(progress))
+    spec = spec_from(document)
+    found = count_each(source_records(path, spec), spec.columns, clock=Clock(progress))
     return {
         name: Categories(own.labels, own.counts)
         if isinstance(own, Counted)

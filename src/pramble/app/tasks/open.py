@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from pramble.data.reading import Reading
 from pramble.datasets import synthetic_new_york
-from pramble.releasing.decisions.survey import Survey, survey_file
+from pramble.releasing.profile.survey import Survey, survey_file
 from pramble.values import Watcher
 
 BUILT_IN = 100_000

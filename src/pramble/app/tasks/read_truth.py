@@ -24,11 +24,11 @@ from pramble.app.tasks.read import (
 )
 from pramble.data.reading import as_reading
 from pramble.errors import InvalidData, InvalidInput
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
-from pramble.releasing.decisions.overrides import decisions_of
 from pramble.releasing.prepare.count import count_columns
 from pramble.releasing.prepare.quantile_bands import by_quantiles
 from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.spec.document import spec_of
+from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
 from pramble.values import Clock, Floats, Watcher
 
 ROUNDING = 1e-12
@@ -88,12 +88,12 @@ def cell_counts(
 ) -> Counter[Any]:
     """Count the confidential records by their labels in some columns, recoded as released."""
     labels = categories_of(release.plan)
-    decisions = decided(plan, reading)
-    columns = tuple(column_of(name, decisions, labels.get(name)) for name in table)
-    settled = tuple(one for one in decisions.columns if not by_quantiles(one))
-    records = source_records(source, replace(decisions, columns=settled))
+    spec = decided(plan, reading)
+    columns = tuple(column_of(name, spec, labels.get(name)) for name in table)
+    settled = tuple(one for one in spec.columns if not by_quantiles(one))
+    records = source_records(source, replace(spec, columns=settled))
     records.refuse_missing(list(table))
-    asked = replace(decisions, columns=columns, possible=(), risk=None, person=None)
+    asked = replace(spec, columns=columns, possible=(), risk=None, person=None)
     found = count_columns(records, asked, tables=[table], clock=clock)
     if found.rows != release.manifest["rows"]:
         raise InvalidData(
@@ -119,25 +119,27 @@ def plain_text(label: Any) -> str | None:
     return None if label is None else str(label)
 
 
-def decided(plan: Mapping[str, Any] | Path | None, reading: Mapping[str, Any] | None) -> Decisions:
+def decided(
+    plan: Mapping[str, Any] | Path | None, reading: Mapping[str, Any] | None
+) -> ReleaseSpec:
     """Return what a plan says, or nothing; with how the file is read."""
-    found = Decisions(()) if plan is None else decisions_of(plan, None, alpha=None, settings={})
+    found = ReleaseSpec(()) if plan is None else spec_of(plan, None, alpha=None, settings={})
     return replace(found, reading=as_reading(reading)) if reading else found
 
 
-def column_of(name: str, decisions: Decisions, labels: Any) -> ColumnDecision:
+def column_of(name: str, spec: ReleaseSpec, labels: Any) -> ColumnSpec:
     """Return how a column is counted: as the plan recodes it, in the categories of the release."""
-    own = next((one for one in decisions.columns if one.name == name), None)
+    own = next((one for one in spec.columns if one.name == name), None)
     if own is not None and by_quantiles(own):
         raise InvalidInput(
             f"The bands of {name!r} were found with noise when the release was made, and the plan "
             "does not say where they are: choose another column."
         )
     if labels is None:
-        return ColumnDecision(name, missing=True)
-    missing = (True if None in labels else None) if own is None else own.missing
-    recode = {} if own is None else own.recode
-    return ColumnDecision(name, categories=tuple(labels), recode=recode, missing=missing)
+        return ColumnSpec(name, missing=True)
+    if own is None:
+        return ColumnSpec(name, categories=tuple(labels), missing=True if None in labels else None)
+    return replace(own, categories=tuple(labels))
 
 
 def shares_in(answer: Any, counted: Counter[Any], *, given: tuple[str, ...]) -> Floats:

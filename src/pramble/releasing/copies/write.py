@@ -63,7 +63,7 @@ def copy_name(word: str, *, of: str = STEM) -> str:
 
 def copy_names(job: Prepared) -> list[str]:
     of = STEM if job.protected is None else COMPLETE
-    return [copy_name(word, of=of) for word in job.decisions.copies]
+    return [copy_name(word, of=of) for word in job.spec.copies]
 
 
 def check_copies(job: Prepared) -> None:
@@ -72,7 +72,7 @@ def check_copies(job: Prepared) -> None:
     What is looked at is public once released: the number of rows, names, what the plan may release,
     and the columns that are released as they are.
     """
-    kinds = [KINDS[word] for word in job.decisions.copies]
+    kinds = [KINDS[word] for word in job.spec.copies]
     labels = released_labels(job.published)
     types = {field.name: field.type for field in job.records.schema}
     for kind in kinds:

@@ -62,7 +62,7 @@ def promise_entry(job: Prepared) -> dict[str, Any]:
     spent = job.spent if job.protected is None else job.central
     return {
         "spent": spent.to_json(),
-        "limit": job.decisions.limit.to_json(),
+        "limit": job.spec.limit.to_json(),
         "relation": relation_of(spent.rows),
         "sentence": spent.sentence(),
         "conditional_on_prior": bool(job.conditional),
@@ -306,14 +306,14 @@ def column_entry(column: Counted, points: Points | None) -> dict[str, Any]:
 
 def part_entry(design: Designed) -> dict[str, Any]:
     """Return how one column was designed; no confidential probabilities."""
-    decision, prior = design.column.decision, design.prior
+    spec, prior = design.column.spec, design.prior
     shown = list(prior.probabilities) if prior.source != "confidential" else None
     return {
-        "column": decision.name,
+        "column": spec.name,
         "alpha": design.alpha,
-        "family": decision.family,
-        "objective": decision.objective,
-        "invariant": decision.invariant,
+        "family": spec.family,
+        "objective": spec.objective,
+        "invariant": spec.invariant,
         "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
         **distance_entry(design),
     }

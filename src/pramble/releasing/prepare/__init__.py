@@ -1,1 +1,1 @@
-"""From decisions and counts to mechanisms within the budget, before anything is written."""
+"""From spec and counts to mechanisms within the budget, before anything is written."""

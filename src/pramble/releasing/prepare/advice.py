@@ -9,13 +9,13 @@ from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.numbers import points
-from pramble.releasing.decisions.decisions import columns_of
 from pramble.releasing.prepare.apart import asked_of_record, columns_apart
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.protected import cost_of
 from pramble.releasing.prepare.record_design import keeps_whole, rules_of
 from pramble.releasing.prepare.record_prior import restricted
 from pramble.releasing.prepare.worth import Ground, ground_of
+from pramble.releasing.spec.rules import columns_of
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.tables.design_tables import design_tables
 
@@ -50,21 +50,21 @@ def advice(job: Prepared, tables: Sequence[TableOutcome]) -> str | None:
 
 def ways_out(job: Prepared) -> Iterator[str]:
     """Yield what would leave at most half of the tables as noise, the cheapest first."""
-    ground, decisions = ground_of(job), job.decisions
+    ground, spec = ground_of(job), job.spec
     names = list(ground.labels)
     if job.record is None and job.protected is None:
         yield from told('design = "records", at the same α', *noise_of(job, ground, ground.wanted))
-    if any(column.distance is not None for column in decisions.columns):
+    if any(column.distance is not None for column in spec.columns):
         found = noise_of(job, ground, ground.wanted, by_distance=False)
         yield from told("no distance: the same α for any two values", *found)
-    symbol = "α" if decisions.central is None else "ε"
+    symbol = "α" if spec.central is None else "ε"
     for times in LARGER:
         found = noise_of(job, ground, ground.wanted, times=times)
         if 2 * found[0] <= found[1]:
-            yield from told(f"{symbol} = {times * decisions.limit.shown:.4g}", *found)
+            yield from told(f"{symbol} = {times * spec.limit.shown:.4g}", *found)
             break
-    if decisions.central is None and not job.untouched:
-        found = noise_of(job, ground, ground.wanted, central=(READERS, decisions.delta))
+    if spec.central is None and not job.untouched:
+        found = noise_of(job, ground, ground.wanted, central=(READERS, spec.delta))
         yield from told(f"a promise against readers alone, --central {READERS:g}", *found)
     if any(len(table) > 1 for table in ground.wanted):
         found = noise_of(job, ground, [(name,) for name in names])
@@ -91,17 +91,17 @@ def promised(
     by_distance: bool,
 ) -> dict[str, Any]:
     """Return what a release of records promises, times a number, in the words of design_record."""
-    decisions = job.decisions
-    whole = keeps_whole(decisions, labels)
-    if decisions.central is not None:
+    spec = job.spec
+    whole = keeps_whole(spec, labels)
+    if spec.central is not None:
         return {
-            "central": (times * decisions.central, decisions.delta),
+            "central": (times * spec.central, spec.delta),
             "rows": max(job.rows, 1),
             "rows_per_person": job.spent.rows,
             "whole": True,
         }
-    alpha = times * decisions.limit.shown / job.spent.rows
-    columns = [column for column in decisions.columns if column.name in labels]
+    alpha = times * spec.limit.shown / job.spent.rows
+    columns = [column for column in spec.columns if column.name in labels]
     apart = columns_apart(columns, labels, alpha) if by_distance else {}
     return {**asked_of_record(apart, alpha), "whole": whole}
 
@@ -119,11 +119,11 @@ def noise_of(
     names = {name for table in wanted for name in table}
     labels = {name: own for name, own in ground.labels.items() if name in names}
     if central is None and job.protected is not None:
-        central = job.decisions.limit.shown, job.decisions.delta
+        central = job.spec.limit.shown, job.spec.delta
     if central is not None:
         central = times * central[0], central[1]
         return noise_of_tables(labels, wanted, central, rows=ground.rows, people=job.spent.rows)
-    rules = [r for r in rules_of(job.decisions) or [] if columns_of(r) <= names]
+    rules = [r for r in rules_of(job.spec) or [] if columns_of(r) <= names]
     possible = as_possible(rules or None, labels)
     sizes = {name: len(own) for name, own in labels.items()}
     law = as_distribution(restricted({t: ground.law.margin(t) for t in wanted}, possible), sizes)

@@ -12,7 +12,7 @@ from pramble.geography.areas import Areas
 from pramble.mechanisms.distance import Distance
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_below
-from pramble.releasing.decisions.decisions import ColumnDecision
+from pramble.releasing.spec.spec import ColumnSpec
 from pramble.values import value
 
 SUMMED = (
@@ -48,7 +48,7 @@ def alpha_per_unit(alpha: float, distance: Distance) -> float:
 
 
 def columns_apart(
-    columns: Sequence[ColumnDecision], labels: Mapping[str, Sequence[Label]], alpha: float
+    columns: Sequence[ColumnSpec], labels: Mapping[str, Sequence[Label]], alpha: float
 ) -> dict[str, Apart]:
     """Return how the columns of a record share α by distance; nothing where none states one.
 
@@ -81,7 +81,7 @@ def asked_of_record(apart: Mapping[str, Apart], alpha: float) -> dict[str, Any]:
     return {"alpha": 1.0, "distance": {name: one.in_alpha for name, one in apart.items()}}
 
 
-def distance_of_column(column: ColumnDecision, labels: Sequence[Label]) -> Distance:
+def distance_of_column(column: ColumnSpec, labels: Sequence[Label]) -> Distance:
     """Return the distance or the loss that a column states; refuse a scale that was guessed."""
     stated = column.distance if column.loss is None else column.loss
     guessed = column.declared is None and not all(isinstance(one, int) for one in labels)

@@ -60,14 +60,14 @@ class Designed:
 
 def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FULL) -> Designed:
     """Design one column at its part of α."""
-    if column.decision.family == "circle" and len(column.labels) > 2:
+    if column.spec.family == "circle" and len(column.labels) > 2:
         return Designed(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:
         return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
-    objective = column.decision.objective
+    objective = column.spec.objective
     best = solved(column, prior, alpha=alpha, objective=objective, effort=effort)
     found = Designed(column, prior, alpha, best.mechanism, best.notes, best.distance)
-    if not column.decision.estimable or not math.isinf(found.variance):
+    if not math.isinf(found.variance):
         return found
     if objective == "loss":
         return loosened(found)
@@ -81,8 +81,7 @@ def loosened(found: Designed) -> Designed:
     mixed = (1 - LOOSE) * found.mechanism.matrix + LOOSE * plain.matrix
     note = (
         f"The matrix of least loss merges categories, so that their frequencies could not be "
-        f"estimated; {LOOSE:.0%} of the records are randomised by another one. Set estimable = "
-        "false to have the first."
+        f"estimated; {LOOSE:.0%} of the records are randomised by another one."
     )
     mechanism = Mechanism.from_matrix(mixed, labels, alpha=alpha)
     return Designed(found.column, found.prior, alpha, mechanism, (*found.notes, note))
@@ -91,11 +90,11 @@ def loosened(found: Designed) -> Designed:
 def solved(
     column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName, effort: Effort
 ) -> Design:
-    decision, apart = column.decision, None
-    stated = decision.distance if decision.loss is None else decision.loss
+    spec, apart = column.spec, None
+    stated = spec.distance if spec.loss is None else spec.loss
     if stated is not None:
-        apart = distance_of_column(decision, column.labels)
-    by_distance = apart if decision.loss is None else None
+        apart = distance_of_column(spec, column.labels)
+    by_distance = apart if spec.loss is None else None
     for_loss = apart if objective == "loss" else None
     try:
         return design(
@@ -103,10 +102,10 @@ def solved(
             alpha if by_distance is None else alpha_per_unit(alpha, by_distance),
             distance=by_distance,
             loss=None if for_loss is None else for_loss.matrix,
-            family="general" if column.decision.family == "general" else "uniform",
+            family="general" if column.spec.family == "general" else "uniform",
             objective=objective,
             categories=column.labels,
-            invariant=column.decision.invariant,
+            invariant=column.spec.invariant,
             tolerance=effort.tolerance,
             time_limit=effort.seconds,
         )
@@ -124,7 +123,7 @@ def estimable(
     """
     mechanism: Mechanism = randomized_response(column.labels, alpha)
     distance = None
-    if column.decision.family == "general":
+    if column.spec.family == "general":
         best = solved(column, prior, alpha=alpha, objective="estimation", effort=effort)
         mechanism, distance = best.mechanism, best.distance
     kept = mutual_information(prior.probabilities, mechanism)

@@ -19,12 +19,12 @@ from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData, with_values
 from pramble.information.distributions import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
 from pramble.releasing.prepare.fingerprint import Fingerprint
 from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.prepare.people import RowsOfPeople, most_rows
 from pramble.releasing.prepare.repair import BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
+from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
 from pramble.values import Clock, Integers, value
 from pramble.words import several
 
@@ -90,7 +90,7 @@ class Counted:
     categories were taken from the file.
     """
 
-    decision: ColumnDecision
+    spec: ColumnSpec
     labels: tuple[Label, ...]
     counts: tuple[int, ...]
     places: tuple[int, ...] = ()
@@ -100,7 +100,7 @@ class Counted:
     @property
     def name(self) -> str:
         """The column's name."""
-        return self.decision.name
+        return self.spec.name
 
     @property
     def counted(self) -> Integers:
@@ -110,7 +110,7 @@ class Counted:
     @property
     def needs_prior(self) -> bool:
         """Whether its design depends on the prior."""
-        return self.decision.needs_prior(len(self.labels))
+        return self.spec.needs_prior(len(self.labels))
 
 
 @value(eq=False)
@@ -140,20 +140,20 @@ class Counts:
 
 def count_columns(
     records: Records,
-    decisions: Decisions,
+    spec: ReleaseSpec,
     *,
     tables: Sequence[Table] = (),
     secret: bytes | None = None,
     clock: Clock,
 ) -> Counts:
     """Scan the file once; columns are checked against their categories, records against rules."""
-    columns, risk = decisions.columns, decisions.risk
+    columns, risk = spec.columns, spec.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
     seen = [column.name for column in columns if column.declared is None]
     joint = TableCounts(jobs, tables, seen=seen)
-    rules = BrokenRules(decisions.possible, typed=records.typed)
+    rules = BrokenRules(spec.possible, typed=records.typed)
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
-    whose = decisions.person
+    whose = spec.person
     counted = None if whose is None else records.most_of_a_value(whose)
     people = None if whose is None or counted is not None else RowsOfPeople(whose)
     mark = None if secret is None else Fingerprint(jobs, secret)
@@ -164,12 +164,12 @@ def count_columns(
     )
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
-    declared = decisions.rows_per_person
-    limit = None if decisions.of_tables else declared  # more rows than declared are left out there
+    declared = spec.rows_per_person
+    limit = None if spec.of_tables else declared  # more rows than declared are left out there
     most = declared or 1 if people is None else people.most(limit)
     if whose is not None and counted is not None:
         most = most_rows(whose, counted, limit)
-    if decisions.of_tables:
+    if spec.of_tables:
         most = declared or most
     settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
     rules.refuse()
@@ -187,7 +187,7 @@ def count_columns(
 
 
 def count_each(
-    records: Records, columns: Sequence[ColumnDecision], *, clock: Clock
+    records: Records, columns: Sequence[ColumnSpec], *, clock: Clock
 ) -> dict[str, Counted | InvalidData]:
     """Count columns in one scan, each for itself: one that does not fit has its error instead."""
     jobs = {column.name: ValueCounts(column.name) for column in columns}
@@ -205,7 +205,7 @@ def count_each(
     return found
 
 
-def with_missing(table: Crosstab, columns: Sequence[ColumnDecision]) -> Crosstab:
+def with_missing(table: Crosstab, columns: Sequence[ColumnSpec]) -> Crosstab:
     """Return the table of keys with missing values counted as what they are released as."""
     for column in columns:
         if column.name in table.columns and column.missing not in (None, True):
@@ -213,34 +213,34 @@ def with_missing(table: Crosstab, columns: Sequence[ColumnDecision]) -> Crosstab
     return table
 
 
-def settle(decision: ColumnDecision, found: ValueCounts, *, typed: bool) -> Counted:
+def settle(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
     """Return a column with its categories settled and its values checked against them."""
     counts = found.counts
-    seen = () if decision.declared is not None else seen_labels(decision.name, counts, typed=typed)
-    labels = decision.labels(seen)
-    places = declared_places(decision, labels, counts=counts, typed=typed)
+    seen = () if spec.declared is not None else seen_labels(spec.name, counts, typed=typed)
+    labels = spec.labels(seen)
+    places = declared_places(spec, labels, counts=counts, typed=typed)
     totals = np.bincount(places, weights=list(counts.values()), minlength=len(labels))
     return Counted(
-        decision,
+        spec,
         labels,
         tuple(totals.astype(np.int64).tolist()),
         places,
         ordered=found.neighbours.tell(counts.values()),
-        seen=decision.declared is None,
+        seen=spec.declared is None,
     )
 
 
-def encoder_of(decision: ColumnDecision, labels: Sequence[Label], *, typed: bool) -> Encoder:
+def encoder_of(spec: ColumnSpec, labels: Sequence[Label], *, typed: bool) -> Encoder:
     """Return what finds a column's values among its categories."""
-    null = None if decision.missing is True else decision.missing
-    return Encoder(as_labels(labels), decision.name, from_text=not typed, null_label=null)
+    null = None if spec.missing is True else spec.missing
+    return Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
 
 
 def declared_places(
-    decision: ColumnDecision, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
+    spec: ColumnSpec, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
 ) -> tuple[int, ...]:
     """Return where each value stands among the labels; refuse values that are none of them."""
-    encoder = encoder_of(decision, labels, typed=typed)
+    encoder = encoder_of(spec, labels, typed=typed)
     places = [int(encoder.places(pa.array([label]))[0]) for label in counts]
     strange = {
         label: count
@@ -248,7 +248,7 @@ def declared_places(
         if place == UNDECLARED
     }
     if strange:
-        raise undeclared(decision.name, strange)
+        raise undeclared(spec.name, strange)
     return tuple(places)
 
 

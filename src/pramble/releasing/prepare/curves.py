@@ -45,7 +45,7 @@ def curve_of(
 
     ``reach`` is the least and the most α that the column may get.
     """
-    p, decision = prior.probabilities, column.decision
+    p, spec = prior.probabilities, column.spec
     by_information = objective == "information"
     most = entropy(p)
 
@@ -56,7 +56,7 @@ def curve_of(
 
     if len(p) > WIDE and column.needs_prior:
         return closed_form(column, prior, by_information=by_information)
-    if not column.needs_prior or (decision.family == "uniform" and not decision.invariant):
+    if not column.needs_prior or (spec.family == "uniform" and not spec.invariant):
         curve = Curve(lambda alpha: worth(designed(column, prior, alpha=alpha)))
     else:
         alphas = np.geomspace(*reach, POINTS)
@@ -93,7 +93,7 @@ def interpolated(alphas: Floats, values: list[float]) -> Curve:
 def closed_form(column: Counted, prior: Prior, *, by_information: bool) -> Curve:
     """Return what stands for a design that is too wide: a bound, or randomised response."""
     p, most = prior.probabilities, entropy(prior.probabilities)
-    general = column.decision.family == "general"
+    general = column.spec.family == "general"
 
     def share(alpha: float) -> float:
         if general:

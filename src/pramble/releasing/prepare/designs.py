@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import RecordPrivacy, float_below
-from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.budget import (
     split_by_weights,
     split_optimally,
@@ -21,13 +19,14 @@ from pramble.releasing.prepare.prior import (
     public_prior,
     uniform_prior,
 )
+from pramble.releasing.spec.spec import ReleaseSpec
 
 LEAST = Fraction(1, 4)
 """No column gets less than this part of an equal share in an optimal split."""
 
 
 def design_columns(
-    decisions: Decisions,
+    spec: ReleaseSpec,
     columns: Sequence[Counted],
     *,
     rows_per_person: int = 1,
@@ -43,12 +42,12 @@ def design_columns(
     Returns the designs in the order of the columns, and what is spent on a person. A prior counted
     on the confidential file is used as it is only where that is allowed.
     """
-    total = decisions.local_limit.alpha / rows_per_person
-    base = base_shares(decisions, total)
-    part = Fraction(decisions.prior_share)
+    total = spec.local_limit.alpha / rows_per_person
+    base = base_shares(spec, total)
+    part = Fraction(spec.prior_share)
     prior_parts = {
         column.name: part * base[column.name]
-        if column.decision.prior == "private" and column.needs_prior
+        if column.spec.prior == "private" and column.needs_prior
         else Fraction(0)
         for column in columns
     }
@@ -58,7 +57,7 @@ def design_columns(
         )
         for column in columns
     }
-    shares, notes = mechanism_shares(decisions, columns, base=base, priors=priors, total=total)
+    shares, notes = mechanism_shares(spec, columns, base=base, priors=priors, total=total)
     designs = tuple(
         noted(
             designed(column, priors[column.name], alpha=float_below(shares[column.name])),
@@ -71,17 +70,17 @@ def design_columns(
     return designs, spent
 
 
-def base_shares(decisions: Decisions, total: Fraction) -> dict[str, Fraction]:
+def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:
     """Return each column's part of the total, prior included; equal where it is decided later."""
-    if decisions.alpha is None:
-        return split_by_weights(total, {c.name: Fraction(c.alpha or 0) for c in decisions.columns})
-    by_weight = decisions.split == "weights"
-    weights = {c.name: Fraction(c.weight if by_weight else 1) for c in decisions.columns}
+    if spec.alpha is None:
+        return split_by_weights(total, {c.name: Fraction(c.alpha or 0) for c in spec.columns})
+    by_weight = spec.split == "weights"
+    weights = {c.name: Fraction(c.weight if by_weight else 1) for c in spec.columns}
     return split_by_weights(total, weights)
 
 
 def mechanism_shares(
-    decisions: Decisions,
+    spec: ReleaseSpec,
     columns: Sequence[Counted],
     *,
     base: Mapping[str, Fraction],
@@ -89,18 +88,19 @@ def mechanism_shares(
     total: Fraction,
 ) -> tuple[dict[str, Fraction], dict[str, tuple[str, ...]]]:
     """Return what is left for each mechanism when the priors are paid, and notes on how."""
-    if decisions.split != "optimal":
+    if spec.split != "optimal":
         return {name: share - priors[name].spent for name, share in base.items()}, {}
     left = total - sum((prior.spent for prior in priors.values()), Fraction(0))
     if len(columns) == 1:
         return {columns[0].name: left}, {}
     least = LEAST * left / len(columns)
     reach = float_below(least), float_below(left - (len(columns) - 1) * least)
+    asked = {c.spec.objective for c in columns}
+    objective = asked.pop() if len(asked) == 1 else "information"
     curves = {
-        c.name: curve_of(c, priors[c.name], objective=decisions.split_objective, reach=reach)
-        for c in columns
+        c.name: curve_of(c, priors[c.name], objective=objective, reach=reach) for c in columns
     }
-    weights = {column.name: Fraction(column.weight) for column in decisions.columns}
+    weights = {column.name: Fraction(column.weight) for column in spec.columns}
     losses = {name: curve.loss for name, curve in curves.items()}
     shares = split_optimally(left, losses, weights=weights, least=LEAST)
     return shares, {name: curve.notes for name, curve in curves.items()}
@@ -112,18 +112,13 @@ def noted(found: Designed, notes: tuple[str, ...]) -> Designed:
 
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
-    decision, size = column.decision, len(column.labels)
-    if decision.noisy is not None:
-        return decision.noisy
-    if decision.prior == "confidential" and column.needs_prior:
+    spec, size = column.spec, len(column.labels)
+    if spec.noisy is not None:
+        return spec.noisy
+    if spec.prior == "confidential" and column.needs_prior:
         return confidential_prior(column.counts, allowed=confidential_allowed)
-    if decision.prior == "public" and decision.prior_file is not None:
-        return public_prior(decision.prior_file, column.name, categories=column.labels)
-    if decision.prior == "public":
-        given = decision.prior_probabilities or ()
-        if len(given) != size:
-            raise InvalidPlan(
-                f"Column {column.name!r} has {size} categories and {len(given)} probabilities."
-            )
-        return Prior(given, "public", Fraction(0), "Probabilities given in the plan, public.")
+    if spec.prior_file is not None:
+        return public_prior(spec.prior_file, column.name, categories=column.labels)
+    if spec.prior_source == "public":
+        return Prior(spec.prior, "public", Fraction(0), "Probabilities given in the plan, public.")
     return private_prior(column.counts, part) if part else uniform_prior(size)

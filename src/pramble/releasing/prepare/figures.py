@@ -19,9 +19,9 @@ from pramble.mechanisms.plan import Plan
 from pramble.outcome import ColumnOutcome, RiskOutcome
 from pramble.privacy.certificate import certify, distance_sentence
 from pramble.privacy.guarantee import float_above
-from pramble.releasing.decisions.decisions import RiskDecision
 from pramble.releasing.prepare.column import Designed
 from pramble.releasing.prepare.rivals import change_expected, rivals_of, variance_of
+from pramble.releasing.spec.spec import RiskSpec
 from pramble.risk.assess import assess
 from pramble.solvers.design import design
 from pramble.solvers.result import most_information
@@ -43,9 +43,9 @@ def expected_figures(designed: Designed) -> ColumnOutcome:
         categories=column.labels,
         mechanism=mechanism,
         certificate=certify(mechanism),
-        family=column.decision.family,
-        objective=column.decision.objective,
-        invariant=column.decision.invariant,
+        family=column.spec.family,
+        objective=column.spec.objective,
+        invariant=column.spec.invariant,
         alpha=designed.alpha,
         alpha_prior=float_above(designed.prior.spent),
         prior=p,
@@ -97,7 +97,7 @@ def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] 
 
 
 def risk_figures(
-    table: Crosstab, risk: RiskDecision, *, plan: Plan, records: Records | None = None
+    table: Crosstab, risk: RiskSpec, *, plan: Plan, records: Records | None = None
 ) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model.
 
@@ -122,7 +122,7 @@ def risk_figures(
     )
 
 
-def summed_risks(records: Records | None, risk: RiskDecision) -> dict[str, Any]:
+def summed_risks(records: Records | None, risk: RiskSpec) -> dict[str, Any]:
     """Return the sums of the individual and of the households' risks, where they are asked for."""
     if records is None or not (risk.weights or risk.household):
         return {}

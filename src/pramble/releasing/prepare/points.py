@@ -6,15 +6,15 @@ from typing import Any
 from pramble.data.points import Points
 from pramble.data.recode import Bands, as_bands
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import BAND, ColumnDecision
+from pramble.releasing.spec.spec import BAND, ColumnSpec
 
 
-def points_of(columns: Sequence[ColumnDecision]) -> dict[str, Points]:
+def points_of(columns: Sequence[ColumnSpec]) -> dict[str, Points]:
     """Return how bands are written as numbers, for the columns whose plan says so."""
     return {column.name: points_in(column) for column in columns if column.release_as != BAND}
 
 
-def points_in(column: ColumnDecision) -> Points:
+def points_in(column: ColumnSpec) -> Points:
     """Return how one column of bands is written as numbers; refuse one that cannot be."""
     where = f'Column {column.name!r} with release_as = "{column.release_as}"'
     recode = column.recode

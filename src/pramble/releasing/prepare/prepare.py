@@ -1,4 +1,4 @@
-"""Everything before writing: the decisions checked against the whole file, and the designs."""
+"""Everything before writing: the spec checked against the whole file, and the designs."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,6 @@ from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_above, no_local_promise
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.privacy.table_privacy import TableGuarantee
-from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.budget import check_spent
 from pramble.releasing.prepare.central_design import design_for_readers
 from pramble.releasing.prepare.column import Designed
@@ -38,6 +37,7 @@ from pramble.releasing.prepare.record_design import (
     wanted_tables,
 )
 from pramble.releasing.prepare.tables import MOST_TABLE_CELLS
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, value
 from pramble.words import visible_names
 
@@ -54,7 +54,7 @@ class Prepared:
     ----------
     records : Records
         The confidential file.
-    decisions : Decisions
+    spec : ReleaseSpec
     rows : int
     columns : tuple of Counted
         The columns to randomise, counted.
@@ -78,7 +78,7 @@ class Prepared:
     """
 
     records: Records
-    decisions: Decisions
+    spec: ReleaseSpec
     rows: int
     columns: tuple[Counted, ...]
     designs: tuple[Designed, ...]
@@ -103,11 +103,11 @@ class Prepared:
     @cached_property
     def points(self) -> dict[str, Points]:
         """The columns whose bands are written as numbers."""
-        return points_of(self.decisions.columns)
+        return points_of(self.spec.columns)
 
     @cached_property
     def file(self) -> DataFile:
-        return DataFile(self.decisions.ending, self.rows, self.decisions.rows_per_file)
+        return DataFile(self.spec.ending, self.rows, self.spec.rows_per_file)
 
     @property
     def central(self) -> CentralPrivacy:
@@ -122,12 +122,12 @@ class Prepared:
     @property
     def names(self) -> list[str]:
         """Every column of the release, in order."""
-        return self.decisions.released(self.records.names)
+        return self.spec.released(self.records.names)
 
     @property
     def is_text(self) -> bool:
         """Whether the released file holds texts only."""
-        return not format_of(Path(self.decisions.data_file)).typed
+        return not format_of(Path(self.spec.data_file)).typed
 
     @property
     def untouched(self) -> tuple[str, ...]:
@@ -158,17 +158,16 @@ class Prepared:
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
         ordered = sorted(column.name for column in self.columns if column.ordered)
-        if ordered and self.protected is None and not self.decisions.is_shuffled:
+        if ordered and self.protected is None and not self.spec.is_shuffled:
             found.append(
                 f"The order of the rows goes with {', '.join(ordered)}: neighbours "
                 "are alike more or less often than by chance. The order is released too, and may "
                 "tell a value that was randomised; release with --shuffle (shuffle = true)."
             )
         found.extend(str(link) for link in self.links)
-        if self.decisions.allow:
+        if self.spec.allow:
             found.append(
-                f"Allowed although they may tell protected columns: "
-                f"{', '.join(self.decisions.allow)}."
+                f"Allowed although they may tell protected columns: {', '.join(self.spec.allow)}."
             )
         if self.conditional:
             names = ", ".join(self.conditional)
@@ -189,7 +188,7 @@ class Prepared:
 
 def prepare(
     records: Records,
-    decisions: Decisions,
+    spec: ReleaseSpec,
     *,
     secret: bytes | None = None,
     confidential_allowed: bool,
@@ -200,10 +199,10 @@ def prepare(
 
     Plans for records are searched for so many seconds, or as long as it takes.
     """
-    scanned = scan_for(records, decisions, secret=secret, clock=clock)
+    scanned = scan_for(records, spec, secret=secret, clock=clock)
     return designed(
         scanned,
-        decisions,
+        spec,
         confidential_allowed=confidential_allowed,
         clock=clock,
         seconds=seconds,
@@ -220,18 +219,18 @@ class Scanned:
 
 
 def scan_for(
-    records: Records, decisions: Decisions, *, secret: bytes | None = None, clock: Clock
+    records: Records, spec: ReleaseSpec, *, secret: bytes | None = None, clock: Clock
 ) -> Scanned:
     """Count the whole file once, and refuse what does not fit."""
-    check_output(records, decisions)
-    points_of(decisions.columns)  # refuses what has no numbers
-    check_public(records, decisions)
-    names = [column.name for column in decisions.columns]
-    refuse_untouched(records.names, decisions)
+    check_output(records, spec)
+    points_of(spec.columns)  # refuses what has no numbers
+    check_public(records, spec)
+    names = [column.name for column in spec.columns]
+    refuse_untouched(records.names, spec)
     found = count_columns(
-        records, decisions, tables=joint_tables(decisions, names), secret=secret, clock=clock
+        records, spec, tables=joint_tables(spec, names), secret=secret, clock=clock
     )
-    watched = decisions.watched(records.names)
+    watched = spec.watched(records.names)
     links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
     refuse_links(links)
     return Scanned(records, found, links)
@@ -239,7 +238,7 @@ def scan_for(
 
 def designed(
     scanned: Scanned,
-    decisions: Decisions,
+    spec: ReleaseSpec,
     *,
     confidential_allowed: bool,
     clock: Clock,
@@ -253,21 +252,21 @@ def designed(
     records, found = scanned.records, scanned.counts
     designs: tuple[Designed, ...] = ()
     record = protected = None
-    if decisions.of_tables:
+    if spec.of_tables:
         clock.tell("designing", 1.0)
-        protected = design_of_tables(decisions, found)
+        protected = design_of_tables(spec, found)
         spent = no_local_promise(found.rows_per_person)
-    elif decisions.central is not None:
+    elif spec.central is not None:
         clock.tell("designing", 1.0)
-        record, spent = design_for_readers(decisions, found, seconds=seconds)
-    elif decisions.design == "records":
+        record, spent = design_for_readers(spec, found, seconds=seconds)
+    elif spec.design == "records":
         clock.tell("designing", 1.0)
         record, spent = design_of_record(
-            decisions, found, confidential_allowed=confidential_allowed, seconds=seconds
+            spec, found, confidential_allowed=confidential_allowed, seconds=seconds
         )
     else:
         designs, spent = design_columns(
-            decisions,
+            spec,
             found.columns,
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
@@ -275,14 +274,14 @@ def designed(
     proven: CentralGuarantee | TableGuarantee | None = None
     if protected is not None:
         proven = protected.design.guarantee
-    elif for_readers or decisions.central is not None:
-        proven = central_of(records, decisions, found, designs=designs, record=record)
+    elif for_readers or spec.central is not None:
+        proven = central_of(records, spec, found, designs=designs, record=record)
     job = Prepared(
-        records, decisions, found.rows, found.columns, designs, spent, found.fingerprint,
+        records, spec, found.rows, found.columns, designs, spent, found.fingerprint,
         keys=found.keys, links=scanned.links, record=record, guarantee=proven,
         protected=protected,
     )  # fmt: skip
-    check_spent(job.spent if decisions.central is None else job.central, decisions.limit)
+    check_spent(job.spent if spec.central is None else job.central, spec.limit)
     return job
 
 
@@ -295,7 +294,7 @@ def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan:
 
 def central_of(
     records: Records,
-    decisions: Decisions,
+    spec: ReleaseSpec,
     found: Counts,
     *,
     designs: Sequence[Designed],
@@ -307,26 +306,26 @@ def central_of(
     """
     if record is not None and record.design.central is not None:
         return record.design.central
-    randomised = {column.name for column in decisions.columns}
-    if not decisions.is_shuffled or set(decisions.released(records.names)) - randomised:
+    randomised = {column.name for column in spec.columns}
+    if not spec.is_shuffled or set(spec.released(records.names)) - randomised:
         return None
     priors = [design.prior.spent for design in designs]
     priors += [record.prior.spent] if record is not None else []
     return central_guarantee(
         plan_of(designs, record),
         rows=max(found.rows, 1),
-        delta=decisions.delta,
+        delta=spec.delta,
         rows_per_person=found.rows_per_person,
         besides=float_above(sum(priors, Fraction(0))),
     )
 
 
-def refuse_untouched(names: Sequence[str], decisions: Decisions) -> None:
+def refuse_untouched(names: Sequence[str], spec: ReleaseSpec) -> None:
     """Refuse a central promise for a file with columns that are released as they are."""
-    if decisions.central is None:
+    if spec.central is None:
         return
-    randomised = {column.name for column in decisions.columns}
-    left = [name for name in decisions.released(names) if name not in randomised]
+    randomised = {column.name for column in spec.columns}
+    left = [name for name in spec.released(names) if name not in randomised]
     if left:
         names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
         raise PrivacyError(
@@ -337,25 +336,25 @@ def refuse_untouched(names: Sequence[str], decisions: Decisions) -> None:
         )
 
 
-def joint_tables(decisions: Decisions, names: Sequence[str]) -> list[Table]:
+def joint_tables(spec: ReleaseSpec, names: Sequence[str]) -> list[Table]:
     """Return the tables to count for a prior of records, if they are not too many or too large.
 
     That goes by declared categories, never by the data; those that are taken from the file are
     revealed anyway, and a table of them is counted whatever they are.
     """
-    if decisions.design != "records" or decisions.columns[0].prior not in COUNTED:
+    if spec.design != "records" or spec.columns[0].prior_source not in COUNTED:
         return []
-    if decisions.central is not None:
+    if spec.central is not None:
         return []
-    tables = wanted_tables(decisions, names)
-    sizes = {column.name: len(column.declared or ()) + 1 for column in decisions.columns}
+    tables = wanted_tables(spec, names)
+    sizes = {column.name: len(column.declared or ()) + 1 for column in spec.columns}
     large = any(math.prod(sizes[name] for name in table) > MOST_TABLE_CELLS for table in tables)
     if large or len(tables) > MOST_TABLES:
         return []
     return [table for table in tables if len(table) > 1]
 
 
-def check_output(records: Records, decisions: Decisions) -> None:
+def check_output(records: Records, spec: ReleaseSpec) -> None:
     """Refuse an output that cannot hold the types of the file."""
     if isinstance(records, MixedRecords):
         filled = {n: [one for one in v if one == one] for n, v in records.columns.items()}
@@ -364,16 +363,16 @@ def check_output(records: Records, decisions: Decisions) -> None:
             f"Column {name!r} must hold values of one type to be released; it holds several. Make "
             "them texts first."
         )
-    if not format_of(Path(decisions.data_file)).typed:
+    if not format_of(Path(spec.data_file)).typed:
         for field in records.schema:
-            if field.name not in decisions.drop:
+            if field.name not in spec.drop:
                 as_text(pa.nulls(0, field.type), column=field.name)
 
 
-def check_public(records: Records, decisions: Decisions) -> None:
+def check_public(records: Records, spec: ReleaseSpec) -> None:
     """Refuse a public prior that is the confidential file itself, or one of its files."""
     source = None if records.path is None else records.path.resolve()
-    for column in decisions.columns:
+    for column in spec.columns:
         path = None if column.prior_file is None else Path(column.prior_file).resolve()
         if path is not None and source in (path, *path.parents):
             raise PrivacyError(

@@ -8,9 +8,9 @@ from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.count import Counted, Counts
 from pramble.releasing.prepare.record_design import labels_of, rules_of, wanted_tables
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.tables.design_tables import design_tables
 from pramble.solvers.tables.result import TableDesign
 from pramble.values import value
@@ -47,7 +47,7 @@ class ProtectedDesign:
     @property
     def nulls(self) -> Mapping[str, Any]:
         """What an empty cell of each column counts as, where that is a label."""
-        found = {column.name: column.decision.missing for column in self.columns}
+        found = {column.name: column.spec.missing for column in self.columns}
         return {name: label for name, label in found.items() if label not in (None, True)}
 
 
@@ -60,23 +60,23 @@ def cost_of(plan: TablePlan, table: Table, *, rows: int) -> float:
     return 1 - 1 / cells + cells * plan.cell_variance(table) / max(rows, 1)
 
 
-def design_of_tables(decisions: Decisions, found: Counts) -> ProtectedDesign:
+def design_of_tables(spec: ReleaseSpec, found: Counts) -> ProtectedDesign:
     """Return the tables with the least noise that keep the central promise.
 
     Nothing of the file is used but its categories, where the plan declares none.
     """
     labels = labels_of(found.columns)
-    limit = decisions.central
+    limit = spec.central
     assert limit is not None, "tables go with a central promise"
     try:
-        possible = as_possible(rules_of(decisions), labels)
+        possible = as_possible(rules_of(spec), labels)
         design = design_tables(
             labels,
             limit,
-            decisions.delta,
-            tables=wanted_tables(decisions, list(labels)),
+            spec.delta,
+            tables=wanted_tables(spec, list(labels)),
             rows_per_person=found.rows_per_person,
-            objective=decisions.objective,
+            objective=spec.objective,
         )
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None

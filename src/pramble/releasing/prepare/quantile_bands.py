@@ -23,63 +23,63 @@ from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.recode import Bands, as_recodings
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions, recoding_steps
 from pramble.releasing.prepare.designs import base_shares
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 from pramble.releasing.prepare.prior import Prior, normalised
+from pramble.releasing.spec.settings import COLUMNS
+from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
 from pramble.values import Floats
 
 CELLS = 100
 """Cells of the histogram that quantiles are read off."""
 
 
-def by_quantiles(column: ColumnDecision) -> bool:
+def by_quantiles(column: ColumnSpec) -> bool:
     """Whether the bands of a column are to be found by quantiles."""
-    bands = column.recode.get("bands")
-    return isinstance(bands, Mapping) and "quantiles" in bands
+    return isinstance(column.bands, Mapping) and "quantiles" in column.bands
 
 
 def settle_bands(
-    source: Any, decisions: Decisions, *, randbelow: RandBelow = secrets.randbelow
-) -> Decisions:
-    """Return the decisions with the edges of all bands; those by quantiles are looked for."""
-    wanted = [column for column in decisions.columns if by_quantiles(column)]
+    source: Any, spec: ReleaseSpec, *, randbelow: RandBelow = secrets.randbelow
+) -> ReleaseSpec:
+    """Return the spec with the edges of all bands; those by quantiles are looked for."""
+    wanted = [column for column in spec.columns if by_quantiles(column)]
     if not wanted:
-        return decisions
-    if decisions.design != "paper":
+        return spec
+    if spec.design != COLUMNS:
         raise InvalidPlan(
             f"Bands by quantiles, as of column {wanted[0].name!r}, go with columns that are "
-            'designed one by one: design = "paper".'
+            'designed one by one: design = "columns".'
         )
-    if decisions.person is not None and decisions.rows_per_person is None:
+    if spec.person is not None and spec.rows_per_person is None:
         raise InvalidPlan("Bands by quantiles need rows_per_person stated, not counted.")
-    rows = decisions.rows_per_person or 1
-    shares = base_shares(decisions, decisions.local_limit.alpha / rows)
-    part = Fraction(decisions.prior_share)
+    rows = spec.rows_per_person or 1
+    shares = base_shares(spec, spec.local_limit.alpha / rows)
+    part = Fraction(spec.prior_share)
     settled = {
         column.name: settled_column(
-            source, decisions, column, epsilon=part * shares[column.name], randbelow=randbelow
+            source, spec, column, epsilon=part * shares[column.name], randbelow=randbelow
         )
         for column in wanted
     }
-    columns = tuple(settled.get(column.name, column) for column in decisions.columns)
-    return replace(decisions, columns=columns)
+    columns = tuple(settled.get(column.name, column) for column in spec.columns)
+    return replace(spec, columns=columns)
 
 
 def settled_column(
     source: Any,
-    decisions: Decisions,
-    column: ColumnDecision,
+    spec: ReleaseSpec,
+    column: ColumnSpec,
     *,
     epsilon: Fraction,
     randbelow: RandBelow,
-) -> ColumnDecision:
+) -> ColumnSpec:
     """Return a column with the edges of its bands and the prior that came with them."""
-    stated = column.recode["bands"]
+    stated = column.bands
     low, high = float(stated["from"]), float(stated["to"])
     edges = (low + (high - low) * np.arange(CELLS) / CELLS).tolist()
     fine = Bands(tuple(edges), tuple(f"cell {cell}" for cell in range(CELLS)))
-    counts = fine_counts(source, decisions, column, low=low, fine=fine)
+    counts = fine_counts(source, spec, column, low=low, fine=fine)
     noisy = noisy_histogram(counts, epsilon, randbelow=randbelow)
     found = np.array(noisy, dtype=np.float64)
     filled = sum(counts) - sum(noisy[CELLS:])
@@ -98,17 +98,15 @@ def settled_column(
         f"{float(epsilon):.6g} of α; its counts are the prior.",
     )
     begins = tuple(plain_number(edges[place]) for place in places)
-    recode = {**column.recode, "low": low, "high": high, "bands": begins}
-    return replace(column, recode=recode, prior="private", noisy=prior)
+    return replace(column, low=low, high=high, bands=begins, prior="private", noisy=prior)
 
 
 def fine_counts(
-    source: Any, decisions: Decisions, column: ColumnDecision, *, low: float, fine: Bands
+    source: Any, spec: ReleaseSpec, column: ColumnSpec, *, low: float, fine: Bands
 ) -> list[int]:
     """Return how many values lie in each cell; empty cells of the file last, if they are wanted."""
-    before = {name: step for name, step in column.recode.items() if name != "bands"}
-    steps = recoding_steps({**before, "low": low})
-    reading = replace(decisions.reading, recode={column.name: (*as_recodings(steps), fine)})
+    before = as_recodings(replace(column, bands=None, low=low).recode)
+    reading = replace(spec.reading, recode={column.name: (*before, fine)})
     table = crosstab(
         open_records(source, reading),
         [column.name],

@@ -18,7 +18,6 @@ from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.privacy.guarantee import RecordPrivacy, float_below
-from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.apart import Apart, asked_of_record, columns_apart
 from pramble.releasing.prepare.count import Counted, Counts
 from pramble.releasing.prepare.record_prior import (
@@ -30,6 +29,7 @@ from pramble.releasing.prepare.record_prior import (
     restricted,
     tables_worth,
 )
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.result import RecordDesign
@@ -84,12 +84,12 @@ def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.labels for column in columns}
 
 
-def wanted_tables(decisions: Decisions, names: Sequence[str]) -> tuple[Table, ...]:
+def wanted_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ...]:
     """Return the tables that a plan is to be best for; of fewer columns where there are fewer.
 
     A column that no named table has is wanted alone: a plan must say what is done to it.
     """
-    asked = decisions.tables
+    asked = spec.tables
     try:
         tables = as_tables(min(asked, len(names)) if isinstance(asked, int) else asked, names)
     except InvalidInput as error:
@@ -103,7 +103,7 @@ def without(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
 
 
 def tables_at_hand(
-    decisions: Decisions, labels: Mapping[str, Sequence[Any]]
+    spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]
 ) -> tuple[tuple[Table, ...], list[str]]:
     """Return the wanted tables that a plan can be best for, and a note on those that are too large.
 
@@ -113,21 +113,21 @@ def tables_at_hand(
     def cells(table: Table) -> int:
         return math.prod(len(labels[name]) for name in table)
 
-    tables = wanted_tables(decisions, list(labels))
+    tables = wanted_tables(spec, list(labels))
     kept = [table for table in tables if cells(table) <= MOST_WANTED_CELLS]
     large = [table for table in tables if table not in kept]
     if not large:
         return tables, []
     left = without(kept, list(labels))
     wide = next((name for name in left if len(labels[name]) > MOST_WANTED_CELLS), None)
-    if wide is not None or not isinstance(decisions.tables, int):
+    if wide is not None or not isinstance(spec.tables, int):
         what = f"Column {wide!r}" if wide is not None else f"The table {' × '.join(large[0])}"
         raise InvalidPlan(
             f"{what} has more than {MOST_WANTED_CELLS:,} cells, which no plan for records is best "
-            'for. Merge categories, want other tables, or take design = "paper".'
+            'for. Merge categories, want other tables, or take design = "columns".'
         )
     note = (
-        f"{len(large)} of the {len(tables)} tables of {decisions.tables} columns have more than "
+        f"{len(large)} of the {len(tables)} tables of {spec.tables} columns have more than "
         f"{MOST_WANTED_CELLS:,} cells and were left out of the design, {' × '.join(large[0])} "
         "among them: merge categories to have them."
     )
@@ -135,7 +135,7 @@ def tables_at_hand(
 
 
 def design_of_record(
-    decisions: Decisions, found: Counts, *, confidential_allowed: bool, seconds: float | None = None
+    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, seconds: float | None = None
 ) -> tuple[RecordDesigned, RecordPrivacy]:
     r"""Design the plan for records within the budget, and return what is spent on a person.
 
@@ -143,33 +143,33 @@ def design_of_record(
     have :math:`\alpha/k` in all.
     """
     labels = labels_of(found.columns)
-    tables, large = tables_at_hand(decisions, labels)
-    total = decisions.local_limit.alpha / found.rows_per_person
+    tables, large = tables_at_hand(spec, labels)
+    total = spec.local_limit.alpha / found.rows_per_person
     try:
-        possible = as_possible(rules_of(decisions), labels)
+        possible = as_possible(rules_of(spec), labels)
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None
     prior = record_prior(
-        decisions, found, tables=tables, total=total, possible=possible,
+        spec, found, tables=tables, total=total, possible=possible,
         allowed=confidential_allowed,
     )  # fmt: skip
     alpha = float_below(total - prior.spent)
     law = law_of(prior, labels, tables, possible=possible)
-    empty, apart = with_empty_cells(labels), columns_apart(decisions.columns, labels, alpha)
+    empty, apart = with_empty_cells(labels), columns_apart(spec.columns, labels, alpha)
     best = design_record(
         labels,
         **asked_of_record(apart, alpha),
         prior=law.tables if isinstance(law, TableDistribution) else None,
         possible=possible,
         tables=tables,
-        objective=decisions.objective,
-        whole=keeps_whole(decisions, labels),
+        objective=spec.objective,
+        whole=keeps_whole(spec, labels),
         time_limit=SECONDS if seconds is None else seconds,
     )
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
     costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
-    notes = (*large, *([kept_whole(empty)] if empty and not decisions.whole else []))
+    notes = (*large, *([kept_whole(empty)] if empty and not spec.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
     designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes, apart)
@@ -195,11 +195,10 @@ def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
     return len(labels) == 1 and len(next(iter(labels.values()))) == 2
 
 
-def rules_of(decisions: Decisions) -> list[dict[str, Any]] | None:
+def rules_of(spec: ReleaseSpec) -> list[dict[str, Any]] | None:
     """Return the rules of what is possible, without their repairs."""
     rules = [
-        {word: part for word, part in rule.items() if word != "repair"}
-        for rule in decisions.possible
+        {word: part for word, part in rule.items() if word != "repair"} for rule in spec.possible
     ]
     return rules or None
 
@@ -209,9 +208,9 @@ def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
     return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
 
 
-def keeps_whole(decisions: Decisions, labels: Mapping[str, Sequence[Any]]) -> bool:
+def keeps_whole(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
     """Whether every record keeps all its columns: as asked, or since blanks could not be told."""
-    return decisions.whole or bool(with_empty_cells(labels))
+    return spec.whole or bool(with_empty_cells(labels))
 
 
 def kept_whole(empty: Sequence[str]) -> str:
@@ -230,7 +229,7 @@ def counts_of(found: Counts) -> dict[Table, Integers]:
 
 
 def record_prior(
-    decisions: Decisions,
+    spec: ReleaseSpec,
     found: Counts,
     *,
     tables: Sequence[Table],
@@ -239,10 +238,10 @@ def record_prior(
     allowed: bool,
 ) -> RecordPrior:
     """Return the law that the plan asks for."""
-    source = decisions.columns[0].prior
+    source = spec.columns[0].prior
     labels = labels_of(found.columns)
     if source == "public":
-        return public_tables(decisions.columns, labels, tables, possible=possible)
+        return public_tables(spec.columns, labels, tables, possible=possible)
     counted = counts_of(found)
     singles = [(column.name,) for column in found.columns]
     whole = all(table in counted for table in tables)
@@ -256,7 +255,7 @@ def record_prior(
         )
     if source == "uniform" or needs_no_prior(labels):
         return EVEN
-    epsilon = Fraction(decisions.prior_share) * total
+    epsilon = Fraction(spec.prior_share) * total
     sizes = {name: len(own) for name, own in labels.items()}
     rows = found.rows // found.rows_per_person or 1
     chosen = tables_worth(tables if whole else singles, sizes, epsilon, rows=rows)

@@ -134,7 +134,7 @@ def loss_from_noise(job: Prepared) -> float | None:
     if record is None or record.prior.source != "private" or not record.counted:
         return None
     labels, wanted = record.labels, record.tables
-    possible = as_possible(rules_of(job.decisions), labels)
+    possible = as_possible(rules_of(job.spec), labels)
     own = evened(
         {table: cells / job.rows for table, cells in record.counted.items()},
         possible,
@@ -147,7 +147,7 @@ def loss_from_noise(job: Prepared) -> float | None:
         prior=own,
         possible=possible,
         tables=wanted,
-        whole=keeps_whole(job.decisions, labels),
+        whole=keeps_whole(job.spec, labels),
         time_limit=COMPARED,
     )
     here, there = (

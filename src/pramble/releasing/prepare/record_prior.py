@@ -20,7 +20,6 @@ from pramble.errors import InvalidPrior
 from pramble.information.consistent import consistent
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible
-from pramble.releasing.decisions.decisions import ColumnDecision
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 from pramble.releasing.prepare.prior import (
     check_law,
@@ -29,6 +28,7 @@ from pramble.releasing.prepare.prior import (
     public_prior,
     refuse_confidential,
 )
+from pramble.releasing.spec.spec import ColumnSpec
 from pramble.values import Floats, Integers, value
 
 NOISE = 0.25
@@ -131,7 +131,7 @@ def confidential_tables(
 
 
 def public_tables(
-    columns: Sequence[ColumnDecision],
+    columns: Sequence[ColumnSpec],
     labels: Mapping[str, Sequence[Any]],
     wanted: Sequence[Table],
     *,
@@ -153,7 +153,7 @@ def public_tables(
             prior = source.probabilities
             lacks += [source.detail] if "lacks" in source.detail else []
         else:
-            prior = column.prior_probabilities or ()
+            prior = column.prior
         if len(prior) != len(labels[column.name]):
             raise InvalidPrior(
                 f"Column {column.name!r} has {len(labels[column.name])} categories and "

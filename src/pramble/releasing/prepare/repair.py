@@ -23,7 +23,8 @@ from pramble.data.records import Records, Watch
 from pramble.data.scan import Job
 from pramble.data.spark_records import PartTask, SparkRecords
 from pramble.errors import InvalidData
-from pramble.releasing.decisions.decisions import Decisions, columns_of
+from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.spec import ReleaseSpec
 
 Mask = NDArray[np.bool_]
 Rule = Mapping[str, Any]
@@ -270,10 +271,10 @@ class BrokenRules:
                 )
 
 
-def source_records(source: Any, decisions: Decisions) -> Records:
+def source_records(source: Any, spec: ReleaseSpec) -> Records:
     """Open the confidential records as decided: columns that are there, and repairs made."""
-    records = open_records(source, decisions.full_reading())
-    decisions.check_columns(records.names)
-    if any("repair" in rule for rule in decisions.possible):
-        return RepairedRecords(records, decisions.possible)
+    records = open_records(source, spec.full_reading())
+    spec.check_columns(records.names)
+    if any("repair" in rule for rule in spec.possible):
+        return RepairedRecords(records, spec.possible)
     return records

@@ -70,7 +70,7 @@ def ground_of(job: Prepared) -> Ground:
         law = as_distribution(None, {name: len(own) for name, own in protected.labels.items()})
         return Ground(protected.labels, law, protected.possible, protected.plan.tables, job.rows)
     if record is not None:
-        possible = as_possible(rules_of(job.decisions), record.labels)
+        possible = as_possible(rules_of(job.spec), record.labels)
         return Ground(record.labels, record.law, possible, record.tables, job.rows)
     labels = {design.column.name: design.column.labels for design in job.designs}
     margins = {(d.column.name,): np.array(d.prior.probabilities) for d in job.designs}

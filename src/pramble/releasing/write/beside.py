@@ -23,9 +23,9 @@ def published_files(job: Prepared) -> list[str]:
 def write_beside(job: Prepared, folder: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     """Write copies and scripts into a folder, and return what the manifest says of them."""
     found: dict[str, Any] = {}
-    if job.decisions.copies:
+    if job.spec.copies:
         release = Release(folder, document, job.published)
-        found["copies"] = write_copies(release, job.decisions.copies)
-    if job.decisions.scripts:
+        found["copies"] = write_copies(release, job.spec.copies)
+    if job.spec.scripts:
         found["scripts"] = write_scripts(job, folder)
     return found

@@ -34,7 +34,7 @@ def write_folder(
     tally, entry, found = write(job, folder, key=key, clock=clock.part(COUNTING, WRITING))
     checks = passed(found)
     synthetic = None
-    if job.decisions.synthetic:
+    if job.spec.synthetic:
         synthetic, _ = write_synthetic(
             folder,
             data_in(folder, job, here=True),
@@ -69,7 +69,7 @@ def write_here(
 ) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
     """Write the data file on this machine, shuffled if that is decided, and judge it."""
     records = job.records
-    if job.decisions.is_shuffled:
+    if job.spec.is_shuffled:
         records = shuffled(
             records,
             job.names,

@@ -31,7 +31,7 @@ PASSES = 2
 
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
     """Return the plan of a release, bound to its bits."""
-    missing = {column.name: column.missing for column in job.decisions.columns}
+    missing = {column.name: column.missing for column in job.spec.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
     return Record(job.plan, key, from_text=not typed, null_labels=nulls, points=job.points)
 
@@ -47,7 +47,7 @@ def write_data(
     """
     record = bound_record(job, key=key, typed=records.typed)
     work = Canonical(records.schema, record, names=job.names)
-    watched = job.decisions.watched(work.names) if job.rows > MOST_KEPT else []
+    watched = job.spec.watched(work.names) if job.rows > MOST_KEPT else []
     batches = ahead(work.source(records))
     done = 0
 
@@ -73,7 +73,7 @@ def write_data(
     tally, links = written[0]
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
-    return tally, file_entry(job.file, pieces, form=job.decisions.output)
+    return tally, file_entry(job.file, pieces, form=job.spec.output)
 
 
 def paths_of(file: DataFile, folder: Path) -> Iterator[Path]:
@@ -122,7 +122,7 @@ def rehearse(job: Prepared) -> tuple[int, float]:
     record = bound_record(job, key=secrets.token_bytes(32), typed=job.records.typed)
     work = Canonical(job.records.schema, record, names=job.names)
     here = job.records.here(job.names, rows=BATCH_ROWS)
-    first, form = next(work.source(here)), format_of(Path(job.decisions.data_file))
+    first, form = next(work.source(here)), format_of(Path(job.spec.data_file))
     sink = io.BytesIO()
     started = time.perf_counter()
     assert form.write is not None, "an output is a written format"

@@ -14,8 +14,8 @@ from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
-from pramble.releasing.decisions.decisions import Decisions
-from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.spec.document import spec_to_toml
+from pramble.releasing.spec.spec import ReleaseSpec
 
 
 def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
@@ -53,7 +53,7 @@ def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
     return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 
-def bound_key(key: bytes, content: str, *, plan: Plan, decisions: Decisions) -> bytes:
+def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> bytes:
     r"""Return a key of its own for one content of the source, one plan and one way to read it.
 
     Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
@@ -61,7 +61,7 @@ def bound_key(key: bytes, content: str, *, plan: Plan, decisions: Decisions) -> 
     impossible under one true value and possible under the next. A private prior is drawn anew at
     every run, so the same call may well have another matrix. Recodings, labels of empty cells and
     repairs make other records of the same file. Bits of a bound key agree only where file, plan and
-    decisions agree, and then the two releases are one. ``content`` is the fingerprint of what is
+    spec agree, and then the two releases are one. ``content`` is the fingerprint of what is
     randomised (`pramble.releasing.prepare.fingerprint`); where rows with columns that are released
     as they are get a secret order, also the digest of the file: two files of the same order would
     tell which rows belong together. Into how many pieces the rows are written is
@@ -72,6 +72,6 @@ def bound_key(key: bytes, content: str, *, plan: Plan, decisions: Decisions) -> 
         "release",
         content,
         json.dumps(plan.to_json(), sort_keys=True),
-        decisions_to_toml(replace(decisions, rows_per_file=None)),
-        repr(decisions.reading),
+        spec_to_toml(replace(spec, rows_per_file=None)),
+        repr(spec.reading),
     )

@@ -16,12 +16,12 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.cuts import cuts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.outcome import Check
-from pramble.releasing.decisions.decisions import Decisions
 from pramble.releasing.prepare.data_file import STEM, DataFile, piece_file
 from pramble.releasing.prepare.links import refuse_links
 from pramble.releasing.prepare.prepare import Prepared
 from pramble.releasing.prepare.repair import RepairedRecords
 from pramble.releasing.prepare.value_sample import MOST_KEPT
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.check import Tally, drawn_checks, value_checks
 from pramble.releasing.write.released import bound_record, file_entry
 from pramble.releasing.write.spark_piece import (
@@ -49,19 +49,19 @@ RAISED = re.compile(
 )
 
 
-def decisions_on_spark(decisions: Decisions) -> Decisions:
-    """Return decisions as they hold on Spark: data in pieces; refuse what one machine must do."""
-    if decisions.output != "parquet":
+def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
+    """Return spec as they hold on Spark: data in pieces; refuse what one machine must do."""
+    if spec.output != "parquet":
         raise InvalidPlan(
-            f'On Spark a release is written as Parquet; found output = "{decisions.output}". '
+            f'On Spark a release is written as Parquet; found output = "{spec.output}". '
             'State output = "parquet", or release on one machine.'
         )
-    if decisions.copies:
+    if spec.copies:
         raise InvalidPlan(
             "Copies are single files of all rows, which are not written on Spark. Leave copies "
             "out, or make them of the opened release on one machine."
         )
-    return replace(decisions, rows_per_file=decisions.rows_per_file or ROWS_PER_FILE)
+    return replace(spec, rows_per_file=spec.rows_per_file or ROWS_PER_FILE)
 
 
 def write_on_spark(
@@ -78,8 +78,8 @@ def write_on_spark(
     assert size is not None, "on Spark data is written in pieces"
     record = bound_record(job, key=key, typed=records.typed)
     work = Canonical(records.schema, record, names=job.names)
-    watched = job.decisions.watched(work.names) if job.rows > MOST_KEPT else []
-    in_order = not job.decisions.is_shuffled
+    watched = job.spec.watched(work.names) if job.rows > MOST_KEPT else []
+    in_order = not job.spec.is_shuffled
     task = PieceTask(work, file, folder.absolute(), watched, in_order)
     (folder / STEM).mkdir(parents=True)
     (folder / ATTEMPTS).mkdir(exist_ok=True)
@@ -107,7 +107,7 @@ def write_on_spark(
         for one in lines
     ]
     checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
-    entry = file_entry(file, pieces, form=job.decisions.output)
+    entry = file_entry(file, pieces, form=job.spec.output)
     return tally, entry, (*checks, *drawn_checks(tally))
 
 

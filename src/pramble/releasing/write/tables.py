@@ -41,7 +41,7 @@ def write_tables(
         job.records,
         protected.plan,
         key=key,
-        person=job.decisions.person,
+        person=job.spec.person,
         nulls=protected.nulls,
         clock=clock.part(0.25, 0.35),
     )
@@ -58,7 +58,7 @@ def write_tables(
     synthetic, made = write_synthetic(
         folder,
         measured,
-        possible=rules_of(job.decisions),
+        possible=rules_of(job.spec),
         sha256=entry["sha256"],
         clock=clock.part(0.6, 0.3),
     )

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan
-from pramble.releasing.decisions.decisions import ColumnDecision, Decisions
-from pramble.releasing.decisions.parsing import decisions_from, read_decisions
-from pramble.releasing.decisions.settings import COLUMN, PLAN, RISK
-from pramble.releasing.decisions.toml import decisions_to_toml
+from pramble.releasing.spec.document import spec_to_toml
+from pramble.releasing.spec.parse import COLUMN, PLAN, RISK, read_spec, spec_from
+from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
 
 SEX = {"categories": ["m", "f"]}
 
@@ -20,6 +19,7 @@ def test_a_full_plan(tmp_path):
     path.write_text(
         """
 alpha = 3
+design = "columns"
 split = "optimal"
 prior = "uniform"
 drop = ["name"]
@@ -29,8 +29,7 @@ categories = ["m", "f"]
 missing = "?"
 [columns.age]
 categories = [0, 1, 2]
-prior = "public"
-prior_probabilities = [0.5, 0.25, 0.25]
+prior = [0.5, 0.25, 0.25]
 family = "general"
 objective = "estimation"
 weight = 2
@@ -39,15 +38,15 @@ keys = ["sex", "age"]
 population_size = 1000
 """
     )
-    plan = read_decisions(path)
+    plan = read_spec(path)
     assert plan.limit.alpha == 3
     sex, age = plan.columns
     assert sex.labels() == ("m", "f", "?")
     assert sex.prior == "uniform"
-    assert age.prior_probabilities == (0.5, 0.25, 0.25)
+    assert age.prior == (0.5, 0.25, 0.25)
     assert age.family == "general"
     assert plan.risk.model == "two-way"
-    assert decisions_from(tomllib.loads(decisions_to_toml(plan))) == plan
+    assert spec_from(tomllib.loads(spec_to_toml(plan))) == plan
 
 
 @pytest.mark.parametrize(
@@ -62,28 +61,31 @@ population_size = 1000
         ({"prior_share": 0.7}, "prior_share must be a number in (0, 0.5); found 0.7."),
         ({"split": "equall"}, "found 'equall' (did you mean 'equal'?)."),
         ({"drop": "name"}, "drop must be a list of column names; found 'name'."),
-        ({"drop": ["a", "a"]}, "drop must name each column once; 'a' stands twice."),
+        ({"drop": ["a", "a"]}, "drop must name each column once; 'a' is named twice."),
         ({"drop": ["sex"]}, "Column 'sex' is both randomised and dropped."),
         ({"columns": {}}, "The plan must name the columns to randomise"),
         ({"columns": 3}, "The plan must name the columns to randomise"),
         ({"columns": {"sex": 3}}, "Column 'sex' must be a table; found 3."),
         ({"columns": {"sex": {}}}, "Column 'sex' must declare its categories"),
-        ({"columns": {"sex": {**SEX, "alpha": 1}}}, "in total and column 'sex' its own"),
+        (
+            {"design": "columns", "columns": {"sex": {**SEX, "alpha": 1}}},
+            "in total and column 'sex' its own",
+        ),
         ({"columns": {"sex": {"categories": ["m"]}}}, "must be at least two; found 1."),
-        ({"columns": {"sex": {"categories": ["m", "m"]}}}, "must be distinct; 'm' stands twice."),
+        ({"columns": {"sex": {"categories": ["m", "m"]}}}, "must be distinct; 'm' is named twice."),
         ({"columns": {"sex": {"categories": [0.5, 1]}}}, "whole numbers or booleans; found 0.5."),
         ({"columns": {"sex": {"categories": "all"}}}, "a list of labels, or \"seen\"; found 'all'"),
         ({"columns": {"sex": {**SEX, "missing": 0.5}}}, "must be a label, or true"),
         ({"columns": {"sex": {**SEX, "invariant": 1}}}, "must be true or false; found 1."),
-        ({"columns": {"sex": {**SEX, "prior": "public"}}}, "needs one of prior_file and"),
+        ({"columns": {"sex": {**SEX, "prior": "public"}}}, "needs a prior_file"),
         ({"columns": {"sex": {**SEX, "prior_file": "x.csv"}}}, 'which needs prior = "public".'),
         (
-            {"columns": {"sex": {**SEX, "prior": "public", "prior_probabilities": [0.5, 0.4]}}},
+            {"columns": {"sex": {**SEX, "prior": [0.5, 0.4]}}},
             "must sum to 1; the sum is 0.9.",
         ),
         (
-            {"columns": {"sex": {**SEX, "prior": "public", "prior_probabilities": [1.0]}}},
-            "has 2 categories and 1 prior_probabilities.",
+            {"columns": {"sex": {**SEX, "prior": [1.0]}}},
+            "has 2 categories and 1 probabilities.",
         ),
         ({"risk": {}}, "The table [risk] must state population_size."),
         ({"risk": {"keys": ["sex"], "population_size": 0}}, "positive whole number; found 0."),
@@ -91,34 +93,37 @@ population_size = 1000
 )
 def test_one_sentence_per_mistake(change, sentence):
     with pytest.raises(InvalidPlan) as caught:
-        decisions_from({"alpha": 1.0, "columns": {"sex": SEX}, **change})
+        spec_from({"alpha": 1.0, "columns": {"sex": SEX}, **change})
     assert sentence in str(caught.value)
     assert all(line.endswith(".") for line in str(caught.value).splitlines())
 
 
 def test_all_mistakes_are_told_together():
     with pytest.raises(InvalidPlan) as caught:
-        decisions_from({"alpha": -1, "outputt": "csv", "columns": {"sex": {"categories": 3}}})
+        spec_from({"alpha": -1, "outputt": "csv", "columns": {"sex": {"categories": 3}}})
     assert len(str(caught.value).splitlines()) == 3
 
 
 def test_alpha_must_come_from_somewhere():
     with pytest.raises(InvalidPlan, match="no alpha in total, and column 'sex' none"):
-        decisions_from({"columns": {"sex": SEX}})
+        spec_from({"columns": {"sex": SEX}})
     with pytest.raises(InvalidPlan, match="A split is of a total"):
-        decisions_from({"split": "optimal", "columns": {"sex": {**SEX, "alpha": 1}}})
-    plan = decisions_from({"columns": {"sex": {**SEX, "alpha": 1}, "age": {**SEX, "alpha": 0.5}}})
+        spec_from(
+            {"design": "columns", "split": "optimal", "columns": {"sex": {**SEX, "alpha": 1}}}
+        )
+    columns = {"sex": {**SEX, "alpha": 1}, "age": {**SEX, "alpha": 0.5}}
+    plan = spec_from({"design": "columns", "columns": columns})
     assert plan.limit.alpha == 1.5
 
 
 def test_seen_categories_are_explicit():
     settings = {"alpha": 1, "columns": {"sex": {"categories": "seen"}}}
-    assert decisions_from(settings).columns[0].categories is None
-    assert decisions_from({"alpha": 1, "columns": {"sex": {}}}, seen_allowed=True).columns
+    assert spec_from(settings).columns[0].categories is None
+    assert spec_from({"alpha": 1, "columns": {"sex": {}}}, seen_allowed=True).columns
 
 
 def test_unknown_columns_are_named_with_a_hint():
-    plan = decisions_from({"alpha": 1, "columns": {"sxe": SEX}, "drop": ["nme"]})
+    plan = spec_from({"alpha": 1, "columns": {"sxe": SEX}, "drop": ["nme"]})
     with pytest.raises(InvalidPlan) as caught:
         plan.check_columns(["sex", "name"])
     first, second = str(caught.value).splitlines()
@@ -127,16 +132,16 @@ def test_unknown_columns_are_named_with_a_hint():
 
 
 def test_missing_categories():
-    assert ColumnDecision("x", categories=("a", "b"), missing=True).labels() == ("a", "b", None)
-    assert ColumnDecision("x", categories=("a", "b"), missing="b").labels() == ("a", "b")
-    assert ColumnDecision("x", categories=(True, False), missing=1).labels() == (True, False, 1)
+    assert ColumnSpec("x", categories=("a", "b"), missing=True).labels() == ("a", "b", None)
+    assert ColumnSpec("x", categories=("a", "b"), missing="b").labels() == ("a", "b")
+    assert ColumnSpec("x", categories=(True, False), missing=1).labels() == (True, False, 1)
 
 
 def test_designs_that_need_no_prior():
-    assert not ColumnDecision("x").needs_prior(2)
-    assert ColumnDecision("x").needs_prior(3)
-    assert not ColumnDecision("x", family="response").needs_prior(9)
-    assert ColumnDecision("x", invariant=True).needs_prior(2)
+    assert not ColumnSpec("x").needs_prior(2)
+    assert ColumnSpec("x").needs_prior(3)
+    assert not ColumnSpec("x", family="response").needs_prior(9)
+    assert ColumnSpec("x", invariant=True).needs_prior(2)
 
 
 scalars = (
@@ -169,13 +174,13 @@ documents = st.fixed_dictionaries(
 @given(documents, tables)
 def test_any_settings_give_a_plan_or_clear_words(document, more):
     try:
-        plan = decisions_from({**more, **document})
+        plan = spec_from({**more, **document})
     except InvalidPlan as error:
         words = str(error)
     else:
-        assert isinstance(plan, Decisions)
+        assert isinstance(plan, ReleaseSpec)
         assert plan.limit.alpha > 0
-        assert decisions_from(tomllib.loads(decisions_to_toml(plan))) == plan
+        assert spec_from(tomllib.loads(spec_to_toml(plan))) == plan
         return
     assert words
     assert all(line.endswith(".") for line in words.split("\n"))
@@ -187,11 +192,31 @@ def test_any_bytes_give_a_plan_or_clear_words(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("plan") / "plan.toml"
     path.write_bytes(data)
     with pytest.raises(InvalidPlan):
-        read_decisions(path)
+        read_spec(path)
 
 
 def test_absent_plans(tmp_path):
     with pytest.raises(InvalidPlan, match="There is no plan"):
-        read_decisions(tmp_path / "no.toml")
+        read_spec(tmp_path / "no.toml")
     with pytest.raises(InvalidPlan, match="is a folder"):
-        read_decisions(tmp_path)
+        read_spec(tmp_path)
+
+
+@pytest.mark.parametrize("setting", [{"weight": 2.0}, {"family": "general"}, {"alpha": 1.0}])
+def test_a_setting_of_columns_never_changes_the_design(setting):
+    """It was once enough to leave the joint design, with intervals several times wider."""
+    with pytest.raises(InvalidPlan) as caught:
+        spec_from({"alpha": 2, "columns": {"sex": {**SEX, **setting}, "age": SEX}})
+    name = next(iter(setting))
+    assert f"{name} of 'sex' goes with design = \"columns\"." in str(caught.value)
+    assert f"Leave {name} of 'sex' out, or state design = \"columns\"." in str(caught.value)
+
+
+def test_paper_is_another_word_for_columns():
+    plan = spec_from({"alpha": 2, "design": "paper", "family": "general", "columns": {"sex": SEX}})
+    assert (plan.design, plan.columns[0].family) == ("columns", "general")
+
+
+def test_the_promise_alone_says_which_design_is_meant():
+    assert spec_from({"alpha": 2, "columns": {"sex": SEX}}).design == "records"
+    assert spec_from({"central": 1, "columns": {"sex": SEX}}).design == "tables"

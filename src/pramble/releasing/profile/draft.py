@@ -7,16 +7,16 @@ from typing import Any
 from pramble.data.bands import band_labels
 from pramble.data.order import WHOLE
 from pramble.data.reading import Reading
-from pramble.releasing.decisions.choose import (
+from pramble.releasing.profile.choose import (
     MOST_CATEGORIES,
     chosen_columns,
     noisy_pairs,
     size_of,
 )
-from pramble.releasing.decisions.decisions import OUTPUTS
-from pramble.releasing.decisions.looks import Look
-from pramble.releasing.decisions.toml import toml_table, toml_value
-from pramble.releasing.decisions.vocabulary import key_of
+from pramble.releasing.profile.looks import Look
+from pramble.releasing.profile.vocabulary import key_of
+from pramble.releasing.spec.document import toml_table, toml_value
+from pramble.releasing.spec.spec import OUTPUTS
 from pramble.words import several
 
 MISSING = ("missing", "(missing)", "no answer", "empty cell")
@@ -27,7 +27,7 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")
 OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
 
 
-def draft_decisions(
+def draft_plan(
     looks: Sequence[Look],
     *,
     accepted: Collection[str],
@@ -41,13 +41,13 @@ def draft_decisions(
 ) -> str:
     """Write a commented plan.
 
-    ``columns`` are randomised (`pramble.releasing.decisions.choose` proposes them) and all others
+    ``columns`` are randomised (`pramble.releasing.profile.choose` proposes them) and all others
     dropped. With ``central`` the promise is towards readers alone. Categories and bands that come
     from the values of the file stand in the plan for the columns in ``accepted``. The others get a
     placeholder, and the plan is refused until the curator has declared them. ``reading`` is how the
     file was read, to be read the same way again; by the number of ``rows`` tables of one column are
     wanted where most pairs would be noise; ``follows`` and ``tells`` are what
-    `pramble.releasing.decisions.told` found.
+    `pramble.releasing.profile.told` found.
     """
     picked = set(chosen_columns(looks) if columns is None else columns)
     chosen = [look for look in looks if look.name in picked]

@@ -1,4 +1,4 @@
-"""The settings of a plan, and how each is read: one small function per kind of value."""
+"""How the value of each setting is read: one small function for each kind of value."""
 
 import math
 import sys
@@ -8,47 +8,77 @@ from typing import Any
 
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.labels import label_key
-from pramble.data.points import KINDS
 from pramble.data.recode import as_bands
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import standard_rule
 from pramble.limits import LARGEST_TOTAL
-from pramble.releasing.decisions.decisions import (
-    BAND,
-    COPIES,
-    DESIGNS,
-    FAMILIES,
-    LARGEST_DELTA,
-    OBJECTIVES,
-    OUTPUTS,
-    SEEN,
-    SPLITS,
-    TABLE_OBJECTIVES,
-)
-from pramble.releasing.prepare.prior import SOURCES
-from pramble.risk.models.registry import MODELS
+from pramble.values import value as frozen
 from pramble.words import hint_at
 
 Reader = Callable[[Any], Any]
 
+SEEN = "seen"
 MOST_QUANTILES = 100
+LARGEST_DELTA = 0.01
 
 
 class Mistake(Exception):
     """What must hold and what was found, without the place; never leaves the reading of plans."""
 
 
-def one_of(options: Sequence[str]) -> Reader:
-    """Read one of some words."""
+@frozen
+class OneOf:
+    """Reads one of some words."""
 
-    def read(value: Any) -> str:
-        if not isinstance(value, str) or value not in options:
-            listed = ", ".join(repr(option) for option in options)
-            hint = hint_at(value, options) if isinstance(value, str) else ""
+    words: tuple[str, ...]
+
+    def __call__(self, value: Any) -> str:
+        if not isinstance(value, str) or value not in self.words:
+            listed = ", ".join(map(repr, self.words))
+            hint = hint_at(value, self.words) if isinstance(value, str) else ""
             raise Mistake(f"must be one of {listed}; found {value!r}{hint}")
         return value
 
-    return read
+
+@frozen
+class SeveralOf:
+    """Reads a list of some words, each once."""
+
+    words: tuple[str, ...]
+
+    def __call__(self, value: Any) -> tuple[str, ...]:
+        found = tuple(map(OneOf(self.words), a_list(value, "words")))
+        if len(set(found)) < len(found):
+            raise Mistake(f"must name each once; found {value!r}")
+        return found
+
+
+@frozen
+class PriorReader:
+    """Reads where a prior comes from: one of some words, or a list of probabilities."""
+
+    words: tuple[str, ...]
+
+    def __call__(self, value: Any) -> Any:
+        is_list = isinstance(value, Sequence) and not isinstance(value, str)
+        return probabilities(value) if is_list else OneOf(self.words)(value)
+
+
+def one_of(*words: str) -> OneOf:
+    return OneOf(words)
+
+
+def several_of(*words: str) -> SeveralOf:
+    return SeveralOf(words)
+
+
+def prior(sources: Sequence[str]) -> PriorReader:
+    return PriorReader(tuple(sources))
+
+
+def design(value: Any) -> str:
+    """Read a design; "paper" is another word for "columns"."""
+    return OneOf(("records", "columns", "tables"))("columns" if value == "paper" else value)
 
 
 def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
@@ -60,15 +90,15 @@ def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
     return float(value)
 
 
-def total(value: Any) -> float:
+def alpha(value: Any) -> float:
     """Read an α."""
-    alpha = number(value)
-    if alpha > LARGEST_TOTAL:
+    found = number(value)
+    if found > LARGEST_TOTAL:
         raise Mistake(f"must be at most {LARGEST_TOTAL:,.0f}; found {value!r}")
-    return alpha
+    return found
 
 
-def small(value: Any) -> float:
+def delta(value: Any) -> float:
     """Read a δ: a probability that is next to nothing."""
     return number(value, below=LARGEST_DELTA)
 
@@ -103,10 +133,10 @@ def flag(value: Any) -> bool:
     return value
 
 
-def text(value: Any) -> str:
-    """Read a text that is not empty."""
+def string(value: Any) -> str:
+    """Read a string that is not empty."""
     if not isinstance(value, str) or not value:
-        raise Mistake(f"must be a text; found {value!r}")
+        raise Mistake(f"must be a string that is not empty; found {value!r}")
     return value
 
 
@@ -118,13 +148,13 @@ def a_list(value: Any, of: str) -> Sequence[Any]:
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Read a list of distinct names; that of a column without one is an empty text."""
+    """Read a list of distinct names; that of a column without one is an empty string."""
     for name in a_list(value, "column names"):
         if not isinstance(name, str):
             raise Mistake(f"must be a list of column names; found {name!r}")
     repeated = [name for i, name in enumerate(value) if name in value[:i]]
     if repeated:
-        raise Mistake(f"must name each column once; {repeated[0]!r} stands twice")
+        raise Mistake(f"must name each column once; {repeated[0]!r} is named twice")
     return tuple(value)
 
 
@@ -134,11 +164,11 @@ def labels(value: Any) -> tuple[Any, ...] | None:
         return None
     for label in a_list(value, 'labels, or "seen"'):
         if not (label is None or isinstance(label, str | int)):
-            raise Mistake(f"must be texts, whole numbers or booleans; found {label!r}")
+            raise Mistake(f"must be strings, whole numbers or booleans; found {label!r}")
     keys = [label_key(label) for label in value]
     repeated = [value[i] for i, key in enumerate(keys) if key in keys[:i]]
     if repeated:
-        raise Mistake(f"must be distinct; {repeated[0]!r} stands twice")
+        raise Mistake(f"must be distinct; {repeated[0]!r} is named twice")
     if len(value) < 2:
         raise Mistake(f"must be at least two; found {len(value)}")
     return tuple(value)
@@ -149,19 +179,6 @@ def missing_code(value: Any) -> Any:
     if value is True or (isinstance(value, str | int) and not isinstance(value, bool)):
         return value
     raise Mistake(f"must be a label, or true for a category of its own; found {value!r}")
-
-
-def several_of(options: Sequence[str]) -> Reader:
-    """Read a list of some words, each once."""
-    one = one_of(options)
-
-    def read(value: Any) -> tuple[str, ...]:
-        found = tuple(one(word) for word in a_list(value, "words"))
-        if len(set(found)) < len(found):
-            raise Mistake(f"must name each once; found {value!r}")
-        return found
-
-    return read
 
 
 def probabilities(value: Any) -> tuple[float, ...]:
@@ -210,7 +227,7 @@ def quantiles(value: Mapping[str, Any]) -> dict[str, Any]:
     return {"quantiles": count, "from": low, "to": high}
 
 
-def marks(value: Any) -> tuple[Any, ...]:
+def values(value: Any) -> tuple[Any, ...]:
     """Read values that mean a missing one."""
     return tuple(a_list(value, "values"))
 
@@ -219,7 +236,7 @@ def merged(value: Any) -> dict[str, tuple[Any, ...]]:
     """Read a table from new labels to the old ones that they stand for."""
     if not isinstance(value, Mapping) or not value:
         raise Mistake(f"must be a table from new labels to lists of old ones; found {value!r}")
-    return {str(new): marks(old) for new, old in value.items()}
+    return {str(new): values(old) for new, old in value.items()}
 
 
 def tables(value: Any) -> Any:
@@ -257,7 +274,7 @@ def one_character(value: Any) -> str:
     return value
 
 
-def apart(value: Any) -> Any:
+def distance(value: Any) -> Any:
     """Read how far apart categories are: "path", or a table with files or groups."""
     if value == "path":
         return value
@@ -269,78 +286,4 @@ def apart(value: Any) -> Any:
     found: dict[str, Any] = {key: number(value[key]) for key in ("most", "across") if key in value}
     if stated == ["groups"]:
         return {"groups": merged(value["groups"]), **found}
-    return {stated[0]: text(value[stated[0]]), **found}
-
-
-DEFAULTS: dict[str, Reader] = {
-    "family": one_of(FAMILIES),
-    "objective": one_of(OBJECTIVES),
-    "invariant": flag,
-    "estimable": flag,
-    "prior": one_of(SOURCES),
-    "prior_file": text,
-}
-RECODE: dict[str, Reader] = {
-    "trim": flag,
-    "missing_values": marks,
-    "low": any_number,
-    "high": any_number,
-    "bands": bands,
-    "merge": merged,
-}
-COLUMN: dict[str, Reader] = {
-    **RECODE,
-    **DEFAULTS,
-    "objective": one_of((*OBJECTIVES, "loss")),
-    "distance": apart,
-    "loss": apart,
-    "release_as": one_of((BAND, *KINDS)),
-    "categories": labels,
-    "missing": missing_code,
-    "alpha": total,
-    "weight": number,
-    "prior_probabilities": probabilities,
-}
-RISK: dict[str, Reader] = {
-    "keys": names,
-    "population_size": whole,
-    "model": one_of(tuple(MODELS)),
-    "weights": text,
-    "household": text,
-}
-FILE: dict[str, Reader] = {
-    "format": text,
-    "separator": one_character,
-    "quote": one_character,
-    "encoding": text,
-    "decimal": one_character,
-    "missing": marks,
-    "quoted_missing": flag,
-    "trim": flag,
-    "sheet": text,
-}
-PLAN: dict[str, Reader] = {
-    **DEFAULTS,
-    "objective": one_of((*OBJECTIVES, *TABLE_OBJECTIVES)),
-    "design": one_of(DESIGNS),
-    "tables": tables,
-    "whole": flag,
-    "possible": rules,
-    "alpha": total,
-    "central": total,
-    "delta": small,
-    "synthetic": flag,
-    "split": one_of(SPLITS),
-    "split_objective": one_of(OBJECTIVES),
-    "prior_share": share,
-    "drop": names,
-    "output": one_of(OUTPUTS),
-    "copies": several_of(COPIES),
-    "rows_per_file": rows_of_a_file,
-    "scripts": flag,
-    "shuffle": flag,
-    "person": text,
-    "rows_per_person": whole,
-    "people": text,
-    "allow": names,
-}
+    return {stated[0]: string(value[stated[0]]), **found}

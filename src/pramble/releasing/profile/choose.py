@@ -6,8 +6,8 @@ from itertools import combinations
 
 from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH
-from pramble.releasing.decisions.looks import Look
-from pramble.releasing.decisions.vocabulary import KEYS, key_of
+from pramble.releasing.profile.looks import Look
+from pramble.releasing.profile.vocabulary import KEYS, key_of
 
 MOST_CHOSEN = 8
 """More columns than these leave little but noise at the α of one release."""

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
-from pramble.releasing.decisions.choose import checked_choice, chosen_columns
-from pramble.releasing.decisions.draft import draft_decisions
-from pramble.releasing.decisions.looks import Look, look_at
-from pramble.releasing.decisions.told import FirstRows, told_columns
+from pramble.releasing.profile.choose import checked_choice, chosen_columns
+from pramble.releasing.profile.draft import draft_plan
+from pramble.releasing.profile.looks import Look, look_at
+from pramble.releasing.profile.told import FirstRows, told_columns
 from pramble.values import Watcher, value
 
 ALPHA = 2.0
@@ -48,7 +48,7 @@ class Survey:
         self, *, accepted: Collection[str], alpha: float = ALPHA, central: float | None = None
     ) -> str:
         """Return a commented plan; values that were seen are categories of ``accepted`` columns."""
-        return draft_decisions(
+        return draft_plan(
             self.looks,
             accepted=accepted,
             columns=self.chosen,

@@ -14,10 +14,10 @@ from pramble.data.formats.dialect import MARKERS
 from pramble.data.labels import Label, object_key
 from pramble.data.records import Records
 from pramble.data.scan import Job, scan
-from pramble.releasing.decisions.distinct import ZEROS, Distinct
-from pramble.releasing.decisions.round_bands import RoundBands, round_bands
-from pramble.releasing.decisions.scales import in_expected_order
-from pramble.releasing.decisions.vocabulary import (
+from pramble.releasing.profile.distinct import ZEROS, Distinct
+from pramble.releasing.profile.round_bands import RoundBands, round_bands
+from pramble.releasing.profile.scales import in_expected_order
+from pramble.releasing.profile.vocabulary import (
     is_code,
     is_direct,
     is_pointing,

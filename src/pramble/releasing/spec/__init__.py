@@ -1,0 +1,1 @@
+"""What a curator decides: the settings of a plan file."""

@@ -1,0 +1,537 @@
+"""What a curator states of a release: every setting, its meaning, and the designs that have it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from fractions import Fraction
+from typing import Any
+
+from pramble.data.formats.registry import FORMATS
+from pramble.data.labels import label_key
+from pramble.data.points import KINDS
+from pramble.data.reading import Reading
+from pramble.data.recode import as_recodings, categories_after
+from pramble.errors import InvalidPlan
+from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import RecordPrivacy
+from pramble.releasing.prepare.prior import SOURCES, Prior
+from pramble.releasing.spec import readers as read
+from pramble.releasing.spec.settings import COLUMNS, RANDOMISED, RECORDS, TABLES, setting
+from pramble.risk.models.registry import MODELS
+from pramble.solvers.problem import ObjectiveName
+from pramble.values import value
+from pramble.words import hint_at
+
+TABLE_OBJECTIVES = ("variance", "relative", "largest")
+OBJECTIVES = ("information", "estimation")
+WITHOUT_PRIOR = ("response", "circle")
+BAND = "band"
+OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
+COPIES = ("csv", "stata", "spss", "excel")
+DELTA = 1e-6
+
+
+@value
+class ColumnSpec:
+    """How one column is recoded and protected; ``name`` and ``noisy`` are no settings.
+
+    ``noisy`` is the private prior that came with bands by quantiles.
+    """
+
+    name: str
+    categories: tuple[Any, ...] | None = setting(
+        None,
+        read.labels,
+        'Every possible label, in order. ``"seen"`` takes the values that occur in the file; the '
+        "release then reveals which do. Not needed next to ``bands``.",
+        example='["f", "m"]',
+    )
+    missing: Any = setting(
+        None,
+        read.missing_code,
+        "The label that empty cells are released under, or ``true`` for a category of their own "
+        "that stays empty. Without it a file with empty cells is refused.",
+        example='"unknown"',
+    )
+    trim: bool = setting(
+        False,  # noqa: FBT003
+        read.flag,
+        "Recoding: whether spaces around a string are removed.",
+        example="true",
+    )
+    missing_values: tuple[Any, ...] = setting(
+        (), read.values, "Recoding: values that mean a missing one.", example="[999, -9]"
+    )
+    low: float | None = setting(
+        None, read.any_number, "Recoding: smaller numbers become this one.", example="0"
+    )
+    high: float | None = setting(
+        None, read.any_number, "Recoding: larger numbers become this one.", example="95"
+    )
+    bands: Any = setting(
+        None,
+        read.bands,
+        "Recoding: bands of numbers or dates, which are then the categories. Increasing edges; or "
+        "a table with ``from``, ``to`` and ``step``; or ``by``, ``from`` and ``to`` for dates; or "
+        "``quantiles``, ``from`` and ``to`` for equally likely bands.",
+        example="[0, 16, 25, 65]",
+    )
+    merge: Mapping[str, tuple[Any, ...]] = setting(
+        dict,
+        read.merged,
+        "Recoding: new labels, each with the old ones that it stands for.",
+        example='{ other = ["widowed", "divorced"] }',
+    )
+    alpha: float | None = setting(
+        None,
+        read.alpha,
+        "α of this column alone, where the plan states no total.",
+        example="1.0",
+        designs=(COLUMNS,),
+    )
+    weight: float = setting(
+        1.0,
+        read.number,
+        'The share of α that the column gets under ``split = "weights"``, and its importance under '
+        '``"optimal"``.',
+        example="2.0",
+        designs=(COLUMNS,),
+    )
+    family: str = setting(
+        "uniform",
+        read.one_of("uniform", "general", "response", "circle"),
+        '``"uniform"`` is the matrix of the source paper (keep a value, or move it to any other '
+        'with equal probability); ``"general"`` any square matrix; ``"response"`` randomised '
+        'response; ``"circle"`` arcs around equally likely bands. The last two need no prior.',
+        example='"general"',
+        designs=(COLUMNS,),
+        in_plan=True,
+    )
+    objective: ObjectiveName = setting(
+        "information",
+        read.one_of(*OBJECTIVES, "loss"),
+        'What the matrix is best for; ``"loss"`` goes with ``loss``.',
+        example='"estimation"',
+        designs=(COLUMNS,),
+        in_plan=True,
+    )
+    invariant: bool = setting(
+        False,  # noqa: FBT003
+        read.flag,
+        "Whether released shares are right at face value.",
+        example="true",
+        designs=(COLUMNS,),
+        in_plan=True,
+    )
+    distance: Any = setting(
+        None,
+        read.distance,
+        'How far apart categories are: ``"path"`` for ordered ones, or a table with a file of '
+        "``neighbours`` or of ``points``, or ``groups``. Those farthest apart are protected by the "
+        "column's α, and nearer ones better, in proportion.",
+        example='"path"',
+        designs=RANDOMISED,
+    )
+    loss: Any = setting(
+        None,
+        read.distance,
+        'With ``objective = "loss"``: how wrong a released value is, as a distance.',
+        example='"path"',
+        designs=(COLUMNS,),
+    )
+    release_as: str = setting(
+        BAND,
+        read.one_of(BAND, *KINDS),
+        '``"band"``, or a number in place of it: ``"midpoint"``, the middle of the band, or '
+        '``"point"``, a number drawn evenly within it. The last band ends at ``high``.',
+        example='"point"',
+        designs=RANDOMISED,
+    )
+    prior: Any = setting(
+        "private",
+        read.prior(SOURCES),
+        "Where the probabilities come from that a design of randomised records needs; tables need "
+        'none. ``"private"`` counts a noisy histogram, whose cost is part of α; ``"uniform"`` and '
+        '``"public"`` (with ``prior_file``, or in a column a list of probabilities in its place) '
+        'cost nothing; ``"confidential"`` reveals the frequencies of the file and must be allowed '
+        "by an option.",
+        example='"uniform"',
+        in_plan=True,
+    )
+    prior_file: str | None = setting(
+        None,
+        read.string,
+        'With ``prior = "public"``: a file of ``category,count`` or ``column,category,count``, or '
+        "one with columns of the same names.",
+        example='"census.csv"',
+        designs=RANDOMISED,
+        in_plan=True,
+    )
+    noisy: Prior | None = None
+
+    @property
+    def recode(self) -> dict[str, Any]:
+        """The recodings, in the words of `pramble.data.recode`."""
+        steps = {
+            "trim": self.trim, "missing": self.missing_values, "low": self.low, "high": self.high,
+            "bands": self.bands, "merge": self.merge,
+        }  # fmt: skip
+        return {
+            name: own
+            for name, own in steps.items()
+            if own is not None and own is not False and own not in ((), {})
+        }
+
+    @property
+    def prior_source(self) -> str:
+        """Where its prior comes from; probabilities that are stated are public."""
+        return "public" if isinstance(self.prior, tuple) else self.prior
+
+    @property
+    def declared(self) -> tuple[Any, ...] | None:
+        """The declared categories: stated, or those of its bands; None takes the values seen."""
+        if self.categories is not None:
+            return self.categories
+        return categories_after(as_recodings(self.recode))
+
+    def labels(self, seen: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """Return every category, the one of empty cells included."""
+        declared = self.declared
+        labels = tuple(seen) if declared is None else declared
+        if self.missing is None:
+            return labels
+        extra = None if self.missing is True else self.missing
+        known = {label_key(label) for label in labels}
+        return labels if label_key(extra) in known else (*labels, extra)
+
+    def needs_prior(self, size: int) -> bool:
+        """Whether the design depends on the prior.
+
+        With two categories randomised response is best for every prior and either objective, since
+        the only α-extreme columns are (1, a) and (a, 1), and rows that sum to one use both alike.
+        """
+        if self.objective == "loss":
+            return True
+        return self.invariant or (self.family not in WITHOUT_PRIOR and size > 2)
+
+
+@value
+class RiskSpec:
+    """Which risk of re-identification is reported."""
+
+    keys: tuple[str, ...] = setting(
+        (),
+        read.names,
+        "The columns that an intruder may know. It must be stated.",
+        example='["sex", "region"]',
+    )
+    population_size: int = setting(
+        0,
+        read.whole,
+        "How many people the file was sampled from. It must be stated.",
+        example="1000000",
+    )
+    model: str = setting(
+        "two-way",
+        read.one_of(*MODELS),
+        "The model of how many people of the population share a combination of keys.",
+        example='"independence"',
+    )
+    weights: str | None = setting(
+        None,
+        read.string,
+        "The column of sampling weights; with it the individual risk is reported too.",
+        example='"weight"',
+    )
+    household: str | None = setting(
+        None,
+        read.string,
+        "The column that says who lives together; with it the risk that somebody of a household is "
+        "found is reported too.",
+        example='"household"',
+    )
+
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """The columns of weights and households, where they are named."""
+        return tuple(name for name in (self.weights, self.household) if name is not None)
+
+
+@value
+class FileSpec:
+    """How the file is read, where that is not left to be found out (`pramble.Reading`)."""
+
+    format: str | None = setting(
+        None,
+        read.string,
+        "The format, where the ending of the name does not say it.",
+        example='"csv"',
+    )
+    separator: str | None = setting(
+        None, read.one_character, "The character between fields of a text file.", example='";"'
+    )
+    quote: str | None = setting(
+        None, read.one_character, "The character around fields of a text file.", example='"\'"'
+    )
+    encoding: str | None = setting(
+        None, read.string, "The encoding of a text file.", example='"latin-1"'
+    )
+    decimal: str | None = setting(
+        None, read.one_character, "The character before the decimals of a number.", example='","'
+    )
+    missing: tuple[str, ...] | None = setting(
+        None,
+        read.values,
+        "Strings that mean a missing value, in every column.",
+        example='["NA", "-9"]',
+    )
+    quoted_missing: bool | None = setting(
+        None,
+        read.flag,
+        "Whether such a string means a missing value inside quotes, too.",
+        example="true",
+    )
+    trim: bool | None = setting(
+        None,
+        read.flag,
+        "Whether spaces around strings are removed, in every column.",
+        example="true",
+    )
+    sheet: str | None = setting(None, read.string, "The sheet of a workbook.", example='"people"')
+
+
+@value
+class ReleaseSpec:
+    """A whole plan file, checked; `spec_from` and `read_spec` make one.
+
+    ``columns`` are those to protect: every other column of the file is released as it is, unless
+    dropped. ``reading`` is how to read the file.
+    """
+
+    columns: tuple[ColumnSpec, ...]
+    design: str = setting(
+        RECORDS,
+        read.design,
+        'What is released. ``"tables"``, the default with ``central`` and only with it: protected '
+        'tables, and complete records drawn from them. ``"records"``, the default otherwise: '
+        'randomised records, all columns designed together for the wanted tables. ``"columns"`` '
+        '(also called ``"paper"``): randomised records with a matrix for each column.',
+        example='"tables"',
+    )
+    alpha: float | None = setting(
+        None,
+        read.alpha,
+        "The most that the release may spend on a person, in total: α, the ε of most of the "
+        "literature. State it, or ``central``, or an ``alpha`` in every column.",
+        example="3.0",
+        designs=RANDOMISED,
+    )
+    central: float | None = setting(
+        None,
+        read.alpha,
+        "ε of a promise against readers of the release, instead of ``alpha``. It is kept by "
+        'protected tables, or, with ``design = "records"``, by randomising every released column '
+        "and shuffling the rows. No column is released as it is.",
+        example="1.0",
+        designs=(TABLES, RECORDS),
+    )
+    delta: float = setting(
+        DELTA,
+        read.delta,
+        "δ of the central promise: the probability that it may fail with.",
+        example="1e-6",
+    )
+    tables: Any = setting(
+        2,
+        read.tables,
+        "The tables that readers will want; protected tables measure these, with all within them: "
+        'all those of 1, 2 or 3 columns, ``"all"``, or a list of tables, each a list of columns.',
+        example='[["sex", "region"], ["age"]]',
+        designs=(TABLES, RECORDS),
+    )
+    whole: bool = setting(
+        False,  # noqa: FBT003
+        read.flag,
+        "Whether every record keeps all its columns. Otherwise a record may show some of them, and "
+        "the others are blank. Shuffled records under ``central`` always do.",
+        example="true",
+        designs=(RECORDS,),
+    )
+    objective: Any = setting(
+        "estimation",
+        read.one_of(*OBJECTIVES, *TABLE_OBJECTIVES),
+        'What the design is best for. For tables: the least ``"variance"`` of all cells unless '
+        'stated; ``"relative"`` errors, each table in shares of its mean count; or the '
+        '``"largest"`` error of a cell. For records: ``"estimation"`` of the wanted tables unless '
+        'stated. For columns: ``"information"`` unless stated; a column may state its own.',
+        example='"estimation"',
+    )
+    possible: tuple[Mapping[str, Any], ...] = setting(
+        (),
+        read.rules,
+        "Structural zeros: records that cannot occur, as public rules, ``if`` and ``then`` or "
+        "``never``, each from columns to labels. ``repair`` says what a record that breaks the "
+        "rule becomes; without it the file is refused.",
+        example='[{ if = { age = "0-15" }, then = { married = "no" }, repair = { married = "no" }'
+        " }]",
+        designs=(TABLES, RECORDS),
+    )
+    split: str = setting(
+        "equal",
+        read.one_of("equal", "weights", "optimal"),
+        'How α is divided among the columns. ``"weights"`` divides it by their ``weight``; '
+        '``"optimal"`` searches for the best split.',
+        example='"optimal"',
+        designs=(COLUMNS,),
+    )
+    prior_share: float = setting(
+        0.02, read.share, "The part of α that private priors may spend.", example="0.05"
+    )
+    drop: tuple[str, ...] = setting(
+        (),
+        read.names,
+        "Columns that are left out. Every other column that is not randomised is released as it "
+        "is, unprotected.",
+        example='["name", "address"]',
+    )
+    allow: tuple[str, ...] = setting(
+        (),
+        read.names,
+        "Columns to release as they are even though they reveal a protected one; not with "
+        "``central``.",
+        example='["ward"]',
+        designs=RANDOMISED,
+    )
+    shuffle: bool = setting(
+        False,  # noqa: FBT003
+        read.flag,
+        "Whether the rows are released in a random order. Randomised records under ``central`` "
+        "always are.",
+        example="true",
+        designs=RANDOMISED,
+    )
+    person: str | None = setting(
+        None,
+        read.string,
+        "The column that says whose row it is, where people have several rows. The promise is then "
+        "that of a person. Of protected tables: at most ``rows_per_person`` rows of each person "
+        "are counted, random ones.",
+        example='"patient"',
+    )
+    rows_per_person: int | None = setting(
+        None,
+        read.whole,
+        "The most rows that one person has. Counted in the file if only ``person`` is given, and 1 "
+        "without either.",
+        example="3",
+    )
+    people: str | None = setting(
+        None,
+        read.string,
+        "The name under which the ledger adds up releases of these people.",
+        example='"patients of 2024"',
+    )
+    output: str = setting(
+        "parquet",
+        read.one_of(*OUTPUTS),
+        "The format of the data file of randomised records.",
+        example='"csv"',
+        designs=RANDOMISED,
+    )
+    rows_per_file: int | None = setting(
+        None,
+        read.rows_of_a_file,
+        "Writes the data as a folder of files with this many rows each: a multiple of 131,072. "
+        "Without it the data is one file.",
+        example="1048576",
+        designs=RANDOMISED,
+    )
+    copies: tuple[str, ...] = setting(
+        (),
+        read.several_of(*COPIES),
+        "Formats in which the released records, of protected tables the complete ones, are written "
+        "again.",
+        example='["csv", "stata"]',
+    )
+    scripts: bool = setting(
+        True,  # noqa: FBT003
+        read.flag,
+        "Whether ``analysis.py`` and ``analysis.R`` are in the folder.",
+        example="false",
+    )
+    synthetic: bool = setting(
+        False,  # noqa: FBT003
+        read.flag,
+        "Whether complete records, drawn from the release alone, are in the folder. Protected "
+        "tables always have them.",
+        example="true",
+        designs=RANDOMISED,
+    )
+    risk: RiskSpec | None = None
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def limit(self) -> RecordPrivacy | CentralPrivacy:
+        """What may be spent on a person in all, exactly."""
+        if self.central is not None:
+            return CentralPrivacy(Fraction(self.central), Fraction(self.delta))
+        return self.local_limit
+
+    @property
+    def local_limit(self) -> RecordPrivacy:
+        """What may be spent on a person by mechanisms and priors, exactly."""
+        if self.alpha is not None:
+            return RecordPrivacy(Fraction(self.alpha))
+        return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
+
+    @property
+    def of_tables(self) -> bool:
+        """Whether protected tables are released, and no randomised records."""
+        return self.design == TABLES
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether rows are released in random order."""
+        return self.shuffle or (self.central is not None and self.design == RECORDS)
+
+    @property
+    def ending(self) -> str:
+        """The ending of the names of data files."""
+        return next(form for form in FORMATS if form.name == self.output).endings[0]
+
+    @property
+    def data_file(self) -> str:
+        """Name of the data file in the release folder; in pieces the folder has it, unended."""
+        return f"data{self.ending}"
+
+    def released(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of a file that are released, in order."""
+        return [name for name in names if name not in self.drop]
+
+    def watched(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are released as they are and must not reveal protected ones."""
+        known = (*(column.name for column in self.columns), *self.allow, self.person)
+        return [name for name in self.released(names) if name not in known]
+
+    def full_reading(self) -> Reading:
+        """Return how to read the file, with the recodings of the columns."""
+        recode = {c.name: as_recodings(c.recode) for c in self.columns if c.recode}
+        return replace(self.reading, recode={**self.reading.recode, **recode})
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Refuse a plan that names columns which the file does not have."""
+        wanted = [
+            *((column.name, "to randomise") for column in self.columns),
+            *((name, "to drop") for name in self.drop),
+            *((name, "to allow") for name in self.allow),
+            *((name, "to say whose row it is") for name in [self.person] if name is not None),
+            *((name, "as a risk key") for name in (self.risk.keys if self.risk else ())),
+            *((name, "for the risk") for name in (self.risk.other_columns if self.risk else ())),
+        ]
+        mistakes = [
+            f"The plan names the column {name!r} {purpose}, which the file does not have"
+            f"{hint_at(name, names)}."
+            for name, purpose in wanted
+            if name not in names
+        ]
+        if mistakes:
+            raise InvalidPlan("\n".join(mistakes))
