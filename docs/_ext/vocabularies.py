@@ -9,8 +9,9 @@ from pathlib import Path
 from sphinx.util.docutils import SphinxDirective
 
 from pramble.data.reading import Reading
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import COLUMN, FILE, PLAN, RISK
-from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec, RiskSpec
+from pramble.releasing.spec.spec import ReleaseSpec, RiskSpec
 
 MEANINGS = Path(__file__).parent.parent / "settings.toml"
 TABLES = {

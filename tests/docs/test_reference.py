@@ -45,7 +45,8 @@ def test_every_setting_of_a_plan_is_explained_with_an_example_that_is_read(table
 
 
 def test_defaults_are_those_of_the_code():
-    from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
+    from pramble.releasing.spec.column import ColumnSpec
+    from pramble.releasing.spec.spec import ReleaseSpec
 
     assert vocabularies.default_of("prior_share", (ReleaseSpec,)) == "0.02"
     assert vocabularies.default_of("prior", (ReleaseSpec, ColumnSpec)) == '"private"'

@@ -17,7 +17,7 @@ from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
 from pramble.plots.bars import bands_figure
 from pramble.plots.images import to_svg
-from pramble.releasing.spec.spec import ColumnSpec
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import Floats
 from pramble.words import several, visible
 

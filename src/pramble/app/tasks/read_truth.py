@@ -27,8 +27,9 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.prepare.count import count_columns
 from pramble.releasing.prepare.quantile_bands import by_quantiles
 from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.document import spec_of
-from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Floats, Watcher
 
 ROUNDING = 1e-12

@@ -12,7 +12,7 @@ from pramble.geography.areas import Areas
 from pramble.mechanisms.distance import Distance
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_below
-from pramble.releasing.spec.spec import ColumnSpec
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import value
 
 SUMMED = (

@@ -24,7 +24,8 @@ from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.prepare.people import RowsOfPeople, most_rows
 from pramble.releasing.prepare.repair import BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
-from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
+from pramble.releasing.spec.column import ColumnSpec
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Integers, value
 from pramble.words import several
 

@@ -6,7 +6,7 @@ from typing import Any
 from pramble.data.points import Points
 from pramble.data.recode import Bands, as_bands
 from pramble.errors import InvalidPlan
-from pramble.releasing.spec.spec import BAND, ColumnSpec
+from pramble.releasing.spec.column import BAND, ColumnSpec
 
 
 def points_of(columns: Sequence[ColumnSpec]) -> dict[str, Points]:

@@ -26,8 +26,9 @@ from pramble.errors import InvalidPlan
 from pramble.releasing.prepare.designs import base_shares
 from pramble.releasing.prepare.laplace import RandBelow, noisy_histogram
 from pramble.releasing.prepare.prior import Prior, normalised
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.settings import COLUMNS
-from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Floats
 
 CELLS = 100

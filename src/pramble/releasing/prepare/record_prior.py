@@ -28,7 +28,7 @@ from pramble.releasing.prepare.prior import (
     public_prior,
     refuse_confidential,
 )
-from pramble.releasing.spec.spec import ColumnSpec
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import Floats, Integers, value
 
 NOISE = 0.25

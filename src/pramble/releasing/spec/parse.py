@@ -11,16 +11,11 @@ from typing import Any
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import Mistake
 from pramble.releasing.spec.rules import contradictions
 from pramble.releasing.spec.settings import COLUMNS, DESIGNS, RECORDS, TABLES, Setting, settings_of
-from pramble.releasing.spec.spec import (
-    TABLE_OBJECTIVES,
-    ColumnSpec,
-    FileSpec,
-    ReleaseSpec,
-    RiskSpec,
-)
+from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.words import hint_at
 
 COLUMN = {row.name: row for row in settings_of(ColumnSpec)}

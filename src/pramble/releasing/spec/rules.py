@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.settings import COLUMNS, TABLES
-from pramble.releasing.spec.spec import ColumnSpec, ReleaseSpec
+from pramble.releasing.spec.spec import ReleaseSpec
 
 
 def contradictions(stated: Mapping[str, Any], spec: ReleaseSpec | None) -> list[str]:

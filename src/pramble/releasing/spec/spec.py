@@ -6,212 +6,22 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS
-from pramble.data.labels import label_key
-from pramble.data.points import KINDS
 from pramble.data.reading import Reading
-from pramble.data.recode import as_recodings, categories_after
+from pramble.data.recode import as_recodings
 from pramble.errors import InvalidPlan
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.prepare.prior import SOURCES, Prior
 from pramble.releasing.spec import readers as read
+from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.settings import COLUMNS, RANDOMISED, RECORDS, TABLES, setting
 from pramble.risk.models.registry import MODELS
-from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
 from pramble.words import hint_at
 
 TABLE_OBJECTIVES = ("variance", "relative", "largest")
-OBJECTIVES = ("information", "estimation")
-WITHOUT_PRIOR = ("response", "circle")
-BAND = "band"
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
 COPIES = ("csv", "stata", "spss", "excel")
 DELTA = 1e-6
-
-
-@value
-class ColumnSpec:
-    """How one column is recoded and protected; ``name`` and ``noisy`` are no settings.
-
-    ``noisy`` is the private prior that came with bands by quantiles.
-    """
-
-    name: str
-    categories: tuple[Any, ...] | None = setting(
-        None,
-        read.labels,
-        'Every possible label, in order. ``"seen"`` takes the values that occur in the file; the '
-        "release then reveals which do. Not needed next to ``bands``.",
-        example='["f", "m"]',
-    )
-    missing: Any = setting(
-        None,
-        read.missing_code,
-        "The label that empty cells are released under, or ``true`` for a category of their own "
-        "that stays empty. Without it a file with empty cells is refused.",
-        example='"unknown"',
-    )
-    trim: bool = setting(
-        False,  # noqa: FBT003
-        read.flag,
-        "Recoding: whether spaces around a string are removed.",
-        example="true",
-    )
-    missing_values: tuple[Any, ...] = setting(
-        (), read.values, "Recoding: values that mean a missing one.", example="[999, -9]"
-    )
-    low: float | None = setting(
-        None, read.any_number, "Recoding: smaller numbers become this one.", example="0"
-    )
-    high: float | None = setting(
-        None, read.any_number, "Recoding: larger numbers become this one.", example="95"
-    )
-    bands: Any = setting(
-        None,
-        read.bands,
-        "Recoding: bands of numbers or dates, which are then the categories. Increasing edges; or "
-        "a table with ``from``, ``to`` and ``step``; or ``by``, ``from`` and ``to`` for dates; or "
-        "``quantiles``, ``from`` and ``to`` for equally likely bands.",
-        example="[0, 16, 25, 65]",
-    )
-    merge: Mapping[str, tuple[Any, ...]] = setting(
-        dict,
-        read.merged,
-        "Recoding: new labels, each with the old ones that it stands for.",
-        example='{ other = ["widowed", "divorced"] }',
-    )
-    alpha: float | None = setting(
-        None,
-        read.alpha,
-        "α of this column alone, where the plan states no total.",
-        example="1.0",
-        designs=(COLUMNS,),
-    )
-    weight: float = setting(
-        1.0,
-        read.number,
-        'The share of α that the column gets under ``split = "weights"``, and its importance under '
-        '``"optimal"``.',
-        example="2.0",
-        designs=(COLUMNS,),
-    )
-    family: str = setting(
-        "uniform",
-        read.one_of("uniform", "general", "response", "circle"),
-        '``"uniform"`` is the matrix of the source paper (keep a value, or move it to any other '
-        'with equal probability); ``"general"`` any square matrix; ``"response"`` randomised '
-        'response; ``"circle"`` arcs around equally likely bands. The last two need no prior.',
-        example='"general"',
-        designs=(COLUMNS,),
-        in_plan=True,
-    )
-    objective: ObjectiveName = setting(
-        "information",
-        read.one_of(*OBJECTIVES, "loss"),
-        'What the matrix is best for; ``"loss"`` goes with ``loss``.',
-        example='"estimation"',
-        designs=(COLUMNS,),
-        in_plan=True,
-    )
-    invariant: bool = setting(
-        False,  # noqa: FBT003
-        read.flag,
-        "Whether released shares are right at face value.",
-        example="true",
-        designs=(COLUMNS,),
-        in_plan=True,
-    )
-    distance: Any = setting(
-        None,
-        read.distance,
-        'How far apart categories are: ``"path"`` for ordered ones, or a table with a file of '
-        "``neighbours`` or of ``points``, or ``groups``. Those farthest apart are protected by the "
-        "column's α, and nearer ones better, in proportion.",
-        example='"path"',
-        designs=RANDOMISED,
-    )
-    loss: Any = setting(
-        None,
-        read.distance,
-        'With ``objective = "loss"``: how wrong a released value is, as a distance.',
-        example='"path"',
-        designs=(COLUMNS,),
-    )
-    release_as: str = setting(
-        BAND,
-        read.one_of(BAND, *KINDS),
-        '``"band"``, or a number in place of it: ``"midpoint"``, the middle of the band, or '
-        '``"point"``, a number drawn evenly within it. The last band ends at ``high``.',
-        example='"point"',
-        designs=RANDOMISED,
-    )
-    prior: Any = setting(
-        "private",
-        read.prior(SOURCES),
-        "Where the probabilities come from that a design of randomised records needs; tables need "
-        'none. ``"private"`` counts a noisy histogram, whose cost is part of α; ``"uniform"`` and '
-        '``"public"`` (with ``prior_file``, or in a column a list of probabilities in its place) '
-        'cost nothing; ``"confidential"`` reveals the frequencies of the file and must be allowed '
-        "by an option.",
-        example='"uniform"',
-        in_plan=True,
-    )
-    prior_file: str | None = setting(
-        None,
-        read.string,
-        'With ``prior = "public"``: a file of ``category,count`` or ``column,category,count``, or '
-        "one with columns of the same names.",
-        example='"census.csv"',
-        designs=RANDOMISED,
-        in_plan=True,
-    )
-    noisy: Prior | None = None
-
-    @property
-    def recode(self) -> dict[str, Any]:
-        """The recodings, in the words of `pramble.data.recode`."""
-        steps = {
-            "trim": self.trim, "missing": self.missing_values, "low": self.low, "high": self.high,
-            "bands": self.bands, "merge": self.merge,
-        }  # fmt: skip
-        return {
-            name: own
-            for name, own in steps.items()
-            if own is not None and own is not False and own not in ((), {})
-        }
-
-    @property
-    def prior_source(self) -> str:
-        """Where its prior comes from; probabilities that are stated are public."""
-        return "public" if isinstance(self.prior, tuple) else self.prior
-
-    @property
-    def declared(self) -> tuple[Any, ...] | None:
-        """The declared categories: stated, or those of its bands; None takes the values seen."""
-        if self.categories is not None:
-            return self.categories
-        return categories_after(as_recodings(self.recode))
-
-    def labels(self, seen: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """Return every category, the one of empty cells included."""
-        declared = self.declared
-        labels = tuple(seen) if declared is None else declared
-        if self.missing is None:
-            return labels
-        extra = None if self.missing is True else self.missing
-        known = {label_key(label) for label in labels}
-        return labels if label_key(extra) in known else (*labels, extra)
-
-    def needs_prior(self, size: int) -> bool:
-        """Whether the design depends on the prior.
-
-        With two categories randomised response is best for every prior and either objective, since
-        the only α-extreme columns are (1, a) and (a, 1), and rows that sum to one use both alike.
-        """
-        if self.objective == "loss":
-            return True
-        return self.invariant or (self.family not in WITHOUT_PRIOR and size > 2)
 
 
 @value
