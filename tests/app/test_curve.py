@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramble.app.desk import Desk, Source
-from pramble.app.steps import curve, ready
-from pramble.app.steps.promise_view import comparison
-from pramble.app.steps.release_form import set_in
-from pramble.app.tasks.open import survey
-from pramble.app.tasks.promise import Tried, try_promise
+from pramble.app import release_form as ready
+from pramble.app import trials as curve
+from pramble.app.promise_view import comparison
+from pramble.app.release_form import set_in
+from pramble.app.tasks import Tried, survey, try_promise
+from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput
 from pramble.releasing.spec.parse import spec_from
 
@@ -29,7 +29,7 @@ def desk(tmp_path):
         "id": [f"p{i}" for i in range(1000)],
     }
     pq.write_table(pa.table(table), path)
-    found = Desk()
+    found = Wizard()
     found.source = Source(path, path.name)
     found.take_survey(survey(path, {}))
     yield found
@@ -138,7 +138,7 @@ def test_a_central_promise_is_refused_in_words_where_a_column_is_kept(desk):
 
 
 def test_what_stands_in_the_way_of_a_release(desk):
-    assert ready.obstacles(Desk()) == [("No file is open.", "open")]
+    assert ready.obstacles(Wizard()) == [("No file is open.", "open")]
     assert ready.obstacles(desk) == []
     desk.declared = {"sex"}
     [(sentence, step)] = ready.obstacles(desk)

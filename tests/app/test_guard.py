@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pramble.app.guard import Guard
+from pramble.app.serve import Guard
 
 PORT = 4321
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.app.tasks import read
-from pramble.app.tasks.read import TableQuestion, ask_table, kept, look_into
-from pramble.app.tasks.read_truth import compare_with
+from pramble.app import read_tasks as read
+from pramble.app.read_tasks import TableQuestion, ask_table, kept, look_into
+from pramble.app.read_truth import compare_with
 from pramble.errors import InvalidData, InvalidInput
 
 KEY = bytes(range(32))

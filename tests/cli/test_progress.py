@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from pramble.cli import console, progress
+from pramble.cli import console
 from pramble.values import Clock, Progress
 
 
@@ -16,7 +16,7 @@ def screen(monkeypatch):
     def on(*, terminal, quiet=False):
         stream = io.StringIO()
         shown = Console(file=stream, force_terminal=terminal, width=100, quiet=quiet)
-        monkeypatch.setattr(progress, "messages", lambda: shown)
+        monkeypatch.setattr(console, "messages", lambda: shown)
         return stream
 
     return on
@@ -24,7 +24,7 @@ def screen(monkeypatch):
 
 def test_it_says_what_how_far_and_how_long(screen):
     stream = screen(terminal=True)
-    with progress.shown_progress() as watch:
+    with console.shown_progress() as watch:
         watch(Progress("fitting", 0.25, seconds=20.0))
     for words in ("fitting", "25%", "60 s left"):
         assert words in stream.getvalue()
@@ -33,7 +33,7 @@ def test_it_says_what_how_far_and_how_long(screen):
 @pytest.mark.parametrize("options", [{"terminal": False}, {"terminal": True, "quiet": True}])
 def test_it_is_silent_without_a_terminal_and_when_asked(screen, options):
     stream = screen(**options)
-    with progress.shown_progress() as watch:
+    with console.shown_progress() as watch:
         Clock(watch).tell("fitting", 0.5)
     assert stream.getvalue() == ""
 

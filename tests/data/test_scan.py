@@ -18,9 +18,9 @@ from pramble.releasing.prepare.count import ValueCounts
 from pramble.releasing.prepare.people import RowsOfPeople
 from pramble.releasing.prepare.repair import AfterRepairs, BrokenRules
 from pramble.releasing.prepare.tables import TableCounts
+from pramble.releasing.profile import looks
 from pramble.releasing.profile.looks import ColumnLook
 from pramble.releasing.profile.told import FirstRows
-from pramble.releasing.spec import looks
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}

@@ -9,13 +9,13 @@ from shiny.ui import Tag, tags
 from starlette.requests import Request
 
 import pramble
-from pramble.app.desk import STEPS, Desks
-from pramble.app.steps.columns import columns_server, columns_ui
-from pramble.app.steps.open import open_server, open_ui
-from pramble.app.steps.promise import promise_server, promise_ui
-from pramble.app.steps.read import read_server, read_ui
-from pramble.app.steps.release import release_server, release_ui
+from pramble.app.columns import columns_server, columns_ui
+from pramble.app.open import open_server, open_ui
+from pramble.app.promise import promise_server, promise_ui
+from pramble.app.read import read_server, read_ui
+from pramble.app.release import release_server, release_ui
 from pramble.app.view import View
+from pramble.app.wizard import STEPS, Wizards
 
 STATIC = Path(__file__).parent / "static"
 TITLES = {
@@ -41,7 +41,7 @@ SERVED: dict[str, Callable[..., Any]] = {
 }
 
 
-def desk_app(desks: Desks) -> App:
+def desk_app(desks: Wizards) -> App:
     """Return the application that shows desks."""
 
     def desk_of(connection: Any) -> Any:

@@ -1,14 +1,163 @@
-"""Serves the desk on this machine alone."""
+"""Serves the app on this machine alone: who gets in, and what its log may say.
 
+Every user of a machine can reach its loopback address, and every page of the web can make a browser
+send requests there. So the address that is opened holds a token; it is exchanged for a cookie that
+no other site's request carries, and requests are refused that come from other pages (``Origin``) or
+under another name (``Host``, against rebound names). Messages of libraries may hold values of the
+data: the log has where errors happened and of what kind they were, and nothing else.
+"""
+
+import io
+import re
+import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, TextIO
+from urllib.parse import parse_qs
 
 import uvicorn
 
-from pramble.app.desk import Desks
-from pramble.app.guard import Guard
 from pramble.app.page import desk_app
+from pramble.app.wizard import Wizards
 from pramble.errors import InvalidInput
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+REFUSED = (
+    "This desk opens by the whole address that `pramble app` printed in the terminal, "
+    "with its token, and from its own page."
+)
+SAFE = {
+    "content-security-policy": (
+        "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
+        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+"""What every answer tells the browser: nothing from or to elsewhere, and nothing kept."""
+
+
+class Guard:
+    """Lets requests through to an application, or refuses them.
+
+    Attributes
+    ----------
+    token : str
+        Whoever knows it gets in.
+    browsers : set of str
+        The cookies that were given out; each is one browser.
+    """
+
+    def __init__(self, application: Application, *, port: int, token: str | None = None) -> None:
+        self.application, self.port = application, port
+        self.token = secrets.token_urlsafe(24) if token is None else token
+        self.browsers: set[str] = set()
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name: cookies are shared by all ports of a host."""
+        return f"pramble-{self.port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self.application(scope, receive, send)
+            return
+        headers = {key.decode("latin-1"): text.decode("latin-1") for key, text in scope["headers"]}
+        if not self.is_here(headers, needs_origin=scope["type"] == "websocket"):
+            await refuse(scope, send)
+            return
+        asked = parse_qs(scope["query_string"].decode("latin-1"))
+        given = asked.get("token", [""])[0]
+        known = browser_of(headers.get("cookie", ""), self.cookie)
+        at_door = scope["type"] == "http" and scope["path"] == "/"
+        if at_door and secrets.compare_digest(given.encode(), self.token.encode()):
+            if known not in self.browsers:
+                known = secrets.token_urlsafe(24)
+                self.browsers.add(known)
+            kept = f"{self.cookie}={known}; Path=/; HttpOnly; SameSite=Strict"
+            await redirect(send, new_desk(), cookie=kept)
+        elif known not in self.browsers:
+            await refuse(scope, send)
+        elif at_door and not asked.get("desk"):
+            await redirect(send, new_desk())
+        else:
+            scope["browser"] = known
+            await self.application(scope, receive, guarded(send))
+
+    def is_here(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
+        """Whether a request names this desk, and comes from its own page or from none."""
+        hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if host not in hosts:
+            return False
+        return not needs_origin if origin is None else origin == f"http://{host}"
+
+
+def browser_of(header: str, name: str) -> str:
+    """Return the value of a cookie, empty where there is none."""
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def new_desk() -> str:
+    """Return the address of a desk that nobody has used."""
+    return f"/?desk={secrets.token_urlsafe(9)}"
+
+
+def guarded(send: Send) -> Send:
+    """Return what sends answers with the headers that keep them safe."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = [(key, text) for key, text in message["headers"] if key.decode() not in SAFE]
+            safe = [(key.encode(), text.encode()) for key, text in SAFE.items()]
+            message = {**message, "headers": [*own, *safe]}
+        await send(message)
+
+    return sent
+
+
+async def redirect(send: Send, target: str, *, cookie: str | None = None) -> None:
+    """Send a browser to another address, without the token in it."""
+    headers = [(b"location", target.encode())]
+    if cookie is not None:
+        headers.append((b"set-cookie", cookie.encode()))
+    await answer(send, 303, headers, b"")
+
+
+async def refuse(scope: Scope, send: Send) -> None:
+    """Refuse a request; a WebSocket is closed before it opens."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 4403})
+        return
+    await answer(send, 403, [(b"content-type", b"text/plain; charset=utf-8")], REFUSED.encode())
+
+
+async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = [(b"content-length", str(len(body)).encode())]
+    through = guarded(send)
+    await through({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
+    await through({"type": "http.response.body", "body": body})
+
 
 HOST = "127.0.0.1"
 
@@ -29,7 +178,7 @@ def port_of(asked: int | None) -> int:
 
 def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
     """Serve desks until interrupted; ``ready`` is told the address once it can be opened."""
-    desks = Desks()
+    desks = Wizards()
     guard = Guard(desk_app(desks), port=port_of(port))
     settings = uvicorn.Config(
         guard, host=HOST, port=guard.port, log_level="error", access_log=False,
@@ -47,3 +196,46 @@ def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
             desks.close()  # here, because a signal that ended the server ends the process too
 
     Server(settings).run()
+
+
+KEPT = re.compile(r"Traceback |  File ")
+ERROR = re.compile(r"([A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit))\b.*")
+
+CLOSED = "CancelledError"
+
+
+class RedactedLog(io.TextIOBase):
+    r"""A stream that passes on where errors happened and of what kind they were, and nothing else.
+
+    >>> import sys
+    >>> log = RedactedLog(sys.stdout)
+    >>> _ = log.write('  File "x.py", line 3, in f\n    f(age)\nValueError: Jane is 41\n')
+      File "x.py", line 3, in f
+    ValueError
+
+    Work that ends because its page was closed is no error.
+
+    >>> _ = log.write("Traceback (most recent call last):\nasyncio.exceptions.CancelledError\n")
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.begun = stream, ""
+        self.held: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Take a text; whole lines are judged."""
+        *lines, self.begun = (self.begun + text).split("\n")
+        for line in lines:
+            error = ERROR.fullmatch(line.strip())
+            if KEPT.match(line):
+                self.held.append(line)
+            elif error is not None and not line.startswith(" "):
+                kind = error.group(1)
+                if not kind.endswith(CLOSED):
+                    self.stream.write("\n".join([*self.held, kind, ""]))
+                self.held = []
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was kept."""
+        self.stream.flush()

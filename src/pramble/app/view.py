@@ -1,11 +1,15 @@
-"""A desk as one page shows it: what has changed is drawn anew."""
+"""The page of a wizard: parts of it are drawn again when what they show has changed.
+
+A control that is drawn again loses the keyboard's focus. So it is drawn again only when something
+else has changed what it shows: another control, another step, or another file.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 from shiny import reactive
 
-from pramble.app.desk import Desk
+from pramble.app.wizard import Wizard
 from pramble.errors import PrambleError
 
 POLL = 0.2
@@ -19,7 +23,7 @@ class View:
     "counts", "trial", "dry run", "release", "read" and whatever steps begin.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Wizard) -> None:
         self.desk = desk
         self.topics: dict[str, reactive.Value[int]] = {}
         self.refused: dict[str, PrambleError | None] = {}
@@ -70,3 +74,28 @@ class View:
         self.refused[place] = None
         self.changed(place, *topics)
         return True
+
+
+class Controls:
+    """What the controls of a step show, by their names."""
+
+    def __init__(self, view: View, **states: Callable[[], Any]) -> None:
+        self.view, self.states = view, states
+        self.shown: dict[str, Any] = {}
+
+        @reactive.effect
+        def _() -> None:
+            view.watch("plan", "source")
+            for name, state in states.items():
+                now = state()
+                if name in self.shown and self.shown[name] != now:
+                    view.changed(f"control {name}")
+                self.shown[name] = now
+
+    def watch(self, name: str) -> None:
+        """Let the caller draw this control anew when something else has changed its state."""
+        self.view.watch(f"control {name}")
+
+    def used(self, name: str) -> None:
+        """Note that a control was used itself: it shows what was chosen."""
+        self.shown[name] = self.states[name]()

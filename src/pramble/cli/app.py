@@ -10,19 +10,17 @@ import typer
 
 from pramble.cli import console
 from pramble.cli.assess import assess
-from pramble.cli.calibrate import calibrate
+from pramble.cli.browser import app_
 from pramble.cli.certify import certify
 from pramble.cli.demo import demo
 from pramble.cli.design import design
-from pramble.cli.desk import app_
+from pramble.cli.draws import impute, synthesize
 from pramble.cli.estimate import estimate
-from pramble.cli.impute import impute
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
+from pramble.cli.promises import calibrate, try_
 from pramble.cli.release import release
 from pramble.cli.study import study
-from pramble.cli.synthesize import synthesize
-from pramble.cli.try_ import try_
 from pramble.errors import PrambleError
 from pramble.words import visible
 

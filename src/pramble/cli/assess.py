@@ -7,7 +7,8 @@ import typer
 from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, facts_table, print_json, table_of
+from pramble.cli.console import answers, facts_table, print_json, shown_progress, table_of
+from pramble.cli.inputs import read_plan
 from pramble.cli.options import (
     AsJson,
     File,
@@ -23,8 +24,6 @@ from pramble.cli.options import (
     names,
     rules,
 )
-from pramble.cli.plans import read_plan
-from pramble.cli.progress import shown_progress
 from pramble.risk.assessment import Assessment
 from pramble.risk.remaining import PlanComparison
 

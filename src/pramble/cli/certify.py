@@ -1,5 +1,7 @@
 """``pramble certify``: how private is exactly what will be sampled."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,14 +9,188 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.cli.certify_central import Asked, central_document, central_sentences, proven_of
-from pramble.cli.certify_tables import certify_tables, table_plan_of
 from pramble.cli.console import answers, print_json
-from pramble.cli.matrix_file import read_distance
+from pramble.cli.inputs import read_distance, read_mechanism_or_plan
 from pramble.cli.options import AsJson, Verify
-from pramble.cli.plans import read_mechanism_or_plan
+from pramble.errors import PrivacyError
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.certificate import Certificate, distance_sentence
-from pramble.privacy.guarantee import float_above
+from pramble.privacy.guarantee import float_above, float_below
+from pramble.privacy.shuffled.central import CentralGuarantee
+from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
+from pramble.releasing.spec.spec import DELTA
+from pramble.values import value
+
+
+@value
+class Asked:
+    """What was asked of the central promise, as it stood on the command line."""
+
+    rows: int | None
+    delta: float | None
+    epsilon: float | None
+    rows_per_person: int | None
+    population: int | None
+
+
+def proven_of(given: Any, certificate: Certificate, asked: Asked) -> CentralGuarantee | None:
+    """Return the central promise that was asked for, or that a release makes; None without."""
+    rows, delta, plan = asked.rows, DELTA if asked.delta is None else asked.delta, given
+    if isinstance(given, pramble.Release):
+        if given.central is None:
+            refuse_unshuffled(asked)
+            return None
+        if rows not in {None, given.manifest["rows"]}:
+            raise typer.BadParameter(
+                f"the release has {given.manifest['rows']:,} rows", param_hint="--rows"
+            )
+        rows, plan = max(given.manifest["rows"], 1), given.plan
+        delta = float_below(given.central.delta) if asked.delta is None else asked.delta
+    if rows is None:
+        refuse_without_rows(asked)
+        return None
+    return pramble.central_guarantee(
+        plan,
+        rows=rows,
+        delta=delta,
+        rows_per_person=certificate.rows,
+        besides=float_above(certificate.besides),
+        population=asked.population,
+    )
+
+
+def refuse_unshuffled(asked: Asked) -> None:
+    """Refuse a central question of a release that makes no such promise."""
+    if (asked.rows, asked.delta, asked.epsilon, asked.population) != (None,) * 4:
+        raise PrivacyError(
+            "This release makes no central promise: its rows stand in the order of the source, or "
+            "a column is released as it is. Release with --central to shuffle it."
+        )
+
+
+def refuse_without_rows(asked: Asked) -> None:
+    """Refuse a central question without the number of rows."""
+    questions = {
+        "--delta": asked.delta, "--epsilon": asked.epsilon, "--population": asked.population,
+    }  # fmt: skip
+    for name, said in questions.items():
+        if said is not None:
+            raise typer.BadParameter(f"{name} goes with --rows", param_hint=name)
+
+
+def central_sentences(
+    certificate: Certificate, central: CentralGuarantee | None, epsilon: float | None
+) -> Iterator[str]:
+    """Yield both promises in plain words, and what was asked of ε."""
+    if central is None:
+        return
+    if not math.isinf(certificate.alpha):
+        yield f"Local: {certificate.guarantee.sentence()}"
+    yield f"Central: {central.sentence()}"
+    if epsilon is not None:
+        yield central_verdict(central, epsilon)
+
+
+def central_verdict(central: CentralGuarantee, epsilon: float) -> str:
+    """Say whether an ε is proven, refuted by an attack, or neither."""
+    at = f"ε = {epsilon:g} at δ = {central.delta:.3g}"
+    if central.epsilon <= epsilon:
+        return f"{at} is proven."
+    if epsilon < central.lower:
+        return f"{at} is not satisfied: an attack does better."
+    return f"{at} is neither proven nor refuted; take it as not satisfied."
+
+
+def central_document(
+    central: CentralGuarantee | None, epsilon: float | None
+) -> dict[str, Any] | None:
+    """Return a central promise for a script."""
+    if central is None:
+        return None
+    return {
+        "epsilon": central.epsilon,
+        "delta": central.delta,
+        "lower": central.lower,
+        "method": central.method,
+        "rows": central.rows,
+        "rows_per_person": central.rows_per_person,
+        "population": central.population,
+        "asked": epsilon,
+        "proven": None if epsilon is None else central.epsilon <= epsilon,
+        "refuted": None if epsilon is None else epsilon < central.lower,
+        "sentence": central.sentence(),
+    }
+
+
+NO_LOCAL = (
+    "Protected tables make no promise against whoever handles the file, so that there is no α to "
+    "ask for: --epsilon and --delta ask for their central promise."
+)
+
+
+def table_plan_of(given: Any) -> TablePlan | None:
+    """Return the plan of protected tables; None for anything else."""
+    plan = given.plan if isinstance(given, pramble.Release) else given
+    return plan if isinstance(plan, TablePlan) else None
+
+
+def certify_tables(
+    plan: TablePlan, asked: Asked, *, alpha: float | None, distance: str | None, as_json: bool
+) -> None:
+    """Say the central promise of tables, and whether an ε holds; exit 1 if it does not."""
+    refuse_other_questions(asked, alpha=alpha, distance=distance)
+    proven = table_guarantee(plan, delta=asked.delta)
+    if as_json:
+        print_json({"alpha": None, "central": tables_document(proven, asked.epsilon)})
+    else:
+        answers().print(repr(proven), soft_wrap=True)
+        answers().print(f"Central: {proven.sentence()}", soft_wrap=True)
+        if asked.epsilon is not None:
+            answers().print(tables_verdict(proven, asked.epsilon), soft_wrap=True)
+    if asked.epsilon is not None and proven.epsilon > asked.epsilon:
+        raise typer.Exit(1)
+
+
+def refuse_other_questions(asked: Asked, *, alpha: float | None, distance: str | None) -> None:
+    """Refuse what is asked of randomised records alone."""
+    if alpha is not None or distance is not None:
+        raise PrivacyError(NO_LOCAL)
+    of_records = {
+        "--rows": (asked.rows, "the promise of protected tables does not depend on it"),
+        "--population": (asked.population, "it goes with randomised records in random order"),
+        "--rows-per-person": (asked.rows_per_person, "the plan states the rows of a person itself"),
+    }
+    for name, (given, why) in of_records.items():
+        if given is not None:
+            raise typer.BadParameter(f"leave it out: {why}", param_hint=name)
+
+
+def tables_verdict(proven: TableGuarantee, epsilon: float) -> str:
+    """Say whether an ε is proven, refuted by two people, or neither."""
+    at = f"ε = {epsilon:g} at δ = {proven.delta:.3g}"
+    if proven.epsilon <= epsilon:
+        return f"{at} is proven."
+    if proven.attained:
+        columns = ", ".join(proven.worst)
+        return f"{at} is not satisfied: people who differ in {columns} are told apart better."
+    return f"{at} is neither proven nor refuted; take it as not satisfied."
+
+
+def tables_document(proven: TableGuarantee, epsilon: float | None) -> dict[str, Any]:
+    """Return the promise of protected tables for a script."""
+    is_proven = None if epsilon is None else proven.epsilon <= epsilon
+    return {
+        "epsilon": proven.epsilon,
+        "delta": proven.delta,
+        "mu": math.sqrt(float_above(proven.mu_squared)),
+        "worst": list(proven.worst),
+        "attained": proven.attained,
+        "rows_per_person": proven.rows_per_person,
+        "asked": epsilon,
+        "proven": is_proven,
+        "refuted": None if epsilon is None else not is_proven and proven.attained,
+        "sentence": proven.sentence(),
+    }
 
 
 def certify(

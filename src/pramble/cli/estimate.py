@@ -9,8 +9,7 @@ from rich.table import Table
 
 import pramble
 from pramble.cli.console import answers, messages, print_csv, print_json, table_of
-from pramble.cli.options import AsJson, Verify
-from pramble.cli.outputs import new_picture
+from pramble.cli.options import AsJson, Verify, new_picture
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.result import Covers, Estimate, Method

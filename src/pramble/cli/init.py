@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pramble.cli.console import VERBOSITY, complain, messages
+from pramble.cli.console import VERBOSITY, complain, messages, shown_progress
 from pramble.cli.options import (
     Decimal,
     Encoding,
@@ -16,9 +16,8 @@ from pramble.cli.options import (
     Separator,
     Sheet,
     names,
+    new_file,
 )
-from pramble.cli.outputs import new_file
-from pramble.cli.progress import shown_progress
 from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
 from pramble.data.reading import reading_of

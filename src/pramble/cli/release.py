@@ -8,11 +8,9 @@ from rich.table import Table
 
 import pramble
 from pramble import numbers
-from pramble.cli.console import answers, messages, print_json, said_later, table_of
+from pramble.cli.console import answers, messages, print_json, said_later, shown_progress, table_of
 from pramble.cli.design_records import wanted_tables
-from pramble.cli.options import AsJson, Impossible, names, rules
-from pramble.cli.outputs import new_file, new_folder
-from pramble.cli.progress import shown_progress
+from pramble.cli.options import AsJson, Impossible, names, new_file, new_folder, rules
 from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.account import as_central
 from pramble.ledger.budgets import pair

@@ -55,7 +55,7 @@ class Source:
     is_ours: bool = False
 
 
-class Desk:
+class Wizard:
     """What one curator has chosen, and what was found for it.
 
     Attributes
@@ -299,22 +299,22 @@ class Desk:
         return spec_to_toml(spec_from(self.plan))
 
 
-class Desks:
+class Wizards:
     """All desks of a server: each belongs to one browser, under the name in its address.
 
-    >>> desks = Desks()
+    >>> desks = Wizards()
     >>> desks.of("me", "a") is desks.of("me", "a"), desks.of("me", "a") is desks.of("you", "a")
     (True, False)
     >>> desks.close()
     """
 
     def __init__(self) -> None:
-        self.all: dict[tuple[str, str], Desk] = {}
+        self.all: dict[tuple[str, str], Wizard] = {}
 
-    def of(self, browser: str, name: str) -> Desk:
+    def of(self, browser: str, name: str) -> Wizard:
         """Return a browser's desk, a new one where there is none of this name."""
         if (browser, name) not in self.all:
-            self.all[browser, name] = Desk()
+            self.all[browser, name] = Wizard()
         return self.all[browser, name]
 
     def close(self) -> None:

@@ -7,8 +7,8 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
 from pramble.app.parts import cards, figure, notice, verdict_lines, worth_table
-from pramble.app.steps.curve import SIGNS, belief_of
-from pramble.app.tasks.promise import Tried
+from pramble.app.tasks import Tried
+from pramble.app.trials import SIGNS, belief_of
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
 from pramble.releasing.candidates import width_text

@@ -8,9 +8,9 @@ from shiny import Inputs, Session, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.desk import Desk
 from pramble.app.parts import figure, notice, refusal, refused, table, work_line
 from pramble.app.view import View
+from pramble.app.wizard import Wizard
 from pramble.app.written import category_lines, edges_text, read_categories, read_edges
 from pramble.data.arrays import numbers as as_numbers
 from pramble.data.recode import apply_all, as_recodings
@@ -133,7 +133,7 @@ def fields_of(settings: dict[str, Any]) -> tuple[str, ...]:
     return ("categories", "missing", "distance", "declared")
 
 
-def editor(desk: Desk, name: str) -> Tag:
+def editor(desk: Wizard, name: str) -> Tag:
     """Return the fields of a randomised column."""
     settings, look = desk.columns[name], desk.look(name)
     shown: dict[str, TagChild] = {
@@ -190,7 +190,7 @@ def missing_text(missing: Any) -> str:
     return "" if missing is None else "(empty)" if missing is True else str(missing)
 
 
-def settings_of(desk: Desk, name: str, written: dict[str, Any]) -> dict[str, Any]:
+def settings_of(desk: Wizard, name: str, written: dict[str, Any]) -> dict[str, Any]:
     """Return a column's settings with what was written into its fields."""
     before, look = desk.columns[name], desk.look(name)
     gone = ("categories", "merge", "bands", "low", "release_as", "missing", "distance")
@@ -212,7 +212,7 @@ def settings_of(desk: Desk, name: str, written: dict[str, Any]) -> dict[str, Any
     return {**read_categories(written["categories"], known), **kept}
 
 
-def numbers_of(desk: Desk, name: str) -> Floats | None:
+def numbers_of(desk: Wizard, name: str) -> Floats | None:
     """Return the numbers of a column among the first rows of the file; None if they are none."""
     assert desk.survey is not None
     steps = {key: own for key, own in desk.columns[name].items() if key in BEFORE_BANDS}

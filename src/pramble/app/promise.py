@@ -7,13 +7,12 @@ from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.controls import Controls
-from pramble.app.desk import FIRST
+from pramble.app import trials as curve
 from pramble.app.parts import notice, refusal, refused
-from pramble.app.steps import curve
-from pramble.app.steps.promise_view import curve_figure, figures_of, plan_figure
-from pramble.app.tasks.promise import try_promise
-from pramble.app.view import View
+from pramble.app.promise_view import curve_figure, figures_of, plan_figure
+from pramble.app.tasks import try_promise
+from pramble.app.view import Controls, View
+from pramble.app.wizard import FIRST
 from pramble.releasing.candidates import PEEK
 from pramble.words import visible
 

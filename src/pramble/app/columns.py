@@ -3,12 +3,12 @@
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, tags
 
-from pramble.app.desk import Desk
+from pramble.app.column import serve_column
 from pramble.app.parts import notice
-from pramble.app.steps.column import serve_column
-from pramble.app.steps.wishes import serve_wishes
-from pramble.app.tasks.columns import count
+from pramble.app.requirements import serve_wishes
+from pramble.app.tasks import count
 from pramble.app.view import View
+from pramble.app.wizard import Wizard
 from pramble.releasing.profile.choose import size_of
 from pramble.releasing.profile.looks import Look
 from pramble.words import visible, visible_names
@@ -119,13 +119,13 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: View)
         view.go("promise")
 
 
-def name_at(desk: Desk, place: str) -> str:
+def name_at(desk: Wizard, place: str) -> str:
     """Return the name of a column by its place in the file."""
     assert desk.survey is not None
     return desk.survey.looks[int(place)].name
 
 
-def listed_columns(desk: Desk, session: Session) -> Tag:
+def listed_columns(desk: Wizard, session: Session) -> Tag:
     """Return every column with what it looks like, and what happens to it."""
     assert desk.survey is not None
     rows = [
@@ -163,7 +163,7 @@ def pick_button(look: Look, place: int, session: Session) -> Tag:
     )
 
 
-def action_choice(desk: Desk, look: Look, place: int, session: Session) -> Tag:
+def action_choice(desk: Wizard, look: Look, place: int, session: Session) -> Tag:
     """Return what can happen to a column, to choose from."""
     can = {name: words for name, words in ACTIONS.items() if name != "randomise" or fits(look)}
     now = desk.action(look.name)

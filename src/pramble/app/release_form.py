@@ -1,13 +1,93 @@
-"""The settings of a release that are no part of its promise: where to, in which files, for whom."""
+"""Whether a release can be made, where to, and the settings that are no part of its promise."""
 
+import shlex
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 from shiny import Session
 from shiny.ui import Tag, TagChild, TagList, tags
 
-from pramble.app.desk import Desk
-from pramble.app.steps.ready import target_of
+from pramble.app.wizard import Source, Wizard
+from pramble.errors import InvalidInput, PrambleError
+from pramble.releasing.folder.build import check_target
+from pramble.releasing.prepare.prepare import refuse_untouched
+from pramble.releasing.spec.parse import spec_from
 from pramble.releasing.spec.spec import COPIES, OUTPUTS
+from pramble.report.promise import joined
+from pramble.words import visible
+
+PLAN_FILE = "plan.toml"
+
+
+def obstacles(desk: Wizard) -> list[tuple[str, str]]:
+    """Return what stands in the way of a release, each with the step that mends it."""
+    if desk.survey is None:
+        return [("No file is open.", "open")]
+    if not desk.columns:
+        return [("No column is randomised. Choose at least one.", "columns")]
+    found = []
+    if desk.undeclared:
+        names = joined([visible(name) for name in desk.undeclared])
+        seen = f"The categories of {names} are values seen in the file."
+        found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
+    try:
+        spec = spec_from(desk.plan)
+        refuse_untouched([look.name for look in desk.survey.looks], spec)
+    except PrambleError as error:
+        found.append((str(error), "columns"))
+    return found
+
+
+def proposed_target(source: Source) -> Path:
+    """Return a folder that does not exist: beside the file, or at home for one that the desk made.
+
+    >>> proposed_target(Source(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
+    '/nowhere/people-release'
+    """
+    place = Path.home() if source.is_ours else source.path.absolute().parent
+    stem = f"{source.name.split('.')[0] or 'people'}-release"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(place / name for name in names if not (place / name).exists())
+
+
+def target_of(desk: Wizard) -> Path:
+    """Return the folder to release to."""
+    assert desk.source is not None
+    if desk.target:
+        return Path(desk.target).expanduser().absolute()
+    return proposed_target(desk.source)
+
+
+def refuse_target(desk: Wizard) -> None:
+    """Refuse a folder that cannot be made, or that is the confidential file's own."""
+    target = target_of(desk)
+    check_target(target)
+    if target.exists():
+        raise InvalidInput(f"The folder {str(target)!r} exists; choose one that does not.")
+    above = next(parent for parent in target.parents if parent.exists())
+    if not above.is_dir():
+        raise InvalidInput(f"{str(above)!r} is no folder; choose another place.")
+
+
+def settled(desk: Wizard) -> dict[str, Any]:
+    """Return all that a dry run holds for: the file, the plan, the target and the ledger."""
+    assert desk.source is not None
+    return {
+        "path": str(desk.source.path),
+        "plan": desk.toml(),
+        "target": str(target_of(desk)),
+        "ledger": desk.has_ledger,
+    }
+
+
+def command(desk: Wizard) -> str:
+    """Return the command that does the same in a terminal."""
+    assert desk.source is not None
+    file = desk.source.name if desk.source.is_ours else str(desk.source.path.absolute())
+    words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(desk))]
+    return shlex.join(words if desk.has_ledger else [*words, "--no-ledger"])
+
 
 COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
 TABLES_GIVE = (
@@ -20,7 +100,7 @@ TABLES_GIVE = (
 """The files of protected tables, and what they are."""
 
 
-def set_in(desk: Desk, about: str, given: Any) -> None:
+def set_in(desk: Wizard, about: str, given: Any) -> None:
     """Settle one setting: in the plan, or of this desk."""
     plan = desk.document
     if about == "target":
@@ -50,7 +130,7 @@ def plan_order(plan: dict[str, Any]) -> dict[str, Any]:
     return {**{name: own for name, own in plan.items() if name not in tables}, **tables}
 
 
-def form(session: Session, desk: Desk) -> Tag:
+def form(session: Session, desk: Wizard) -> Tag:
     """Return the settings, as the desk has them."""
     plan, of_tables = desk.plan, desk.kind == "central"
     return tags.div(
@@ -96,7 +176,7 @@ def what_tables_give() -> Tag:
     )
 
 
-def ticks_of_records(session: Session, desk: Desk) -> TagList:
+def ticks_of_records(session: Session, desk: Wizard) -> TagList:
     """Return what can be ticked where records are randomised."""
     shuffled = desk.kind == "shuffled"
     return TagList(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.app.tasks.read import (
+from pramble.app.read_tasks import (
     UNITS,
     ReadAnswer,
     TableQuestion,

@@ -31,8 +31,7 @@ def app_(
       pramble app --port 8765 --no-browser
     """
     try:
-        from pramble.app.hushed import Hushed
-        from pramble.app.serve import serve
+        from pramble.app.serve import RedactedLog, serve
     except ImportError as error:
         raise InvalidInput(
             f"The desk needs Shiny ({error.name} is missing): pip install 'pramble[app]'."
@@ -47,6 +46,6 @@ def app_(
         if browser:
             webbrowser.open(address)
 
-    said = nullcontext() if VERBOSITY.values else redirect_stderr(Hushed(own))
+    said = nullcontext() if VERBOSITY.values else redirect_stderr(RedactedLog(own))
     with said:
         serve(port, ready=ready)

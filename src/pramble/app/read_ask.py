@@ -7,17 +7,17 @@ from typing import Any
 from shiny import Inputs, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
-from pramble.app.desk import Desk
 from pramble.app.parts import figure, notice, refused, table, work_line
-from pramble.app.tasks.read import (
+from pramble.app.read_tasks import (
     FolderFacts,
     ReadAnswer,
     TableQuestion,
     ask_regression,
     ask_table,
 )
-from pramble.app.tasks.read_truth import compare_with
+from pramble.app.read_truth import compare_with
 from pramble.app.view import View
+from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.kinds import FAMILIES
 from pramble.words import visible
@@ -154,7 +154,7 @@ def question_in(asked: dict[str, Any]) -> TableQuestion:
     return TableQuestion(tuple(by), tuple(given), unit, covers)
 
 
-def confidential(desk: Desk) -> tuple[Path, dict[str, Any]]:
+def confidential(desk: Wizard) -> tuple[Path, dict[str, Any]]:
     """Return the confidential file to compare with, and how it is read and recoded."""
     path, plan = (desk.asked.get(name, "").strip() for name in ("truth_path", "truth_plan"))
     own = Path(plan).expanduser() if plan else None
@@ -165,7 +165,7 @@ def confidential(desk: Desk) -> tuple[Path, dict[str, Any]]:
     return desk.source.path, {"plan": own or desk.plan or None, "reading": desk.reading}
 
 
-def question_panels(facts: FolderFacts, desk: Desk) -> Tag:
+def question_panels(facts: FolderFacts, desk: Wizard) -> Tag:
     """Return what can be asked of a release."""
     return tags.div(
         table_panel(facts, desk.asked),
@@ -240,7 +240,7 @@ def fit_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
     )
 
 
-def truth_panel(facts: FolderFacts, desk: Desk) -> Tag:
+def truth_panel(facts: FolderFacts, desk: Wizard) -> Tag:
     """Return what compares estimates with the confidential file."""
     fits = desk.survey is not None and desk.source is not None and fits_file(facts, desk)
     name = visible(desk.source.name) if fits and desk.source else ""
@@ -279,7 +279,7 @@ def truth_panel(facts: FolderFacts, desk: Desk) -> Tag:
     )
 
 
-def fits_file(facts: FolderFacts, desk: Desk) -> bool:
+def fits_file(facts: FolderFacts, desk: Wizard) -> bool:
     """Whether the file of the desk has the columns of a release."""
     assert desk.survey is not None
     return set(facts.columns) <= {look.name for look in desk.survey.looks}

@@ -8,10 +8,10 @@ from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.desk import Source
 from pramble.app.parts import notice, table, work_line
-from pramble.app.tasks.open import BUILT_IN, survey, survey_built_in
+from pramble.app.tasks import BUILT_IN, survey, survey_built_in
 from pramble.app.view import View
+from pramble.app.wizard import Source
 from pramble.data.formats.registry import FORMATS
 from pramble.data.reading import reading_of
 from pramble.errors import InvalidInput

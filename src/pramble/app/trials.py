@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from pramble import numbers
-from pramble.app.desk import Desk
-from pramble.app.tasks.promise import Tried
+from pramble.app.tasks import Tried
+from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
@@ -28,12 +28,12 @@ MOST_KEPT = 100
 """Promises that a desk keeps figures of."""
 
 
-def delta_of(desk: Desk) -> float:
+def delta_of(desk: Wizard) -> float:
     """Return δ, as the plan has it or as it was chosen last."""
     return float(desk.document.get("delta", desk.delta))
 
 
-def notches(desk: Desk) -> list[float]:
+def notches(desk: Wizard) -> list[float]:
     """Return the promises of the slider: the usual ones, those that are known, and the present."""
     return sorted({*NOTCHES[desk.kind], *known(desk, desk.kind), desk.promise})
 
@@ -77,7 +77,7 @@ def promise_in(kind: str, text: Any) -> float:
     return found
 
 
-def central_refused(desk: Desk) -> str:
+def central_refused(desk: Wizard) -> str:
     """Say why a central promise is not possible; empty if it is, or the plan is wrong anyway."""
     if desk.survey is None:
         return ""
@@ -93,19 +93,19 @@ def central_refused(desk: Desk) -> str:
     return ""
 
 
-def key_of(desk: Desk, kind: str, promise: float) -> tuple[Any, ...]:
+def key_of(desk: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
     """Return what figures of a promise are kept under."""
     return desk.ground, kind, 0.0 if kind == "local" else delta_of(desk), promise
 
 
-def known(desk: Desk, kind: str) -> dict[float, Tried]:
+def known(desk: Wizard, kind: str) -> dict[float, Tried]:
     """Return what is known of promises of a kind for the plan as it stands, in their order."""
     ours = key_of(desk, kind, 0.0)[:-1]
     kept: dict[tuple[Any, ...], Tried] = desk.found.get("tried", {})
     return {key[-1]: kept[key] for key in sorted(kept) if key[:-1] == ours}
 
 
-def keep(desk: Desk, key: tuple[Any, ...], tried: Tried) -> None:
+def keep(desk: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
     """Keep what was found of a promise."""
     kept = desk.found.setdefault("tried", {})
     kept[key] = tried
@@ -113,19 +113,19 @@ def keep(desk: Desk, key: tuple[Any, ...], tried: Tried) -> None:
         del kept[next(iter(kept))]
 
 
-def waiting(desk: Desk) -> list[float]:
+def waiting(desk: Wizard) -> list[float]:
     """Return the promises to be tried: the present one first, then the nearest."""
     done, present = known(desk, desk.kind), desk.promise
     left = [one for one in notches(desk) if one not in done]
     return sorted(left, key=lambda one: abs(math.log(one / present)))
 
 
-def is_ready(desk: Desk) -> bool:
+def is_ready(desk: Wizard) -> bool:
     """Whether there is anything that can be tried."""
     return desk.survey is not None and bool(desk.columns)
 
 
-def next_trial(desk: Desk) -> tuple[str, float] | None:
+def next_trial(desk: Wizard) -> tuple[str, float] | None:
     """Return what to try next: of the present kind, then the present ε by the other design.
 
     Of more than a few columns records take long, and are tried only where they are chosen.
@@ -140,7 +140,7 @@ def next_trial(desk: Desk) -> tuple[str, float] | None:
     return other, desk.promise
 
 
-def has_failed(desk: Desk, kind: str) -> bool:
+def has_failed(desk: Wizard, kind: str) -> bool:
     """Whether the last trial was refused, of this plan and a kind of promise."""
     work = desk.works.get("trial")
     last = desk.found.get("tried last")

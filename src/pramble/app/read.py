@@ -5,8 +5,8 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
 from pramble.app.parts import cards, notice, refused, work_line
-from pramble.app.steps.read_ask import serve_questions
-from pramble.app.tasks.read import FolderFacts, look_into
+from pramble.app.read_ask import serve_questions
+from pramble.app.read_tasks import FolderFacts, look_into
 from pramble.app.view import View
 from pramble.errors import InvalidInput
 from pramble.words import several, visible, visible_names

@@ -6,10 +6,9 @@ from typing import Any
 from shiny import Inputs, Session, reactive, render, ui
 from shiny.ui import Tag, TagChild, tags
 
-from pramble.app.controls import Controls
-from pramble.app.desk import Desk
 from pramble.app.parts import refused
-from pramble.app.view import View
+from pramble.app.view import Controls, View
+from pramble.app.wizard import Wizard
 from pramble.app.written import read_tables, rule_text, tables_text, whole_number
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.structural_zeros import as_possible
@@ -201,7 +200,7 @@ def named(names: Iterable[str]) -> dict[str, str]:
     return {name: visible(name) for name in names}
 
 
-def tables_form(desk: Desk) -> Tag:
+def tables_form(desk: Wizard) -> Tag:
     """Ask which tables are wanted."""
     wanted = desk.document.get("tables", 2)
     now = str(wanted) if str(wanted) in WANTED else "named"
@@ -229,19 +228,19 @@ def tables_form(desk: Desk) -> Tag:
     )  # fmt: skip
 
 
-def rules_state(desk: Desk) -> str:
+def rules_state(desk: Wizard) -> str:
     """Return all that the form of rules depends on, as a text."""
     return repr((desk.columns, desk.document.get("possible")))
 
 
-def risk_state(desk: Desk) -> str:
+def risk_state(desk: Wizard) -> str:
     """Return all that the form of risk depends on, as a text."""
     looks = [] if desk.survey is None else desk.survey.looks
     fates = [(look.name, desk.action(look.name)) for look in looks]
     return repr((fates, desk.document.get("risk")))
 
 
-def labels_in(desk: Desk, name: str) -> list[Any]:
+def labels_in(desk: Wizard, name: str) -> list[Any]:
     """Return the categories of a randomised column."""
     if name not in desk.columns:
         return []
@@ -249,14 +248,14 @@ def labels_in(desk: Desk, name: str) -> list[Any]:
     return list(spec.columns[0].labels())
 
 
-def chosen_labels(desk: Desk, name: str, texts: Any) -> list[Any]:
+def chosen_labels(desk: Wizard, name: str, texts: Any) -> list[Any]:
     chosen = [label for label in labels_in(desk, name) if str(label) in (texts or ())]
     if not chosen:
         raise InvalidInput(f"Choose one or more categories of {name!r}.")
     return chosen
 
 
-def rules_form(desk: Desk, session: Session) -> Tag:
+def rules_form(desk: Wizard, session: Session) -> Tag:
     """Show the rules that stand, and ask for another."""
     names = named(desk.columns)
     standing = [
@@ -301,7 +300,7 @@ def rules_form(desk: Desk, session: Session) -> Tag:
     )  # fmt: skip
 
 
-def risk_form(desk: Desk) -> Tag:
+def risk_form(desk: Wizard) -> Tag:
     """Ask what an intruder may know."""
     assert desk.survey is not None
     risk = desk.document.get("risk", {})
@@ -333,7 +332,7 @@ def risk_form(desk: Desk) -> Tag:
     )  # fmt: skip
 
 
-def person_form(desk: Desk) -> Tag:
+def person_form(desk: Wizard) -> Tag:
     """Ask whose rows they are."""
     assert desk.survey is not None
     names = {NONE: "no: a row is a person", **named(one.name for one in desk.survey.looks)}

@@ -1,0 +1,191 @@
+"""What the curator's steps do in the background: look at a file, count, try a promise, release."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import pramble
+from pramble import numbers
+from pramble.data.reading import Reading
+from pramble.datasets import synthetic_new_york
+from pramble.ledger.book import Ledger, default_ledger
+from pramble.ledger.budgets import pair
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.outcome import ReleaseOutcome
+from pramble.plots.images import to_svg
+from pramble.plots.mechanisms import (
+    MATRIX_CAPTION,
+    MOST_DRAWN,
+    PLAN_CAPTION,
+    PLAN_PICTURE,
+    matrix_figure,
+)
+from pramble.releasing.folder.build import report_path
+from pramble.releasing.prepare.count import Counted, count_each
+from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.profile.survey import Survey, survey_file
+from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.trials import Candidate, Trials
+from pramble.values import Clock, Watcher, value
+
+BUILT_IN = 100_000
+"""Made-up people of the built-in file."""
+
+
+def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> Survey:
+    """Look at a file."""
+    return survey_file(path, Reading(**reading), progress=progress)
+
+
+def survey_built_in(path: Path, *, progress: Watcher | None = None) -> Survey:
+    """Write the built-in, made-up people to a file of the desk, and look at it."""
+    pq.write_table(synthetic_new_york(BUILT_IN), path)
+    return survey_file(path, progress=progress)
+
+
+@value
+class Categories:
+    """A column's categories with their counts; or why its values do not fit them."""
+
+    labels: tuple[Any, ...] = ()
+    counts: tuple[int, ...] = ()
+    error: str = ""
+    values: str = ""
+
+
+def count(
+    path: Path, document: dict[str, Any], *, progress: Watcher | None = None
+) -> dict[str, Categories]:
+    """Count every randomised column of a plan in one scan, each for itself."""
+    spec = spec_from(document)
+    found = count_each(source_records(path, spec), spec.columns, clock=Clock(progress))
+    return {
+        name: Categories(own.labels, own.counts)
+        if isinstance(own, Counted)
+        else Categories(error=str(own), values=own.values)
+        for name, own in found.items()
+    }
+
+
+MATRIX_PICTURE = "The probability of each released value, for each true one"
+COUNTED: dict[tuple[str, str], Trials] = {}
+"""The file and plan that were tried last, counted, for each kind of promise."""
+
+NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
+NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
+
+
+@value
+class Tried:
+    """A promise that was tried, and its plan as a picture."""
+
+    candidate: Candidate
+    picture: str
+    caption: str
+
+
+def try_promise(
+    ground: str,
+    path: Path,
+    document: dict[str, Any],
+    kind: str,
+    promise: float,
+    delta: float,
+    *,
+    progress: Watcher | None = None,
+) -> Tried:
+    """Return what a file gives under a promise; it is counted once for all on the same ground."""
+    if any(own != ground for own, _ in COUNTED):
+        COUNTED.clear()
+    trials = COUNTED.setdefault((ground, kind), Trials(path, plan=document))
+    trials.delta = delta
+    found = trials.candidate(kind, promise, clock=Clock(progress))
+    assert found.plan is not None
+    return Tried(replace(found, plan=None), *picture_of(found.plan))
+
+
+def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
+    """Return a plan as a picture, with its caption; one of a single matrix shows that."""
+    if isinstance(plan, TablePlan):
+        return to_svg(plan.plot(), name="tried", description=NOISE_PICTURE), NOISE_CAPTION
+    if len(plan.branches) == len(plan.branches[0].blocks) == 1:
+        (matrix,) = plan.branches[0].blocks.values()
+        if max(matrix.shape) <= MOST_DRAWN:
+            drawn = matrix_figure(matrix)
+            return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
+    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), PLAN_CAPTION
+
+
+@value
+class Released:
+    """A release that was made.
+
+    Attributes
+    ----------
+    folder, report : str
+        What may be published, and the curator's page beside it.
+    files : tuple of (str, int)
+        What is in the folder, with sizes in bytes.
+    outcome : ReleaseOutcome
+    ledger : str
+        What the ledger says of these people; empty where it was not entered.
+    """
+
+    folder: str
+    report: str
+    files: tuple[tuple[str, int], ...]
+    outcome: ReleaseOutcome
+    ledger: str
+
+
+def rehearse(
+    path: Path,
+    target: Path,
+    document: dict[str, Any],
+    *,
+    ledger: bool,
+    progress: Watcher | None = None,
+) -> ReleaseOutcome:
+    """Do everything but write."""
+    result = pramble.release(
+        path, target, plan=document, dry_run=True, ledger=ledger, progress=progress
+    )
+    assert result.outcome is not None
+    return result.outcome
+
+
+def release(
+    path: Path,
+    target: Path,
+    document: dict[str, Any],
+    *,
+    ledger: bool,
+    progress: Watcher | None = None,
+) -> Released:
+    """Release a file."""
+    result = pramble.release(path, target, plan=document, ledger=ledger, progress=progress)
+    assert result.outcome is not None
+    inside = sorted(one for one in target.rglob("*") if one.is_file())
+    files = tuple((one.relative_to(target).as_posix(), one.stat().st_size) for one in inside)
+    told = ledger_sentence(target) if ledger else ""
+    return Released(str(target), str(report_path(target)), files, result.outcome, told)
+
+
+def ledger_sentence(target: Path) -> str:
+    """Say what all releases of the people of a release have spent, as the user's ledger has it."""
+    book = Ledger(default_ledger())
+    own = [entry for entry in book.entries() if entry.target == str(target.resolve())]
+    if not own:
+        return "This release is in no ledger."
+    people = own[-1].people
+    spent, central = book.total(people), book.central_total(people)
+    several = [entry for entry in book.entries() if entry.people == people]
+    count = "1 release" if len(several) == 1 else f"{len(several)} releases"
+    local = "" if spent.is_none else f"α = {numbers.alpha_text(spent.shown)} together, and "
+    return (
+        f"In the ledger these people are called {people!r}: {count}, which have spent "
+        f"{local}{pair(central)} against readers."
+    )
