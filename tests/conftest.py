@@ -97,7 +97,9 @@ def undrawn(figure, *, name, description):
 @pytest.fixture(autouse=True)
 def quick_releases(monkeypatch):
     """Search a moment for the plan of a release: what plans are worth is tested elsewhere."""
-    from pramble.releasing.prepare import advice, record_design, record_figures
+    import pramble.releasing.advice as advice
+    import pramble.releasing.record_design as record_design
+    import pramble.releasing.record_figures as record_figures
 
     monkeypatch.setattr(record_design, "SECONDS", 0.25)
     monkeypatch.setattr(advice, "QUICK", 0.05)

@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from pramble.data.reading import Reading
 from pramble.releasing.spec.column import ColumnSpec
-from pramble.releasing.spec.parse import COLUMN, FILE, PLAN, RISK
+from pramble.releasing.spec.document import COLUMN, FILE, PLAN, RISK
 from pramble.releasing.spec.spec import ReleaseSpec, RiskSpec
 
 MEANINGS = Path(__file__).parent.parent / "settings.toml"

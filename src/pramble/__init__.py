@@ -69,8 +69,8 @@ if TYPE_CHECKING:
         CentralGuarantee,
         central_guarantee,
     )
-    from pramble.releasing.candidates import Candidates, try_release
-    from pramble.releasing.folder.opening import Release, open_release
+    from pramble.releasing.compare import Candidates, try_release
+    from pramble.releasing.folder.open import Release, open_release
     from pramble.releasing.release import release
     from pramble.risk.assess import assess
     from pramble.risk.assessment import Assessment
@@ -98,7 +98,7 @@ _MODULES = {
     "Assessment": "pramble.risk.assessment",
     "Branch": "pramble.mechanisms.plan",
     "Calibration": "pramble.calibration.calibration",
-    "Candidates": "pramble.releasing.candidates",
+    "Candidates": "pramble.releasing.compare",
     "CentralGuarantee": "pramble.privacy.shuffled.central",
     "Certificate": "pramble.privacy.certificate",
     "Combined": "pramble.estimation.draws.combine",
@@ -128,7 +128,7 @@ _MODULES = {
     "Reading": "pramble.data.reading",
     "RecordDesign": "pramble.solvers.record.result",
     "Regression": "pramble.estimation.regression.result",
-    "Release": "pramble.releasing.folder.opening",
+    "Release": "pramble.releasing.folder.open",
     "TableDesign": "pramble.solvers.tables.result",
     "WriteFailed": "pramble.errors",
     "assess": "pramble.risk.assess",
@@ -157,7 +157,7 @@ _MODULES = {
     "kept_shares": "pramble.solvers.central.kept",
     "measure": "pramble.engine.measure",
     "mutual_information": "pramble.information.measures",
-    "open_release": "pramble.releasing.folder.opening",
+    "open_release": "pramble.releasing.folder.open",
     "paper": "pramble.paper",
     "pareto_curve": "pramble.solvers.tradeoff",
     "perturb": "pramble.engine.perturb",
@@ -169,7 +169,7 @@ _MODULES = {
     "release": "pramble.releasing.release",
     "released_distribution": "pramble.information.measures",
     "synthesize": "pramble.estimation.draws.synthesize",
-    "try_release": "pramble.releasing.candidates",
+    "try_release": "pramble.releasing.compare",
 }
 """Every public name, and the module that it is loaded from when it is first used."""
 

@@ -11,7 +11,7 @@ from pramble.app.release_form import set_in
 from pramble.app.tasks import Tried, survey, try_promise
 from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.spec.document import spec_from
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
+import pramble.releasing.central_design as central_design
 from pramble.data.frame_records import TableRecords
 from pramble.engine.order import random_order
-from pramble.releasing.prepare import central_design
 from pramble.solvers.record.result import RecordDesign
 
 contents = import_module("pramble.releasing.write.contents")

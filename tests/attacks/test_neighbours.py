@@ -21,12 +21,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pramble
+import pramble.releasing.advice as advice
+import pramble.releasing.central_design as central_design
+import pramble.releasing.record_design as record_design
+import pramble.releasing.record_figures as record_figures
+import pramble.releasing.write.verify as check
 from pramble.engine import canonical
 from pramble.engine.block import Block
-from pramble.releasing.folder.files import SCRIPTS
-from pramble.releasing.prepare import advice, central_design, record_design, record_figures
+from pramble.releasing.folder.layout import SCRIPTS
 from pramble.releasing.spec.spec import COPIES
-from pramble.releasing.write import check
 from pramble.solvers.central.promise import as_promise
 from pramble.solvers.record.result import RecordDesign
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from pramble.cli.app import app
 from pramble.errors import InvalidInput
-from pramble.releasing.spec.parse import read_spec
+from pramble.releasing.spec.document import read_spec
 
 N = 400
 RNG = np.random.default_rng(8)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pramble.data.bands import band_labels, edges_of_labels, even_edges
 from pramble.data.recode import Bands, Periods, apply_all, as_bands, as_recodings
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
-from pramble.releasing.spec.document import spec_to_toml
-from pramble.releasing.spec.parse import read_spec, spec_from
+from pramble.releasing.spec.document import read_spec, spec_from, spec_to_toml
 
 WHOLE = st.integers(-(10**9), 10**9)
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False).map(lambda x: x + 0.0)

@@ -8,19 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pramble.releasing.profile.columns as looks
+import pramble.releasing.scan_tables as tables
 from pramble.data.crosstab import Tabulation
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.scan import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
-from pramble.releasing.prepare import tables
-from pramble.releasing.prepare.count import ValueCounts
-from pramble.releasing.prepare.people import RowsOfPeople
-from pramble.releasing.prepare.repair import AfterRepairs, BrokenRules
-from pramble.releasing.prepare.tables import TableCounts
-from pramble.releasing.profile import looks
-from pramble.releasing.profile.looks import ColumnLook
-from pramble.releasing.profile.told import FirstRows
+from pramble.releasing.profile.columns import ColumnLook
+from pramble.releasing.profile.survey import FirstRows
+from pramble.releasing.repair import AfterRepairs, BrokenRules
+from pramble.releasing.scan import RowsOfPeople, ValueCounts
+from pramble.releasing.scan_tables import TableCounts
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}
@@ -143,7 +142,7 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(looks, "MOST_KEPT", 2)
     monkeypatch.setattr(tables, "MOST_COUNTED", 60)
     monkeypatch.setattr("pramble.data.crosstab.MERGED_AT", 5)
-    monkeypatch.setattr("pramble.releasing.prepare.people.MERGED_AT", 3)
+    monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

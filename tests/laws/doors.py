@@ -16,8 +16,8 @@ import pyreadstat
 
 import pramble
 from pramble.data.open import open_records
+from pramble.releasing.profile.columns import look_at
 from pramble.releasing.profile.draft import draft_plan
-from pramble.releasing.profile.looks import look_at
 
 N = 900
 RNG = np.random.default_rng(20)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 from typer.testing import CliRunner
 
+import pramble.releasing.central_design as central_design
 from pramble.cli.app import app
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import as_central, open_account, open_book
@@ -20,7 +21,6 @@ from pramble.ledger.budgets import smaller
 from pramble.ledger.known import KnownFile
 from pramble.privacy.central_privacy import CentralPrivacy, composed
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.prepare import central_design
 
 FILE = KnownFile("people.csv", "f", 100, ("sex", "age"))
 MOST = CentralPrivacy(Fraction(1), Fraction(1, 10**5))

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
+import pramble.releasing.central_design as central_design
+import pramble.releasing.record_design as record_design
 from pramble import datasets
-from pramble.releasing.prepare import central_design, record_design
 from pramble.solvers.central.promise import as_promise
 from pramble.solvers.record.result import RecordDesign
 

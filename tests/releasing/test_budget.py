@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
-from pramble.releasing.prepare.budget import (
+from pramble.releasing.budget import (
     best_on_grid,
     check_spent,
     split_by_weights,

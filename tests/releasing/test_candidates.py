@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 import pramble
 from pramble.cli.app import app
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
-from pramble.releasing.spec.document import overridden
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.spec.document import overridden, spec_from
 
 COLUMNS = {name: {"categories": list("abc")} for name in ("x", "y", "z")}
 PLAN = {
@@ -170,7 +169,7 @@ def test_what_tables_cannot_have_leaves_the_local_promises():
 
 
 def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
-    from pramble.releasing import trials
+    import pramble.releasing.compare as trials
 
     scans = []
     scan_for = trials.scan_for

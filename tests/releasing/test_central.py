@@ -15,10 +15,12 @@ import pytest
 from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
 
 import pramble
+import pramble.releasing.accuracy as worth
+import pramble.releasing.advice as advice
+import pramble.releasing.central_design as central_design
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
 from pramble.privacy.shuffled.central import proven_epsilon
-from pramble.releasing.prepare import advice, central_design, worth
 
 release_verb = import_module("pramble.releasing.release")
 pytestmark = pytest.mark.usefixtures("designed_once")

@@ -18,14 +18,12 @@ import pramble
 from pramble.data.formats.delimited import CSV
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPlan
-from pramble.releasing.copies.kinds import KINDS
-from pramble.releasing.copies.names import variable_names
-from pramble.releasing.spec.document import spec_to_toml
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.extras.kinds import KINDS, variable_names
+from pramble.releasing.spec.document import spec_from, spec_to_toml
 from pramble.releasing.spec.spec import COPIES
-from pramble.releasing.write.check import WRITTEN
+from pramble.releasing.write.verify import WRITTEN
 
-kinds = import_module("pramble.releasing.copies.kinds")
+kinds = import_module("pramble.releasing.extras.kinds")
 
 ODD = ["=SUM(A1)", 'quo"ted, ünïcode', "two\nlines", "plain"]
 N = 300
@@ -153,7 +151,7 @@ def test_statistical_copies_read_back_with_their_labels(folder, ending, reader):
 
 def test_a_copy_of_the_same_data_has_the_same_bytes(folder, people, tmp_path):
     """Also at another time: written again from the folder, a second later."""
-    from pramble.releasing.copies.write import write_copies
+    from pramble.releasing.extras.copies import write_copies
 
     again = shutil.copytree(folder, tmp_path / "again")
     release = pramble.open_release(again)
@@ -259,7 +257,7 @@ def test_too_many_rows_or_columns_are_refused(tmp_path, monkeypatch, word, field
 
     limit = {"most_rows": 39, "most_columns": 1}[field]
     own = {**KINDS, word: replace(KINDS[word], **{field: limit})}
-    monkeypatch.setattr("pramble.releasing.copies.write.KINDS", own)
+    monkeypatch.setattr("pramble.releasing.extras.copies.KINDS", own)
     refused(small(other=list(range(40))), tmp_path / "out", words)
 
 

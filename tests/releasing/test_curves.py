@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.releasing.prepare.count import Counted
-from pramble.releasing.prepare.curves import WIDE, interpolated
-from pramble.releasing.prepare.designs import design_columns
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.column_design import WIDE, design_columns, interpolated
+from pramble.releasing.scan import Counted
+from pramble.releasing.spec.document import spec_from
 
 PRIORS = {"a": [0.94, 0.02, 0.02, 0.02], "b": [0.5, 0.3, 0.2], "c": [0.8, 0.1, 0.1]}
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import pramble
-from pramble.releasing.prepare.apart import distance_of
+from pramble.releasing.distances import distance_of
 
 AGES = [0, 15, 30, 45, 60, 75]
 BANDS = ["0-14", "15-29", "30-44", "45-59", "60-74", "75+"]
@@ -78,7 +78,7 @@ def test_a_record_by_distance_has_one_matrix_for_its_columns(ages, tmp_path, mon
         "age": {"bands": [0, 30, 60], "distance": "path"},
         "health": {"categories": [0, 1, 2], "distance": "path"},
     }
-    monkeypatch.setattr("pramble.releasing.prepare.record_design.SECONDS", 5.0)
+    monkeypatch.setattr("pramble.releasing.record_design.SECONDS", 5.0)
     settings = {"alpha": 1.0, "design": "records", "drop": ["sex"], "prior": "uniform"}
     r = pramble.release(table, tmp_path / "out", plan={**settings, "columns": columns},
                         key=bytes(range(32)))  # fmt: skip
@@ -134,7 +134,7 @@ def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch
     """What another plan would do is said of plans by distance, unless it says otherwise."""
     from importlib import import_module
 
-    found = import_module(f"pramble.releasing.prepare.{module}")
+    found = import_module(f"pramble.releasing.{module}")
     asked = []
 
     def design_record(labels, **how):
@@ -171,10 +171,10 @@ def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design)
 
 
 def test_a_replaced_design_keeps_its_distance():
-    from pramble.releasing.prepare.column import designed
-    from pramble.releasing.prepare.count import Counted
-    from pramble.releasing.prepare.prior import Prior
-    from pramble.releasing.spec.parse import spec_from
+    from pramble.releasing.column_design import designed
+    from pramble.releasing.priors import Prior
+    from pramble.releasing.scan import Counted
+    from pramble.releasing.spec.document import spec_from
 
     groups = {"groups": {"x": ["a", "b", "c"]}}
     column = {"categories": ["a", "b", "c"], "distance": groups}

@@ -11,9 +11,9 @@ import pytest
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidPlan
+from pramble.releasing.profile.columns import look_at
 from pramble.releasing.profile.draft import draft_plan
-from pramble.releasing.profile.looks import look_at
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.spec.document import spec_from
 
 N = 400
 RNG = np.random.default_rng(3)

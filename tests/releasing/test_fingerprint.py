@@ -7,9 +7,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramble.releasing.prepare.count import ValueCounts
-from pramble.releasing.prepare.fingerprint import LANES, PRIME, Fingerprint, hash_of
-from pramble.releasing.prepare.fingerprint_kernels import times
+from pramble.releasing.fingerprint import LANES, PRIME, Fingerprint, hash_of
+from pramble.releasing.kernels import times
+from pramble.releasing.scan import ValueCounts
 
 KEY = bytes(range(32))
 numbers = st.integers(0, PRIME - 1)

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pramble.errors import PrambleError
-from pramble.releasing.folder.opening import open_release
-from pramble.releasing.folder.schema import manifest_schema, mistakes_in
+from pramble.releasing.folder.open import open_release
+from pramble.releasing.folder.reading import manifest_schema, mistakes_in
 from pramble.releasing.release import release
 from pramble.releasing.spec.document import toml_value
 

@@ -13,9 +13,9 @@ import pytest
 from tests.releasing.conftest import PLAN
 
 import pramble
+import pramble.releasing.folder.build as folder_module
 from pramble.errors import InvalidInput
 from pramble.ledger.book import Ledger
-from pramble.releasing.folder import build as folder_module
 from pramble.releasing.folder.build import building, locked
 from pramble.releasing.release import release
 

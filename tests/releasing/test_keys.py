@@ -8,8 +8,8 @@ import pytest
 from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
 
 import pramble
-from pramble.releasing.spec.parse import spec_from
-from pramble.releasing.write.secret import bound_key
+from pramble.releasing.spec.document import spec_from
+from pramble.releasing.write.keys import bound_key
 
 KEY = bytes(range(32))
 PLAN = plan_that_keeps(2.0)

@@ -5,11 +5,12 @@ import pyarrow as pa
 import pytest
 
 import pramble
+import pramble.releasing.linkage as links
+import pramble.releasing.value_sample as value_sample
 from pramble.data.levels import Levels
 from pramble.errors import PrivacyError
-from pramble.releasing.prepare import links, value_sample
-from pramble.releasing.prepare.links import Link, Links, likeness, refuse_links
-from pramble.releasing.prepare.value_sample import ValueSample
+from pramble.releasing.linkage import Link, Links, likeness, refuse_links
+from pramble.releasing.value_sample import ValueSample
 
 RNG = np.random.default_rng(11)
 

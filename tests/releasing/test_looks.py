@@ -12,11 +12,10 @@ import pyreadstat
 import pytest
 
 from pramble.data.open import open_records
-from pramble.releasing.profile.choose import MOST_CHOSEN, chosen_columns
-from pramble.releasing.profile.draft import draft_plan
-from pramble.releasing.profile.looks import look_at
+from pramble.releasing.profile.category_order import in_expected_order
+from pramble.releasing.profile.columns import look_at
+from pramble.releasing.profile.draft import MOST_CHOSEN, chosen_columns, draft_plan
 from pramble.releasing.profile.round_bands import round_bands
-from pramble.releasing.profile.scales import in_expected_order
 from pramble.releasing.profile.vocabulary import is_weight, key_of
 
 N = 300

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pramble
+import pramble.releasing.linkage as links_module
+import pramble.releasing.value_sample as value_sample
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
-from pramble.releasing.prepare import links as links_module
-from pramble.releasing.prepare import value_sample
-from pramble.releasing.prepare.links import Links
-from pramble.releasing.write.check import Tally
+from pramble.releasing.linkage import Links
+from pramble.releasing.write.verify import Tally
 
 KEY = bytes(range(32))
 PLAN = pramble.Plan(

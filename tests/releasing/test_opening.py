@@ -16,8 +16,8 @@ from tests.releasing.conftest import PLAN
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.folder.files import file_sha256
-from pramble.releasing.folder.schema import manifest_schema, mistakes_in
+from pramble.releasing.folder.layout import file_sha256
+from pramble.releasing.folder.reading import manifest_schema, mistakes_in
 from pramble.releasing.release import release
 
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramble.releasing.prepare.order import Neighbours
 from pramble.releasing.release import release
+from pramble.releasing.row_order import Neighbours
 
 TEXT = pa.string()
 PLAN = {"alpha": 1.0, "columns": {"x": {"categories": ["a", "b", "c"]}}, "prior": "uniform"}

@@ -12,7 +12,7 @@ import pramble
 from pramble.errors import InvalidData, InvalidPlan, PrambleError
 from pramble.privacy.central_privacy import guarantee_from_json
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.prepare.people import RowsOfPeople
+from pramble.releasing.scan import RowsOfPeople
 
 AGES = [1, 2, 3]
 
@@ -72,7 +72,7 @@ def test_brute_force_over_all_rows_of_a_person(tmp_path):
 
 def test_a_private_prior_of_a_person_has_the_noise_of_all_rows(tmp_path, monkeypatch):
     """The histogram's noise has rate ε/(2k), for one person moves 2k counts."""
-    from pramble.releasing.prepare import laplace
+    import pramble.releasing.priors as laplace
 
     rates = []
     true = laplace.discrete_laplace
@@ -120,7 +120,7 @@ def test_an_unknown_person_column_is_named():
 
 
 def test_people_are_counted_over_batches_and_merges(monkeypatch):
-    monkeypatch.setattr("pramble.releasing.prepare.people.MERGED_AT", 50)
+    monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 50)
     rng = np.random.default_rng(3)
     people = rng.integers(0, 40, 1000)
     job = RowsOfPeople("p")

@@ -11,6 +11,8 @@ from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 from typer.testing import CliRunner
 
 import pramble
+import pramble.releasing.folder.layout as file_module
+import pramble.releasing.write.data as released_module
 from pramble.cli.app import app
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
@@ -18,12 +20,9 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.mechanisms.json_form import document_in
-from pramble.releasing.folder.files import file_sha256, pieces_sha256
-from pramble.releasing.prepare import data_file as file_module
-from pramble.releasing.spec.document import spec_of, spec_to_toml
-from pramble.releasing.spec.parse import spec_from
-from pramble.releasing.write import released as released_module
-from pramble.releasing.write.pieces import write_piece
+from pramble.releasing.folder.layout import file_sha256, pieces_sha256
+from pramble.releasing.spec.document import spec_from, spec_of, spec_to_toml
+from pramble.releasing.write.data import write_piece
 
 KEY = bytes(range(32))
 ROWS = 2 * BATCH_ROWS + 40_000

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from pramble.errors import InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
-from pramble.releasing.prepare.prior import (
+from pramble.releasing.priors import (
     Prior,
     confidential_prior,
     private_prior,
     public_prior,
     uniform_prior,
 )
-from pramble.releasing.prepare.record_prior import RecordPrior
+from pramble.releasing.record_priors import RecordPrior
 
 counts = st.lists(st.integers(0, 10**6), min_size=2, max_size=12).filter(any)
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import pramble
-from pramble.releasing.prepare.quantile_bands import CELLS, settle_bands
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.bands import CELLS, settle_bands
+from pramble.releasing.spec.document import spec_from
 
 INCOMES = np.random.default_rng(5).lognormal(10, 0.6, 20_000).round(2)
 
@@ -50,7 +50,7 @@ def test_every_cell_has_noise_of_the_scale_that_is_paid_for(incomes, monkeypatch
         asked.append((len(counts), sum(counts), epsilon))
         return counts
 
-    monkeypatch.setattr("pramble.releasing.prepare.quantile_bands.noisy_histogram", noisy)
+    monkeypatch.setattr("pramble.releasing.bands.noisy_histogram", noisy)
     settled = settle_bands(incomes, spec_from(plan()))
     assert asked == [(CELLS, len(INCOMES), settled.columns[0].noisy.spent)]
 

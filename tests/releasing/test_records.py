@@ -16,10 +16,9 @@ from tests.releasing.conftest import AGES
 import pramble
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.releasing.folder.schema import manifest_schema
+from pramble.releasing.folder.reading import manifest_schema
 from pramble.releasing.release import release
-from pramble.releasing.spec.document import spec_to_toml
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.spec.document import spec_from, spec_to_toml
 
 COLUMNS = {
     "SEX": {"categories": ["Male", "Female"]},
@@ -242,7 +241,7 @@ def test_tables_that_will_be_noise_are_told_before_writing(people_file, tmp_path
 
 def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, monkeypatch):
     """m tables at ε/m each, with noise of rate ε/(2m)."""
-    from pramble.releasing.prepare import laplace
+    import pramble.releasing.priors as laplace
 
     rates = []
     true = laplace.discrete_laplace

@@ -17,15 +17,15 @@ from scipy.stats import binom
 from tests.releasing.conftest import AGES, PLAN
 
 import pramble
+import pramble.releasing.write.data as writing
+import pramble.releasing.write.verify as checking
 from pramble.data.formats import parquet
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
 from pramble.estimation.estimate import estimate
 from pramble.ledger.book import Ledger
 from pramble.releasing.folder.build import report_path
-from pramble.releasing.folder.schema import manifest_schema
+from pramble.releasing.folder.reading import manifest_schema
 from pramble.releasing.release import release
-from pramble.releasing.write import check as checking
-from pramble.releasing.write import pieces as writing
 
 KEY = bytes(range(32))
 
@@ -395,7 +395,7 @@ def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path
     def refuse(*_, **__):
         raise InvalidInput("no solver for it.")
 
-    monkeypatch.setattr("pramble.releasing.prepare.column.design", refuse)
+    monkeypatch.setattr("pramble.releasing.column_design.design", refuse)
     with pytest.raises(InvalidPlan, match="Column 'AGE' has no such design: no solver for it"):
         release(people_file, tmp_path / "out", columns=["AGE"], alpha=2.0, design="paper")
 

@@ -16,8 +16,7 @@ from tests.releasing.conftest import release_by
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.write.r_code import r_text
-from pramble.releasing.write.scripts import first_tables, script_texts
+from pramble.releasing.extras.scripts import first_tables, r_text, script_texts
 
 EVIL = [
     '"); system("touch owned"); ("',

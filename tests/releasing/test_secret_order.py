@@ -10,6 +10,7 @@ import pytest
 from tests.releasing.conftest import release_by
 
 import pramble
+import pramble.releasing.write.keys as secret
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.frame_records import TableRecords
 from pramble.data.open import open_records
@@ -18,7 +19,6 @@ from pramble.engine import order as order_module
 from pramble.engine.dealt import DealtRecords
 from pramble.engine.order import random_order
 from pramble.errors import InvalidInput
-from pramble.releasing.write import secret
 
 KEY = bytes(range(32))
 ROWS = 6000

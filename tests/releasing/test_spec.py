@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec.column import ColumnSpec
-from pramble.releasing.spec.document import spec_to_toml
-from pramble.releasing.spec.parse import COLUMN, PLAN, RISK, read_spec, spec_from
+from pramble.releasing.spec.document import COLUMN, PLAN, RISK, read_spec, spec_from, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 
 SEX = {"categories": ["m", "f"]}

@@ -10,9 +10,9 @@ import pytest
 from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 
 import pramble
+import pramble.releasing.central_design as central_design
 from pramble.errors import InvalidData
-from pramble.releasing.folder.files import file_sha256
-from pramble.releasing.prepare import central_design
+from pramble.releasing.folder.layout import file_sha256
 
 FILE = "data.parquet"
 

@@ -9,10 +9,10 @@ import pytest
 from tests.spark.test_release import always_failing, contents, task_like
 
 import pramble
+import pramble.releasing.write.spark_part as spark_part
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.places import Place, path_or_place
 from pramble.releasing.folder.build import building
-from pramble.releasing.write import spark_part
 
 KEY = bytes(range(32))
 N = BATCH_ROWS + 500

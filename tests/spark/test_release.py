@@ -12,11 +12,11 @@ import pytest
 from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 
 import pramble
+import pramble.releasing.write.spark_part as spark_part
 from pramble.data.file_records import FileRecords
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.spark_records import SparkRecords
-from pramble.releasing.prepare.people import RowsOfPeople
-from pramble.releasing.write import spark_part
+from pramble.releasing.scan import RowsOfPeople
 from pramble.releasing.write.spark_part import failed_on_spark
 from pramble.releasing.write.spark_piece import LINE, PieceTask, merge_lines
 
@@ -211,7 +211,7 @@ def always_failing(self, batches, piece):
 
 def counting_something_else(self, batches, piece):
     """Write a piece, and remember other values than were written."""
-    from pramble.releasing.write import spark_piece
+    import pramble.releasing.write.spark_piece as spark_piece
 
     given = spark_piece.write_piece
 

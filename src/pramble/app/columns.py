@@ -9,8 +9,8 @@ from pramble.app.requirements import serve_wishes
 from pramble.app.tasks import count
 from pramble.app.view import View
 from pramble.app.wizard import Wizard
-from pramble.releasing.profile.choose import size_of
-from pramble.releasing.profile.looks import Look
+from pramble.releasing.profile.columns import Look
+from pramble.releasing.profile.draft import size_of
 from pramble.words import visible, visible_names
 
 ACTIONS = {

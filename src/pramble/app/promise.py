@@ -13,7 +13,7 @@ from pramble.app.promise_view import curve_figure, figures_of, plan_figure
 from pramble.app.tasks import try_promise
 from pramble.app.view import Controls, View
 from pramble.app.wizard import FIRST
-from pramble.releasing.candidates import PEEK
+from pramble.releasing.compare import PEEK
 from pramble.words import visible
 
 AFTER = 0.05

@@ -11,8 +11,7 @@ from pramble.app.tasks import Tried
 from pramble.app.trials import SIGNS, belief_of
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
-from pramble.releasing.candidates import width_text
-from pramble.releasing.trials import Candidate
+from pramble.releasing.compare import Candidate, width_text
 from pramble.words import visible
 
 INTRUDER = {

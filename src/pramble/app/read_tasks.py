@@ -22,7 +22,7 @@ from pramble.limits import MOST_CELLS_DRAWN
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
-from pramble.releasing.folder.files import MANIFEST
+from pramble.releasing.folder.layout import MANIFEST
 from pramble.values import Clock, Watcher, value
 from pramble.words import visible
 

@@ -24,9 +24,9 @@ from pramble.app.read_tasks import (
 )
 from pramble.data.reading import as_reading
 from pramble.errors import InvalidData, InvalidInput
-from pramble.releasing.prepare.count import count_columns
-from pramble.releasing.prepare.quantile_bands import by_quantiles
-from pramble.releasing.prepare.repair import source_records
+from pramble.releasing.bands import by_quantiles
+from pramble.releasing.repair import source_records
+from pramble.releasing.scan import count_columns
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.document import spec_of
 from pramble.releasing.spec.spec import ReleaseSpec

@@ -11,8 +11,8 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.releasing.folder.build import check_target
-from pramble.releasing.prepare.prepare import refuse_untouched
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.prepare import refuse_untouched
+from pramble.releasing.spec.document import spec_from
 from pramble.releasing.spec.spec import COPIES, OUTPUTS
 from pramble.report.promise import joined
 from pramble.words import visible

@@ -13,7 +13,7 @@ from pramble.app.written import read_tables, rule_text, tables_text, whole_numbe
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.structural_zeros import as_possible
 from pramble.releasing.profile.vocabulary import key_of
-from pramble.releasing.spec.parse import spec_from
+from pramble.releasing.spec.document import spec_from
 from pramble.words import visible
 
 WANTED = {

@@ -23,12 +23,12 @@ from pramble.plots.mechanisms import (
     PLAN_PICTURE,
     matrix_figure,
 )
+from pramble.releasing.compare import Candidate, Trials
 from pramble.releasing.folder.build import report_path
-from pramble.releasing.prepare.count import Counted, count_each
-from pramble.releasing.prepare.repair import source_records
 from pramble.releasing.profile.survey import Survey, survey_file
-from pramble.releasing.spec.parse import spec_from
-from pramble.releasing.trials import Candidate, Trials
+from pramble.releasing.repair import source_records
+from pramble.releasing.scan import Counted, count_each
+from pramble.releasing.spec.document import spec_from
 from pramble.values import Clock, Watcher, value
 
 BUILT_IN = 100_000

@@ -10,9 +10,9 @@ from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.prepare.prepare import refuse_untouched
-from pramble.releasing.spec.parse import spec_from
-from pramble.releasing.trials import MOST_COMPARED
+from pramble.releasing.compare import MOST_COMPARED
+from pramble.releasing.prepare import refuse_untouched
+from pramble.releasing.spec.document import spec_from
 
 NOTCHES = {
     "local": (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),

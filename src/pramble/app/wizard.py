@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
+from pramble.releasing.profile.columns import Look
 from pramble.releasing.profile.draft import column_lines
-from pramble.releasing.profile.looks import Look
 from pramble.releasing.profile.survey import Survey
-from pramble.releasing.spec.document import spec_to_toml
-from pramble.releasing.spec.parse import PLAN, spec_from
+from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
+from pramble.releasing.spec.readers import TABLES
 from pramble.releasing.spec.rules import columns_of
-from pramble.releasing.spec.settings import TABLES
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 

@@ -22,7 +22,7 @@ from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
 from pramble.data.reading import reading_of
 from pramble.errors import InvalidInput
-from pramble.releasing.profile.looks import Look
+from pramble.releasing.profile.columns import Look
 from pramble.releasing.profile.survey import ALPHA, survey_file
 from pramble.releasing.spec.readers import Mistake
 from pramble.releasing.spec.readers import alpha as read_alpha

@@ -20,7 +20,13 @@ from pramble.ledger.budgets import pair
 from pramble.ledger.known import file_facts
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.shuffled.central import CentralGuarantee
-from pramble.releasing.copies.write import check_copies
+from pramble.releasing.accuracy import table_outcomes
+from pramble.releasing.advice import advice
+from pramble.releasing.bands import settle_bands
+from pramble.releasing.extras.beside import TABLES, published_files
+from pramble.releasing.extras.copies import check_copies
+from pramble.releasing.extras.synthetic import SYNTHETIC
+from pramble.releasing.figures import expected_figures, risk_figures
 from pramble.releasing.folder.build import (
     building,
     check_contents,
@@ -29,29 +35,23 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.files import MANIFEST
+from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
-from pramble.releasing.folder.opening import Release
-from pramble.releasing.folder.signing import SIGNATURE, key_warnings, private_key, write_signature
-from pramble.releasing.prepare.advice import advice
-from pramble.releasing.prepare.figures import expected_figures, risk_figures
-from pramble.releasing.prepare.prepare import Prepared, prepare
-from pramble.releasing.prepare.quantile_bands import settle_bands
-from pramble.releasing.prepare.record_figures import (
+from pramble.releasing.folder.open import Release
+from pramble.releasing.folder.reading import SIGNATURE, key_warnings, private_key, write_signature
+from pramble.releasing.prepare import Prepared, prepare
+from pramble.releasing.record_figures import (
     expected_record,
     expected_tables,
     loss_from_noise,
 )
-from pramble.releasing.prepare.repair import source_records
-from pramble.releasing.prepare.worth import table_outcomes
+from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.beside import TABLES, published_files
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
-from pramble.releasing.write.released import rehearse
-from pramble.releasing.write.secret import bound_key
+from pramble.releasing.write.data import rehearse
+from pramble.releasing.write.keys import bound_key
 from pramble.releasing.write.spark_part import spec_on_spark
-from pramble.releasing.write.synthetic import SYNTHETIC
 from pramble.releasing.write.tables import write_tables
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher

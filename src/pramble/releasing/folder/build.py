@@ -12,7 +12,7 @@ from pramble.data.atomic import sync
 from pramble.data.places import Place, is_address, place_in
 from pramble.errors import InvalidInput, PrivacyError, with_values
 from pramble.outcome import Check
-from pramble.releasing.folder.files import MANIFEST
+from pramble.releasing.folder.layout import MANIFEST
 
 PARTIAL = "partial"
 MOST_LISTED = 12

@@ -13,17 +13,15 @@ from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_above
 from pramble.privacy.shuffled.central import CentralGuarantee
-from pramble.releasing.folder.numbers import points_entry, written_note
-from pramble.releasing.prepare.apart import sentences_of
-from pramble.releasing.prepare.column import Designed
-from pramble.releasing.prepare.count import Counted
-from pramble.releasing.prepare.prepare import Prepared
-from pramble.releasing.prepare.prior import Prior
-from pramble.releasing.prepare.record_design import RecordDesigned
-from pramble.releasing.prepare.record_prior import RecordPrior
+from pramble.releasing.column_design import Designed
+from pramble.releasing.distances import sentences_of
+from pramble.releasing.folder.reading import SCHEMA, points_entry, written_note
+from pramble.releasing.prepare import Prepared
+from pramble.releasing.priors import Prior
+from pramble.releasing.record_design import RecordDesigned
+from pramble.releasing.record_priors import RecordPrior
+from pramble.releasing.scan import Counted
 from pramble.words import visible_names
-
-SCHEMA = "pramble/release/6"
 
 
 def manifest_of(

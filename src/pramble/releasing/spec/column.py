@@ -6,9 +6,9 @@ from typing import Any
 from pramble.data.labels import label_key
 from pramble.data.points import KINDS
 from pramble.data.recode import as_recodings, categories_after
-from pramble.releasing.prepare.prior import SOURCES, Prior
+from pramble.releasing.priors import SOURCES, Prior
 from pramble.releasing.spec import readers as read
-from pramble.releasing.spec.settings import COLUMNS, RANDOMISED, setting
+from pramble.releasing.spec.readers import COLUMNS, RANDOMISED, setting
 from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
 

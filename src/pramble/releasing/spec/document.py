@@ -1,25 +1,222 @@
-"""Plans as documents: what was stated, however it was said, and written as TOML."""
+"""Plans as documents: TOML or keyword arguments in, a checked `ReleaseSpec` out, and TOML again.
+
+Every mistake gets one sentence that says where it is, what must hold and what was found; all of
+them are reported together.
+"""
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+from pramble.data.reading import Reading
 from pramble.errors import InvalidPlan
-from pramble.releasing.spec.parse import (
-    PLAN,
-    default_design,
-    designs_with,
-    read_document,
-    spec_from,
+from pramble.releasing.spec.column import ColumnSpec
+from pramble.releasing.spec.readers import (
+    COLUMNS,
+    DESIGNS,
+    RECORDS,
+    SEEN,
+    TABLES,
+    Mistake,
+    Setting,
+    settings_of,
 )
-from pramble.releasing.spec.readers import SEEN
-from pramble.releasing.spec.rules import columns_of
-from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.releasing.spec.rules import columns_of, contradictions
+from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
 from pramble.words import hint_at
+
+COLUMN = {row.name: row for row in settings_of(ColumnSpec)}
+RISK = {row.name: row for row in settings_of(RiskSpec)}
+FILE = {row.name: row for row in settings_of(FileSpec)}
+SHARED = {name: row for name, row in COLUMN.items() if row.in_plan}
+OF_ALL = {row.name: row for row in settings_of(ReleaseSpec)}
+PLAN = SHARED | OF_ALL
+"""The settings of each table of a plan; the plan's own take those that columns share."""
+
+PARTS = ("columns", "risk", "file")
+
+
+def spec_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> ReleaseSpec:
+    """Return a checked plan from nested settings, in the form of a TOML document.
+
+    The settings are those of `ReleaseSpec`, with ``columns`` a mapping from name to the settings of
+    `ColumnSpec`, ``risk`` one with those of `RiskSpec`, and ``file`` one with those of `FileSpec`.
+    With ``seen_allowed`` a column may leave its categories out, to take the values seen in the
+    file.
+
+    Examples
+    --------
+    >>> plan = spec_from({"alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    >>> plan.alpha, plan.columns[0].labels()
+    (2.0, ('m', 'f'))
+    >>> spec_from({"alfa": 2, "alpha": 2, "columns": {"sex": {"categories": ["m", "f"]}}})
+    Traceback (most recent call last):
+    ...
+    pramble.errors.InvalidPlan: The plan has no setting 'alfa' (did you mean 'alpha'?).
+    """
+    mistakes: list[str] = []
+    top = {key: own for key, own in settings.items() if key not in PARTS}
+    found = read_table(top, PLAN, where="The plan", mistakes=mistakes, others=PARTS)
+    columns = read_columns(settings.get("columns"), seen_allowed=seen_allowed, mistakes=mistakes)
+    file = read_table(settings.get("file", {}), FILE, where="The table [file]", mistakes=mistakes)
+    risk = read_risk(settings["risk"], mistakes) if "risk" in settings else None
+    found.setdefault("design", default_design(found))
+    mistakes.extend(of_other_designs(found, columns))
+    if found["design"] == TABLES:
+        found.setdefault("objective", TABLE_OBJECTIVES[0])
+    spec = None if mistakes else assemble(found, columns, risk, file)
+    mistakes = mistakes or contradictions(found, spec)
+    if spec is None or mistakes:
+        raise InvalidPlan("\n".join(mistakes))
+    return spec
+
+
+def default_design(found: Mapping[str, Any]) -> str:
+    """Return the design of a plan that states none: it goes by the promise alone."""
+    return TABLES if "central" in found and "alpha" not in found else RECORDS
+
+
+def read_table(
+    table: Any,
+    rows: Mapping[str, Setting],
+    *,
+    where: str,
+    mistakes: list[str],
+    others: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Read the known settings of a table; note a sentence for each mistake."""
+    found: dict[str, Any] = {}
+    if not isinstance(table, Mapping):
+        mistakes.append(f"{where} must be a table; found {table!r}.")
+        return found
+    for key, given in table.items():
+        if key not in rows:
+            hint = hint_at(str(key), [*rows, *others])
+            mistakes.append(f"{where} has no setting {key!r}{hint}.")
+            continue
+        try:
+            found[key] = rows[key].read(given)
+        except Mistake as mistake:
+            mistakes.append(f"{where}: {key} {mistake}.")
+    return found
+
+
+def read_columns(
+    tables: Any, *, seen_allowed: bool, mistakes: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Read the tables of the columns; note a sentence for each mistake."""
+    if not isinstance(tables, Mapping) or not tables:
+        mistakes.append("The plan must name the columns to randomise, in tables [columns.NAME].")
+        return {}
+    columns = {}
+    for name, table in tables.items():
+        columns[str(name)] = read_table(table, COLUMN, where=f"Column {name!r}", mistakes=mistakes)
+        known = isinstance(table, Mapping) and ("categories" in table or "bands" in table)
+        if isinstance(table, Mapping) and not known and not seen_allowed:
+            mistakes.append(
+                f"Column {name!r} must declare its categories, every possible label in order; "
+                'write categories = "seen" to take the values that occur, which reveals them.'
+            )
+    return columns
+
+
+def read_risk(table: Any, mistakes: list[str]) -> dict[str, Any]:
+    """Read the table of the risk; note a sentence for each mistake."""
+    risk = read_table(table, RISK, where="The table [risk]", mistakes=mistakes)
+    if isinstance(table, Mapping):
+        absent = [key for key in ("keys", "population_size") if key not in table]
+        mistakes.extend(f"The table [risk] must state {key}." for key in absent)
+    return risk
+
+
+def of_other_designs(
+    plan: Mapping[str, Any], columns: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield a sentence for each setting that the design does not have, with both ways out."""
+    design = plan["design"]
+    said = [(key, PLAN[key], own) for key, own in plan.items()]
+    said += [
+        (f"{key} of {name!r}", COLUMN[key], own)
+        for name, column in columns.items()
+        for key, own in column.items()
+    ]
+    for place, row, own in said:
+        designs = designs_with(row, own)
+        if design not in designs:
+            ways = " or ".join(f'design = "{other}"' for other in DESIGNS if other in designs)
+            yield (
+                f'The plan has design = "{design}"; {place} goes with {ways}. Leave {place} out, '
+                f"or state {ways}."
+            )
+
+
+def designs_with(row: Setting, own: Any) -> tuple[str, ...]:
+    """Return the designs that have a setting with a value; off is the same as not stated."""
+    if own is False or own is None:
+        return DESIGNS
+    if row.name == "objective" and row.designs == DESIGNS:
+        return (TABLES,) if own in TABLE_OBJECTIVES else (RECORDS, COLUMNS)
+    if row.name == "prior" and own not in ("private", "uniform"):
+        return (RECORDS, COLUMNS)
+    if row.name in ("output", "release_as") and own == row.default:
+        return DESIGNS
+    return row.designs
+
+
+def assemble(
+    found: Mapping[str, Any],
+    columns: Mapping[str, Mapping[str, Any]],
+    risk: Mapping[str, Any] | None,
+    file: Mapping[str, Any],
+) -> ReleaseSpec:
+    """Return the values of settings that were read; columns take what the plan says for all."""
+    own = {key: given for key, given in found.items() if key in OF_ALL}
+    shared = {key: given for key, given in found.items() if key in SHARED}
+    if found["design"] == COLUMNS:
+        own.pop("objective", None)
+    else:
+        shared.pop("objective", None)
+    return ReleaseSpec(
+        columns=tuple(
+            ColumnSpec(name=name, **with_family(shared | dict(column)))
+            for name, column in columns.items()
+        ),
+        risk=None if risk is None else RiskSpec(**risk),
+        reading=Reading(**file),
+        **own,
+    )
+
+
+def with_family(column: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a column; a distance or a loss is for matrices of any kind."""
+    by_distance = "distance" in column or "loss" in column
+    return {"family": "general", **column} if by_distance else column
+
+
+def read_spec(path: str | Path) -> ReleaseSpec:
+    """Read a plan from a TOML file, as `pramble init` writes it."""
+    return spec_from(read_document(path))
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """Read the settings of a plan from a TOML file, unchecked."""
+    path = Path(path)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidPlan(f"There is no plan {str(path)!r}.") from None
+    except IsADirectoryError:
+        raise InvalidPlan(f"A plan is a TOML file; {str(path)!r} is a folder.") from None
+    except UnicodeDecodeError:
+        raise InvalidPlan(
+            f"{path.name} must be text in UTF-8; some of it is not. Save it as UTF-8."
+        ) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidPlan(f"{path.name} is not TOML: {error}.") from None
 
 
 def spec_of(

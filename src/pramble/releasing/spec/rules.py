@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pramble.releasing.spec.column import ColumnSpec
-from pramble.releasing.spec.settings import COLUMNS, TABLES
+from pramble.releasing.spec.readers import COLUMNS, TABLES
 from pramble.releasing.spec.spec import ReleaseSpec
 
 

@@ -8,17 +8,17 @@ from typing import Any
 from pramble.data.records import Records
 from pramble.data.spark_files import SparkFileRecords
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.folder.files import MANIFEST
+from pramble.releasing.extras.beside import write_beside
+from pramble.releasing.extras.synthetic import write_synthetic
+from pramble.releasing.figures import observed_figures, observed_risk
+from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
-from pramble.releasing.prepare.figures import observed_figures, observed_risk
-from pramble.releasing.prepare.prepare import Prepared
-from pramble.releasing.prepare.record_figures import observed_record
-from pramble.releasing.write.beside import write_beside
-from pramble.releasing.write.check import Tally, compare, open_written, passed
-from pramble.releasing.write.released import write_data
-from pramble.releasing.write.secret import shuffled
+from pramble.releasing.prepare import Prepared
+from pramble.releasing.record_figures import observed_record
+from pramble.releasing.write.data import write_data
+from pramble.releasing.write.keys import shuffled
 from pramble.releasing.write.spark_part import write_on_spark
-from pramble.releasing.write.synthetic import write_synthetic
+from pramble.releasing.write.verify import Tally, compare, open_written, passed
 from pramble.values import Clock
 
 COUNTING, WRITING = 0.25, 0.65

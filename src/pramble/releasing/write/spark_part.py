@@ -16,14 +16,13 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.cuts import cuts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.outcome import Check
-from pramble.releasing.prepare.data_file import STEM, DataFile, piece_file
-from pramble.releasing.prepare.links import refuse_links
-from pramble.releasing.prepare.prepare import Prepared
-from pramble.releasing.prepare.repair import RepairedRecords
-from pramble.releasing.prepare.value_sample import MOST_KEPT
+from pramble.releasing.folder.layout import STEM, DataFile, piece_file
+from pramble.releasing.linkage import refuse_links
+from pramble.releasing.prepare import Prepared
+from pramble.releasing.repair import RepairedRecords
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.check import Tally, drawn_checks, value_checks
-from pramble.releasing.write.released import bound_record, file_entry
+from pramble.releasing.value_sample import MOST_KEPT
+from pramble.releasing.write.data import bound_record, file_entry
 from pramble.releasing.write.spark_piece import (
     ATTEMPTS,
     WRITTEN_PIECES,
@@ -32,6 +31,7 @@ from pramble.releasing.write.spark_piece import (
     merge_lines,
     merged_pieces,
 )
+from pramble.releasing.write.verify import Tally, drawn_checks, value_checks
 from pramble.values import Clock
 
 ROWS_PER_FILE = 1 << 22

@@ -18,12 +18,11 @@ from pramble.engine.cuts import Cuts
 from pramble.engine.dealt import FIRST, GATHERED_CELLS, LAST, taken, with_codes, words_of
 from pramble.engine.order import in_word_order, sorting_words
 from pramble.errors import PrambleError
-from pramble.releasing.folder.files import file_sha256
-from pramble.releasing.prepare.data_file import DataFile, piece_file
-from pramble.releasing.prepare.links import Links
-from pramble.releasing.prepare.value_sample import MOST_KEPT
-from pramble.releasing.write.check import Tally, compare_values, passed
-from pramble.releasing.write.pieces import merged, write_piece
+from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file
+from pramble.releasing.linkage import Links
+from pramble.releasing.value_sample import MOST_KEPT
+from pramble.releasing.write.data import merged, write_piece
+from pramble.releasing.write.verify import Tally, compare_values, passed
 from pramble.values import value
 
 ATTEMPTS = ".attempts"

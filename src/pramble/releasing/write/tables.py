@@ -13,14 +13,14 @@ from pramble.engine.measure import measure_records
 from pramble.errors import WriteFailed
 from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.folder.files import MANIFEST, file_sha256
+from pramble.releasing.accuracy import outcomes_of_tables
+from pramble.releasing.extras.beside import TABLES, write_beside
+from pramble.releasing.extras.synthetic import write_synthetic
+from pramble.releasing.folder.layout import MANIFEST, file_sha256
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
-from pramble.releasing.prepare.prepare import Prepared
-from pramble.releasing.prepare.record_design import rules_of
-from pramble.releasing.prepare.record_figures import observed_columns
-from pramble.releasing.prepare.worth import outcomes_of_tables
-from pramble.releasing.write.beside import TABLES, write_beside
-from pramble.releasing.write.synthetic import write_synthetic
+from pramble.releasing.prepare import Prepared
+from pramble.releasing.record_design import rules_of
+from pramble.releasing.record_figures import observed_columns
 from pramble.values import Clock
 
 SENTENCE = (

@@ -1,0 +1,395 @@
+"""Which promise: several of them side by side for one file, and nothing written.
+
+A file is counted once for all promises of a kind.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pramble import numbers
+from pramble.data.frames import Tidy
+from pramble.data.reading import Reading, as_reading
+from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
+from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.releasing.accuracy import table_outcomes
+from pramble.releasing.bands import settle_bands
+from pramble.releasing.figures import risk_figures
+from pramble.releasing.prepare import Prepared, Scanned, designed, scan_for
+from pramble.releasing.repair import source_records
+from pramble.releasing.spec.document import document_of, spec_of, without_others
+from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES
+from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.shown import Display, Grid
+from pramble.values import Clock, Watcher, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+DELTA = 1e-6
+SECONDS = 3.0
+"""For the plan of each promise."""
+
+MOST_COMPARED = 5
+"""Columns up to which both designs of a central promise are tried."""
+
+
+@value
+class Candidate:
+    """One promise, what an intruder could learn under it, and what readers would get.
+
+    Attributes
+    ----------
+    kind : {"local", "central"}
+        Against everybody; or against those who only read the release.
+    promise : float
+        α, or ε.
+    belief : float
+        How sure, at most, an intruder can become of a person's values who was half sure.
+    half_width : float
+        Half of the 95 % interval of a typical cell of the typical wanted table.
+    noise, wanted : int
+        How many of the wanted tables would be noise.
+    right_before, right_after : float
+        Right matches that are expected, if the plan names risk keys; not a number otherwise.
+    verdict : Verdict
+    tables : tuple of TableOutcome
+        What readers would get of each wanted table, and of single columns.
+    plan : Plan or TablePlan
+        What would be done to a record, or measured of the file.
+    warnings : tuple of str
+    design : {"tables", "records", "columns"}
+        Protected tables, or randomised records: under a central promise in random order.
+    shuffled : float
+        The half width that randomised records in random order have at the same ε and δ in place of
+        protected tables; not a number where that was not tried.
+    """
+
+    kind: str
+    promise: float
+    belief: float
+    half_width: float
+    noise: int
+    wanted: int
+    right_before: float
+    right_after: float
+    verdict: Verdict
+    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
+    plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
+    design: str = "records"
+    shuffled: float = math.nan
+
+    @property
+    def name(self) -> str:
+        """The promise in a few letters."""
+        return f"{'α' if self.kind == 'local' else 'ε'} = {self.promise:g}"
+
+
+class Trials:
+    """A file and a plan, under one promise after another; nothing is written.
+
+    Examples
+    --------
+    >>> people = {"sex": ["f", "m"] * 500}
+    >>> trials = Trials(people, columns="sex")
+    >>> [trials.candidate("local", promise).name for promise in (1.0, 2.0)]
+    ['α = 1', 'α = 2']
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        plan: str | Path | ReleaseSpec | Mapping[str, Any] | None = None,
+        columns: Sequence[str] | str | None = None,
+        delta: float = DELTA,
+        reading: Reading | Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.source, self.plan, self.columns, self.delta = source, plan, columns, delta
+        self.reading, self.settings = reading, dict(settings or {})
+        self.scans: dict[str, Scanned] = {}
+
+    def spec(self, kind: str, promise: float) -> ReleaseSpec:
+        """Return the plan under one promise, checked.
+
+        The kind "shuffled" is a central promise that is kept by records in random order.
+        """
+        changes: dict[str, Any] = (
+            {"alpha": promise} if kind == "local" else {"central": promise, "delta": self.delta}
+        )
+        changes["design"] = self.design_for(kind)
+        settings = {**without_others(self.settings, changes), **changes}
+        found = spec_of(self.plan, self.columns, alpha=None, settings=settings)
+        return found if self.reading is None else replace(found, reading=as_reading(self.reading))
+
+    def design_for(self, kind: str) -> str:
+        """Return the design that keeps a kind of promise: the stated one, where it can."""
+        plan = {} if self.plan is None else document_of(self.plan)
+        stated = {**plan, **self.settings}.get("design")
+        if kind == "shuffled":
+            return RECORDS
+        if kind == "central":
+            return stated if stated in (RECORDS, TABLES) else TABLES
+        return stated if stated in (*RANDOMISED, "paper") else RECORDS
+
+    def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
+        """Return what the file gives under one promise."""
+        watched = clock or Clock(None)
+        settled = settle_bands(self.source, self.spec(kind, promise))
+        job = designed(
+            self.scanned(kind, settled, clock=watched),
+            settled,
+            confidential_allowed=True,
+            clock=watched,
+            seconds=SECONDS,
+            for_readers=kind != "local",
+        )
+        tables = table_outcomes(job)
+        wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
+        before, after = right_matches(job)
+        spent = job.spent if kind == "local" else job.central
+        return Candidate(
+            "local" if kind == "local" else "central", promise, spent.belief(),
+            verdict.typical.half_width, sum(table.useless for table in wanted), len(wanted),
+            before, after, verdict, tables, job.published, job.warnings, settled.design,
+        )  # fmt: skip
+
+    def compared(self, found: Candidate) -> Candidate:
+        """Return protected tables with the half width of shuffled records of the same promise.
+
+        More than a few columns take long and are not tried; neither is what records cannot have.
+        """
+        columns = found.plan.columns if found.plan else ()
+        if found.design != "tables" or len(columns) > MOST_COMPARED:
+            return found
+        try:
+            other = self.candidate("shuffled", found.promise)
+        except PrambleError:
+            return found
+        return replace(found, shuffled=other.half_width)
+
+    def scanned(self, kind: str, spec: ReleaseSpec, *, clock: Clock) -> Scanned:
+        """Return what a scan finds, which is the same for all promises of a kind.
+
+        Bands by quantiles are found with noise that goes by α: then each promise has its own.
+        """
+        noisy = any(column.noisy is not None for column in spec.columns)
+        if noisy or kind not in self.scans:
+            records = source_records(self.source, spec)
+            self.scans[kind] = scan_for(records, spec, clock=clock)
+        return self.scans[kind]
+
+
+def right_matches(job: Prepared) -> tuple[float, float]:
+    """Return the right matches that are expected before and after; not numbers without keys."""
+    asked = job.spec.risk
+    if asked is None or job.keys is None or job.protected is not None:
+        return math.nan, math.nan
+    risk = risk_figures(job.keys, asked, plan=job.plan)
+    return risk.tau2_before, risk.tau2_after
+
+
+ALPHAS, CENTRALS = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0)
+PEEK = (
+    "A promise that is chosen by looking at the file says something of it that no promise covers: "
+    "choose by what people are owed, or try on a public file that is like it."
+)
+RELEASED = {
+    ("local", "records"): "",
+    ("local", "columns"): "",
+    ("central", "tables"): " (readers; tables)",
+    ("central", "records"): " (readers; shuffled records)",
+}
+BETTER = "Protected tables are better than randomised records in random order {}: smaller errors."
+WORSE = (
+    'Randomised records in random order (design = "records") have smaller errors than protected '
+    "tables {}."
+)
+NOT_COMPARED = (
+    f"Randomised records in random order were not compared: of more than {MOST_COMPARED} columns "
+    'that takes long, and tables nearly always have smaller errors. design = "records" tries them.'
+)
+
+
+@value(eq=False, repr=False)
+class Candidates(Display, Tidy):
+    """Promises side by side; :func:`try_release` returns them.
+
+    Attributes
+    ----------
+    found : tuple of Candidate
+    notes : tuple of str
+
+    Examples
+    --------
+    >>> import pramble
+    >>> people = {"sex": ["f", "m"] * 500}
+    >>> found = pramble.try_release(people, columns="sex", alphas=[2.0], centrals=[])
+    >>> found.to_arrow()["belief"].to_pylist()[0] <= 0.89
+    True
+    """
+
+    found: tuple[Candidate, ...]
+    notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.found)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        names = (
+            "kind", "promise", "belief", "half_width", "noise", "wanted", "right_before",
+            "right_after", "design", "shuffled",
+        )  # fmt: skip
+        return {name: [getattr(one, name) for one in self.found] for name in names}
+
+    def shown(self) -> Grid:
+        """Return a line for each promise."""
+        columns = {
+            "promise": [f"{one.name}{RELEASED[one.kind, one.design]}" for one in self.found],
+            "half sure becomes": [f"{numbers.sure(one.belief)} at most" for one in self.found],
+            "typical cell": [width_text(one.half_width) for one in self.found],
+            "as shuffled records": [width_text(one.shuffled) for one in self.found],
+            "noise": [f"{one.noise} of {one.wanted} tables" for one in self.found],
+            "right matches": [matches_text(one) for one in self.found],
+        }
+        columns = {name: own for name, own in columns.items() if any(own)}
+        head, rows = list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
+        best = [one for one in self.found if not one.verdict.is_noise]
+        below = "\n".join(f"{one.name}: {one.verdict.good}" for one in best)
+        return Grid("Promises side by side; nothing was written", head, rows,
+                    notes=self.notes, below=below)  # fmt: skip
+
+    def plot(self) -> "Figure":
+        """Return a figure: what readers get against what an intruder may learn."""
+        from pramble.plots.tradeoffs import candidates_figure
+
+        return candidates_figure(self.found)
+
+
+def try_release(
+    source: Any,
+    *,
+    plan: str | Path | ReleaseSpec | Mapping[str, Any] | None = None,
+    columns: Sequence[str] | str | None = None,
+    alphas: Sequence[float] | None = None,
+    centrals: Sequence[float] | None = None,
+    delta: float = DELTA,
+    reading: Reading | Mapping[str, Any] | None = None,
+    progress: Watcher | None = None,
+    **settings: Any,
+) -> Candidates:
+    """Compare promises for a file, as `pramble.release` would keep them; nothing is written.
+
+    For each α (against everybody, also whoever handles the file) and each central ε (against those
+    who only read the release) a plan is designed, and valued by the one measure of every release:
+    half of the 95 % interval of a typical cell. A central ε is kept by protected tables; of up to
+    five columns randomised records in random order are tried at the same ε too, and a note says
+    which of the two is better.
+
+    Parameters
+    ----------
+    source : path, frame, reader or mapping
+        The confidential records.
+    plan : str, Path, ReleaseSpec or mapping, optional
+        A plan, whose promise is replaced by each candidate.
+    columns : sequence of str
+        The columns to randomise; with a plan, some of its columns.
+    alphas, centrals : sequences of float, optional
+        Candidates; by default 0.5, 1, 2, 4 and 8, and where every other column is dropped also the
+        central 0.5, 1 and 2. With ``design="records"`` the central ones are of shuffled records.
+    delta : float
+        δ of the central ones.
+    reading, progress, **settings
+        As of `pramble.release`.
+
+    Returns
+    -------
+    Candidates
+
+    Examples
+    --------
+    >>> import pramble
+    >>> people = pramble.datasets.synthetic_new_york(2000).select(["SEX", "MARST"])
+    >>> found = pramble.try_release(people, columns=["SEX", "MARST"], alphas=[1.0, 4.0],
+    ...                             centrals=[], prior="uniform")
+    >>> first, second = found
+    >>> first.half_width > second.half_width, first.belief < second.belief
+    (True, True)
+    """
+    clock = Clock(progress)
+    if plan is None and columns is None:
+        raise InvalidInput("A try needs a plan, or a list of columns.")
+    asked = [("local", alpha) for alpha in (ALPHAS if alphas is None else alphas)]
+    asked += [("central", one) for one in (CENTRALS if centrals is None else centrals)]
+    trials = Trials(
+        source, plan=plan, columns=columns, delta=delta, reading=reading, settings=settings
+    )
+    notes = [PEEK]
+    if not 0 < delta < LARGEST_DELTA:
+        raise InvalidInput(f"delta must be a number in (0, {LARGEST_DELTA:g}); found {delta!r}.")
+    for kind, promise in list(asked):  # all are checked before any is tried, which may take long
+        try:
+            trials.spec(kind, promise)
+        except InvalidPlan as error:
+            if centrals is not None or kind == "local":
+                raise
+            notes.append(f"Central promises were not tried. {error}")
+            asked = [one for one in asked if one[0] == "local"]
+            break
+    found = []
+    for number, (kind, promise) in enumerate(asked):
+        clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
+        try:
+            found.append(trials.compared(trials.candidate(kind, promise)))
+        except PrambleError as error:
+            if centrals is not None or kind == "local" or not isinstance(error, PrivacyError):
+                raise
+            notes.append("Central promises were not tried: some columns are released as they are.")
+            break
+    clock.tell("done", 1.0)
+    return Candidates(tuple(found), (*notes, *better_design(found)))
+
+
+def width_text(half_width: float) -> str:
+    """Return the interval of a typical cell in words; nothing where it was not found.
+
+    >>> width_text(0.01), width_text(math.inf), width_text(math.nan)
+    ('± 1 points', 'not identifiable', '')
+    """
+    if math.isnan(half_width):
+        return ""
+    return f"± {numbers.points(half_width)} points" if half_width < math.inf else "not identifiable"
+
+
+def matches_text(one: Candidate) -> str:
+    """Return the right matches that are expected, before and after; nothing without keys."""
+    if math.isnan(one.right_after):
+        return ""
+    return f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}"
+
+
+def better_design(found: Sequence[Candidate]) -> list[str]:
+    """Say whether protected tables or shuffled records are better, where both were tried."""
+    tables = [one for one in found if one.design == "tables"]
+    both = [one for one in tables if not math.isnan(one.shuffled)]
+    if not both:
+        wide = any(len(one.plan.columns) > MOST_COMPARED for one in tables if one.plan)
+        return [NOT_COMPARED] if wide else []
+    better = [one for one in both if one.half_width <= one.shuffled]
+    if len(better) == len(both):
+        return [BETTER.format("at every ε tried")]
+    if not better:
+        return [WORSE.format("at every ε tried")]
+    worse = [one for one in both if one not in better]
+    return [
+        text.format(f"at {', '.join(one.name for one in own)}")
+        for text, own in ((BETTER, better), (WORSE, worse))
+    ]

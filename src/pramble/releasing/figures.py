@@ -1,0 +1,148 @@
+"""The figures of a release: what each column keeps, what an analyst will get, what risk is left."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.data.crosstab import crosstab
+from pramble.data.open import open_records
+from pramble.data.records import Records
+from pramble.data.table import Crosstab
+from pramble.errors import NotIdentifiable
+from pramble.estimation.estimate import estimate
+from pramble.information.measures import entropy, mutual_information
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
+from pramble.outcome import ColumnOutcome, RiskOutcome
+from pramble.privacy.certificate import certify, distance_sentence
+from pramble.privacy.guarantee import float_above
+from pramble.releasing.baselines import change_expected, rivals_of, variance_of
+from pramble.releasing.column_design import Designed
+from pramble.releasing.spec.spec import RiskSpec
+from pramble.risk.assess import assess
+from pramble.solvers.design import design
+from pramble.solvers.result import most_information
+from pramble.values import Floats, Integers
+
+if TYPE_CHECKING:
+    from pramble.risk.assessment import Assessment
+    from pramble.risk.remaining import RiskAfter
+
+
+SEARCHED, SECONDS = 40, 1.0
+"""Categories up to which all matrices are searched for a bound, and for how long."""
+
+
+def expected_figures(designed: Designed) -> ColumnOutcome:
+    """Return a column's figures that are known before anything is written."""
+    p, mechanism, column = designed.prior.probabilities, designed.mechanism, designed.column
+    return ColumnOutcome(
+        name=column.name,
+        categories=column.labels,
+        mechanism=mechanism,
+        certificate=certify(mechanism),
+        family=column.spec.family,
+        objective=column.spec.objective,
+        invariant=column.spec.invariant,
+        alpha=designed.alpha,
+        alpha_prior=float_above(designed.prior.spent),
+        prior=p,
+        prior_source=designed.prior.source,
+        prior_detail=designed.prior.detail,
+        entropy=entropy(p),
+        information=mutual_information(p, mechanism),
+        information_bound=most_possible(np.array(p), designed.alpha),
+        estimation_variance=variance_of(p, mechanism),
+        change_expected=change_expected(p, mechanism),
+        before=column.counts,
+        rivals=rivals_of(p, column.labels, designed.alpha),
+        by_distance=""
+        if designed.distance is None
+        else distance_sentence(designed.distance, designed.per_unit),
+    )
+
+
+def most_possible(p: Floats, alpha: float) -> float:
+    """Return a proven bound on the information of any matrix for these categories at this α."""
+    if not 2 < len(p) <= SEARCHED:
+        return most_information(p, alpha)
+    return design(p, alpha, family="general", tolerance=1e-3, time_limit=SECONDS).ceiling
+
+
+def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:
+    """Add what was counted on the written release, and the analyst's estimate from it."""
+    rows = max(int(after.sum()), 1)
+    found = replace(outcome, change_observed=changed / rows, after=tuple(after.tolist()))
+    if not math.isfinite(outcome.estimation_variance):
+        return found
+    try:
+        answer = estimate(after, outcome.mechanism, counts=True)
+    except NotIdentifiable:
+        return found
+    return replace(
+        found,
+        estimate=tuple(answer.probabilities.tolist()),
+        lower=tuple(answer.lower.tolist()),
+        upper=tuple(answer.upper.tolist()),
+    )
+
+
+def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] | None:
+    """Return what of a plan bears on some keys: single columns, or the whole; None if nothing."""
+    if not set(plan.columns) & set(keys):
+        return None
+    return {name: plan[name] for name in plan.columns if name in keys} if plan.is_simple else plan
+
+
+def risk_figures(
+    table: Crosstab, risk: RiskSpec, *, plan: Plan, records: Records | None = None
+) -> RiskOutcome:
+    """Return the risk of the file before and after randomising, under one model.
+
+    Sums of risks that go by weights and households are taken from the ``records``, in another pass.
+    """
+    keys = list(risk.keys)
+    before = assess(table, keys, population_size=risk.population_size, model=risk.model)
+    after: Assessment | RiskAfter = before
+    if risk.model != "none" and (chosen := relevant(plan, keys)):
+        after = before.after(chosen)
+    return RiskOutcome(
+        keys=risk.keys,
+        model=before.model,
+        population_size=risk.population_size,
+        sample_uniques=before.sample_uniques,
+        tau1_before=before.tau1,
+        tau2_before=before.tau2,
+        tau1_after=after.tau1,
+        tau2_after=after.tau2,
+        classes=(before.below(3), before.below(5)),
+        **summed_risks(records, risk),
+    )
+
+
+def summed_risks(records: Records | None, risk: RiskSpec) -> dict[str, Any]:
+    """Return the sums of the individual and of the households' risks, where they are asked for."""
+    if records is None or not (risk.weights or risk.household):
+        return {}
+    found = assess(
+        records,
+        list(risk.keys),
+        population_size=risk.population_size,
+        model=risk.model,
+        weights=risk.weights,
+        household=risk.household,
+    ).summary()
+    names = ("individual", "household")
+    return {name: found[f"sum_of_{name}_risk"] for name in names if f"sum_of_{name}_risk" in found}
+
+
+def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan) -> RiskOutcome:
+    """Add how many released records are alone by the keys at face value, if all keep them."""
+    if len(plan.branches) > 1:
+        return outcome
+    counts = crosstab(open_records(data), list(outcome.keys)).counts
+    below = tuple(int(counts[counts < k].sum()) for k in (2, 3, 5))
+    return replace(outcome, uniques_after=below[0], classes_after=(below[1], below[2]))

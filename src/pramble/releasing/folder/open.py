@@ -1,0 +1,357 @@
+"""The analyst's door: open a release folder and check it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from reprlib import repr as short
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.decode import natural_arrow_labels
+from pramble.data.encode import Encoder
+from pramble.data.labels import Labels
+from pramble.data.order import typed_texts
+from pramble.data.places import arrow_input, path_or_place
+from pramble.data.records import Records
+from pramble.data.scan import scan
+from pramble.data.spark_files import SparkFileRecords, read_frame
+from pramble.errors import InvalidData, InvalidInput
+from pramble.mechanisms.measured import Measured
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.outcome import ReleaseOutcome
+from pramble.privacy.central_privacy import CentralPrivacy, guarantee_from_json
+from pramble.privacy.certificate import Certificate, certify
+from pramble.privacy.guarantee import (
+    Guarantee,
+    RecordPrivacy,
+)
+from pramble.releasing.folder.layout import check_files
+from pramble.releasing.folder.promise import besides_of, central_promise, check_promise
+from pramble.releasing.folder.reading import data_of, plan_of, points_in, read_manifest, undamaged
+from pramble.releasing.write.verify import open_written
+from pramble.shown import Display, Facts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Display):
+    """A release folder; `pramble.release` and `pramble.open_release` return one.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Where it lies; None after a dry run.
+    manifest : dict
+        What the folder's ``manifest.json`` says.
+    plan : Plan or TablePlan
+        What was done to a record, or measured of the file.
+    synthetic : pyarrow.Table or None
+        Complete records drawn from the release alone: open and count those.
+    tables : Measured or None
+        The protected tables, from which estimates come; None where records were randomised.
+    data : pyarrow.Table or None
+        The randomised records, read when first asked for; a Spark frame, if opened with Spark.
+    guarantee : Guarantee
+        What was spent on each person: α of randomised records, whatever happens to the file, or ε
+        and δ of protected tables.
+    central : CentralPrivacy or None
+        What was spent against those who only read the release, where that is proven.
+    alpha : float
+        α, rounded up; infinite for protected tables, which have no local promise.
+    outcome : ReleaseOutcome or None
+        The curator's figures, raw ones included; only `pramble.release` knows them.
+    spark : SparkSession or None
+        The session it was opened with.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.Release.__name__
+    'Release'
+    """
+
+    folder: Path | None
+    manifest: Mapping[str, Any]
+    plan: Plan | TablePlan
+    outcome: ReleaseOutcome | None = field(default=None, repr=False)
+    spark: Any = field(default=None, repr=False)
+
+    @property
+    def alpha(self) -> float:
+        """What was spent on each person, rounded up."""
+        return float(self.manifest["promise"]["spent"].get("alpha", math.inf))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was spent on each person."""
+        return guarantee_from_json(self.manifest["promise"]["spent"])
+
+    @property
+    def central(self) -> CentralPrivacy | None:
+        """What was spent towards those who only read the release, where that is proven."""
+        return central_promise(self.manifest)
+
+    @cached_property
+    def data(self) -> Any:
+        """The randomised records as a pyarrow Table; labels have the types of the plan."""
+        if isinstance(self.plan, TablePlan):
+            return None
+        if self.folder is None:
+            raise InvalidData("A dry run writes no data.")
+        read = read_data if self.spark is None else partial(frame_of_data, self.spark)
+        return read(self.folder, self.manifest, self.plan)
+
+    @cached_property
+    def tables(self) -> Measured | None:
+        """The protected tables; None where records were randomised."""
+        if not isinstance(self.plan, TablePlan):
+            return None
+        if self.folder is None:
+            raise InvalidData("A dry run measures nothing.")
+        return read_tables(self.folder, self.manifest, self.plan)
+
+    @property
+    def evidence(self) -> Any:
+        """What estimates come from: the protected tables, or the randomised records."""
+        return self.data if self.tables is None else self.tables
+
+    @property
+    def synthetic(self) -> Any:
+        """Complete records drawn from the release alone, as a pyarrow Table; None without."""
+        stated = self.manifest.get("synthetic")
+        if stated is None or self.folder is None:
+            return None
+        from pyarrow import parquet
+
+        return parquet.read_table(arrow_input(self.folder / stated["file"]))
+
+    def shown(self) -> Facts:
+        """Return where it lies, what it promises and what is in it."""
+        others = [c["name"] for c in self.manifest["columns"] if c["name"] not in self.plan.columns]
+        rows = [
+            ("rows", f"{self.manifest['rows']:,}"),
+            ("columns", ", ".join(self.plan.columns)),
+            *([("as they were", ", ".join(others))] if others else []),
+        ]
+        if isinstance(self.plan, TablePlan):
+            rows.append(("tables", f"{len(self.plan.tables):,}, protected"))
+        else:
+            rows.append(("α of a person", f"{self.alpha:g}"))
+        if self.central is not None:
+            rows.append(
+                ("central ε", f"{self.central.shown:.4g} at δ = {self.central.shown_delta:.3g}")
+            )
+        if self.manifest.get("copies"):
+            copied = dict.fromkeys(copy["format"] for copy in self.manifest["copies"])
+            rows.append(("copies", ", ".join(copied)))
+        if "synthetic" in self.manifest:
+            rows.append(("synthetic", "complete records, drawn from the release"))
+        rows += [
+            ("worth", sentence) for sentence in self.manifest.get("worth", {}).get("sentences", ())
+        ]
+        promise = self.manifest["promise"]
+        where = "nothing written: a dry run" if self.folder is None else str(self.folder)
+        return Facts(
+            f"Release: {where}", rows, notes=(promise.get("central", promise)["sentence"],)
+        )
+
+    def summary(self) -> str:
+        """Return what the folder holds and promises, as text."""
+        return repr(self)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the plan: which columns each part shows."""
+        return self.plan.plot()
+
+    def __getstate__(self) -> dict[str, Any]:
+        read = ("data", "tables")
+        kept = {name: value for name, value in self.__dict__.items() if name not in read}
+        return {**kept, "spark": None}
+
+
+@certify.register
+def _(release: Release, *, distance: Any = None) -> Certificate:
+    """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
+    if distance is not None or isinstance(release.plan, TablePlan):
+        return certify(release.plan, distance=distance)
+    with undamaged():
+        besides = besides_of(release.manifest["design"])
+        rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
+    return replace(certify(release.plan), besides=besides, rows=rows)
+
+
+def open_release(
+    folder: str | Path,
+    *,
+    verify: str | Path | None = None,
+    spark: Any = None,
+    engine: str | None = None,
+) -> Release:
+    """Open a release folder for analysis, and check it.
+
+    The manifest must follow its schema, every mechanism must satisfy the α that is stated for it
+    and these must add up to the stated total, the data file must have the SHA-256, the columns and
+    the number of rows that the manifest states, and randomised columns must hold labels of their
+    mechanisms only.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What `pramble.release` wrote.
+    verify : str or Path, optional
+        The public key of who made the release, a PEM file: refuse a folder that its private key
+        did not sign, or whose scripts were changed.
+    spark : SparkSession, optional
+        Check and read the data, which lies in pieces of Parquet, in tasks of this session: ``data``
+        is then a frame of it. The folder is one that driver and workers share.
+    engine : "spark", optional
+        The same, in the session that is active.
+
+    Returns
+    -------
+    Release
+        With ``data``, ``plan`` and ``manifest``.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.open_release("no such folder")
+    Traceback (most recent call last):
+    ...
+    pramble.errors.InvalidData: 'no such folder' does not exist.
+    """
+    folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
+    manifest = read_manifest(folder, verify=verify)
+    data = data_of(manifest)
+    if spark is not None:
+        refuse_other_than_pieces(data)
+    check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
+    release = Release(folder, manifest, plan_of(manifest), spark=spark)
+    check_promise(manifest, release.plan)
+    assert release.evidence is not None, "reading checks it"
+    return release
+
+
+def session_of(engine: str | None) -> Any:
+    """Return the active session of Spark, if that engine is asked for."""
+    if engine is None:
+        return None
+    if engine != "spark":
+        raise InvalidInput(f'The engine is "spark", or none; found {engine!r}.')
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is None:
+        raise InvalidInput("No session of Spark is active; start one, or give spark=.")
+    return found
+
+
+def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Read the data file as an Arrow table, and check it against the manifest.
+
+    Randomised columns hold labels of their mechanisms only, in the types of the plan.
+    """
+    records = open_written(folder / data_of(manifest)["file"], points_in(manifest))
+    names = checked_names(records, manifest)
+    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
+    refuse_rows(table.num_rows, manifest["rows"])
+    labels = plan.column_labels()
+    for place, name in enumerate(names):
+        values = table[name]
+        if name in labels:
+            values = in_labels(values, labels[name].released, column=name, typed=records.typed)
+        elif not records.typed:
+            values = as_they_stand(values)
+        table = table.set_column(place, pa.field(name, values.type), values)
+    return table
+
+
+def read_tables(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
+    """Read protected tables, and check them against the plan."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(arrow_input(folder / data_of(manifest)["file"]))
+    return Measured.from_table(table, plan, manifest["rows"])
+
+
+def checked_names(records: Records, manifest: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the data file, which are those of the manifest, as are its rows."""
+    names = [column["name"] for column in manifest["columns"]]
+    if list(records.names) != names:
+        raise InvalidData(
+            f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
+        )
+    refuse_rows(records.rows, manifest["rows"])
+    return names
+
+
+def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
+    """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
+    path = (folder / data_of(manifest)["file"]).absolute()
+    records = open_written(path, points_in(manifest))
+    checked_names(records, manifest)
+    labels = {name: own.released for name, own in plan.column_labels().items()}
+    found = SparkFileRecords.of(records, spark)
+    refuse_rows(scan(found, [ReleasedLabels(labels)]), manifest["rows"])
+    return read_frame(spark, path, records)
+
+
+class ReleasedLabels:
+    """Refuses values that the mechanism of a column cannot release: a job for a scan."""
+
+    def __init__(self, labels: Mapping[str, Labels]) -> None:
+        self.columns, self.labels = list(labels), labels
+
+    def add(self, batch: Any) -> None:
+        """Look at one batch."""
+        for name, released in self.labels.items():
+            in_labels(batch[name], released, column=name, typed=True)
+
+    def merge(self, later: "ReleasedLabels") -> None:
+        """Take nothing: what is not refused is fine."""
+
+
+def refuse_other_than_pieces(data: Mapping[str, Any]) -> None:
+    """Refuse to read data on Spark that is one file, or no Parquet."""
+    if "pieces" not in data or data["format"] != "parquet":
+        raise InvalidData(
+            "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
+            "or of another format. Open it without spark=, or release with rows_per_file."
+        )
+
+
+def refuse_rows(found: int | None, stated: int) -> None:
+    """Refuse another number of rows than is stated, where it is known."""
+    if found not in (None, stated):
+        raise InvalidData(f"The manifest states {short(stated)} rows; the data file has {found}.")
+
+
+def as_they_stand(texts: Any) -> Any:
+    """Return an untouched column of a text file in the type that its texts stand for."""
+    labels = texts.unique()
+    typed = pa.array(typed_texts(labels.to_pylist()))
+    if typed.type == texts.type:
+        return texts
+    return pa.chunked_array([typed.take(pc.index_in(texts.combine_chunks(), labels))])
+
+
+def in_labels(values: Any, released: Labels, *, column: str, typed: bool) -> Any:
+    """Return released values in the type of their labels; refuse what cannot be released."""
+    if pa.types.is_nested(values.type):
+        raise InvalidData(f"Column {column!r} must hold labels; its type is {values.type}.")
+    encoder = Encoder(released, column, from_text=not typed)
+    try:
+        codes = encoder.codes(values)
+    except InvalidData:
+        raise InvalidData(
+            f"Column {column!r} holds values that its mechanism cannot release."
+        ) from None
+    labels = natural_arrow_labels(released.values)
+    return pa.chunked_array([labels.take(pa.array(codes))])

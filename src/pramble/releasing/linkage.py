@@ -1,0 +1,321 @@
+r"""Whether a column that is released as it is tells a protected one.
+
+α covers what is randomised. An untouched column goes beyond it where rows that share one of its
+values are alike in a protected column (it names the person, the household, or a finer version of
+the same thing), where it is a function of a protected column (a copy, a coarser version), and where
+sorting by it gives back an order that goes with the protected values.
+
+For a row :math:`i` whose value of :math:`U` is shared, let :math:`a_i` be the share of the other
+rows with that value that have the same :math:`X`. With :math:`\bar a` the mean over those rows and
+:math:`q = \sum_x p_x^2` what chance gives,
+
+.. math:: \kappa = \frac{\bar a - q}{1 - q}
+
+is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
+"""
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.arrays import plain
+from pramble.data.even import even_batches
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.levels import Levels
+from pramble.data.records import Records
+from pramble.errors import PrivacyError
+from pramble.releasing.row_order import Neighbours
+from pramble.releasing.value_sample import MOST_KEPT, ValueSample
+from pramble.values import Integers, value
+
+LEAST_ROWS = 20
+"""Rows with a shared value from which on their likeness is judged."""
+
+ALIKE, ALIKE_IN_SMALL_GROUPS, SMALL, FUNCTION = 0.9, 0.5, 20.0, 0.99
+"""κ from which on a column tells another: in groups of rows, in small groups, and as a function."""
+
+NEARLY_UNIQUE = 0.05
+"""Distinct values for each row, from which on a column is taken as one that names rows."""
+
+MANY = 60
+"""Distinct values from which on a column with the name of an identifier is taken as one."""
+
+IDENTIFIER = re.compile(
+    r"(^|_)(id|pid|uuid|guid|ssn|nin|nhs|person|patient|subject|respondent|pseudonym|serial|name|"
+    r"surname|forename|email|e_mail|phone|tel|address|passport|licen[cs]e|account|iban)(_|$)",
+    re.IGNORECASE,
+)
+
+
+@value
+class Link:
+    """An untouched column that tells a protected one.
+
+    Attributes
+    ----------
+    column : str
+        The untouched column.
+    protected : str
+        The protected one; empty for an identifier that repeats.
+    kind : str
+        "alike", "function", "identifier" or "order".
+    """
+
+    column: str
+    protected: str
+    kind: str
+
+    def __str__(self) -> str:
+        told, column = f"{self.protected!r}", f"{self.column!r}"
+        return {
+            "alike": f"Rows that share a value of {column} are alike in {told}: together they tell "
+            "it, whatever α is.",
+            "function": f"Column {column} follows from {told}, which it tells as it is.",
+            "identifier": f"Column {column} looks like an identifier, and its values repeat: one "
+            "person seems to have several rows, each of which spends α.",
+            "order": f"Sorting by {column} puts the rows in an order that goes with {told}, and "
+            "neighbours tell it, shuffled or not.",
+        }[self.kind]
+
+
+class Links:
+    """Samples the untouched columns beside the protected ones, batch by batch.
+
+    One sample takes every :math:`2^j`-th row. Of columns that nearly name rows a second one takes
+    every row of a random :math:`2^{-j}` of the values, so that rows that share one stay together.
+
+    Which rows are taken depends on their numbers, on their values and on ``key``, and :math:`j` on
+    all rows together; so samples of consecutive rows under one key merge into the sample of all of
+    them. The first batch of a file decides which columns nearly name rows: a sample that begins
+    later takes values of every column, and those that are not wanted go when it is merged.
+    """
+
+    def __init__(
+        self,
+        untouched: Sequence[str],
+        protected: Sequence[str],
+        *,
+        key: bytes | None = None,
+        first_row: int = 0,
+    ) -> None:
+        self.columns, self.protected = list(untouched), list(protected)
+        self.key = secrets.token_bytes(32) if key is None else key
+        self.first_row, self.rows, self.step = first_row, 0, 1
+        self.kept: list[pa.Table] = []
+        self.values: dict[str, ValueSample] | None = None
+
+    def add(self, batch: Any, protected: Mapping[str, Integers]) -> None:
+        """Take the rows of a batch that belong to the samples, with their protected codes."""
+        codes = {f"{i}": protected[name] for i, name in enumerate(self.protected)}
+        table = pa.table(
+            [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
+            names=[*(f"u{i}" for i in range(len(self.columns))), *codes],
+        )
+        self.kept.append(every(table, self.step, start=-(self.first_row + self.rows) % self.step))
+        self.thin(self.step)
+        if self.values is None:
+            wanted = holds_scalars if self.first_row else is_nearly_unique
+            self.values = {
+                name: ValueSample(self.key, name)
+                for i, name in enumerate(self.columns)
+                if wanted(table[f"u{i}"])
+            }
+        for name, sample in self.values.items():
+            sample.add(plain(batch[name]), list(codes.values()))
+        self.rows += batch.num_rows
+
+    def thin(self, least: int) -> None:
+        """Keep every so many rows at least, and fewer where they are too many."""
+        while self.step < least or sum(map(len, self.kept)) > MOST_KEPT:
+            odd = -(-self.first_row // self.step) % 2
+            self.step *= 2
+            together = pa.concat_tables(self.kept, promote_options="permissive")
+            self.kept = [every(together, 2, start=odd)]
+
+    def merge(self, later: "Links") -> None:
+        """Add the samples of the rows that follow."""
+        if not later.rows:
+            return
+        step = max(self.step, later.step)
+        other = deepcopy(later)
+        if self.kept:
+            self.thin(step)
+        other.thin(step)
+        self.step = step
+        self.kept += other.kept
+        self.thin(step)
+        if self.values is None:
+            self.values = other.values
+        else:
+            for name, sample in self.values.items():
+                sample.merge((other.values or {})[name])
+        self.rows += later.rows
+
+    def found(self, *, rows_per_person: int) -> Iterator[Link]:
+        """Yield every column that tells another."""
+        table = pa.concat_tables(self.kept, promote_options="permissive")
+        protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
+        for i, name in enumerate(self.columns):
+            values = combined(table[f"u{i}"])
+            if not is_scalar(values.type):
+                continue
+            places = codes_of(values)
+            near = (self.values or {}).get(name)
+            groups = places if near is None else near.groups()
+            beside = protected if near is None else dict(zip(protected, near.codes(), strict=True))
+            if shared_by_more(groups, rows_per_person):
+                yield from self.told(name, groups, beside)
+            if near is None:
+                yield from (
+                    Link(name, other, "function")
+                    for other, codes in protected.items()
+                    if likeness(codes, places) >= FUNCTION
+                )
+            if near is not None and is_nearly_unique(table[f"u{i}"]):
+                yield from ordered_along(name, values, protected)
+
+    def told(self, name: str, groups: Integers, beside: Mapping[str, Integers]) -> Iterator[Link]:
+        """Yield the columns in which rows that share a value are alike, or that it repeats."""
+        sizes = np.bincount(groups[groups >= 0])
+        small = sizes[sizes > 1].mean() <= SMALL
+        enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
+        links = [
+            Link(name, other, "alike")
+            for other, codes in beside.items()
+            if likeness(groups, codes) >= enough
+        ]
+        if not links and IDENTIFIER.search(name) and np.count_nonzero(sizes) >= MANY:
+            links = [Link(name, "", "identifier")]
+        yield from links
+
+
+def links_at_the_start(
+    records: Records, untouched: Sequence[str], protected: Sequence[str], *, rows_per_person: int
+) -> tuple[Link, ...]:
+    """Return what the first rows of a file show, from as many as a sample holds on."""
+    links, levels = Links(untouched, protected), {name: Levels(name) for name in protected}
+    names = [*protected, *untouched]
+    if not untouched:
+        return ()
+    here = records.here(names, rows=BATCH_ROWS)
+    for batch in even_batches(here.batches(names, coded=list(protected)), BATCH_ROWS):
+        links.add(batch, {name: levels[name].codes(batch[name]) for name in protected})
+        if links.rows >= MOST_KEPT:
+            break
+    return tuple(links.found(rows_per_person=rows_per_person))
+
+
+def refuse_links(links: Sequence[Link]) -> None:
+    """Refuse untouched columns that tell protected ones; an order is only told."""
+    found = [link for link in links if link.kind != "order"]
+    if not found:
+        return
+    names = list(dict.fromkeys(link.column for link in found))
+    listed = ", ".join(repr(name) for name in names)
+    raise PrivacyError(
+        "\n".join(str(link) for link in found)
+        + f"\nLeave such columns out (drop, --drop), randomise them too, say whose rows they are "
+        f"(person = {names[0]!r}, --person: α is then that of a person with all rows), or release "
+        f"them knowingly (allow, --allow): {listed}."
+    )
+
+
+def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
+    """Return every so many rows."""
+    return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
+
+
+def combined(values: Any) -> Any:
+    """Return the chunks of a column as one array without a dictionary."""
+    chunks = [plain(chunk) for chunk in values.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, values.type)
+
+
+def is_scalar(kind: Any) -> bool:
+    """Whether values of an Arrow type can be told apart and sorted."""
+    odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
+    return not any(check(kind) for check in odd)
+
+
+def holds_scalars(values: Any) -> bool:
+    """Whether values of a column can be told apart and sorted."""
+    return is_scalar(values.type)
+
+
+def is_nearly_unique(values: Any) -> bool:
+    """Whether a column has so many distinct values that it nearly names rows."""
+    if not is_scalar(values.type):
+        return False
+    filled = int(len(values) - values.null_count)
+    distinct = int(pc.count_distinct(combined(values)).as_py())
+    return distinct > NEARLY_UNIQUE * filled > 0
+
+
+def codes_of(values: Any) -> Integers:
+    """Return a number for each distinct value, and -1 for a missing one."""
+    coded = values.dictionary_encode()
+    indices = coded.indices.cast(pa.int64()).fill_null(-1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False))
+
+
+def shared_by_more(groups: Integers, rows: int) -> bool:
+    """Whether more rows than a person has share a value."""
+    sizes = np.bincount(groups[groups >= 0])
+    return bool(sizes.size and sizes.max() > rows)
+
+
+def likeness(groups: Integers, codes: Integers) -> float:
+    r"""Return κ: how much more alike in their codes rows of one group are than by chance.
+
+    >>> groups = np.arange(60) // 2
+    >>> likeness(groups, groups % 2), round(likeness(groups, np.arange(60) % 2), 2)
+    (1.0, -1.0)
+    """
+    known = (groups >= 0) & (codes >= 0)
+    groups, codes = groups[known].astype(np.int64), codes[known]
+    if not len(groups):
+        return 0.0
+    width = int(codes.max()) + 1
+    cells, counts = cell_counts(groups * width + codes, (int(groups.max()) + 1) * width)
+    sizes = np.bincount(groups)[cells // width]
+    shared = sizes > 1
+    cells, counts, sizes = cells[shared], counts[shared], sizes[shared]
+    rows = counts.sum()
+    if rows < LEAST_ROWS:
+        return 0.0
+    alike = float((counts * (counts - 1) / (sizes - 1)).sum() / rows)
+    shares = np.bincount(cells % width, weights=counts) / rows
+    chance = float(shares @ shares)
+    return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
+
+
+def cell_counts(cells: Integers, size: int) -> tuple[Integers, Integers]:
+    """Return the cells that occur and how often, by counting where there are few."""
+    if size > 4 * len(cells):
+        found, counts = np.unique(cells, return_counts=True)
+        return found, counts
+    counts = np.bincount(cells)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
+def ordered_along(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
+    """Yield the protected columns that go with the order of a column's values.
+
+    Neighbours that share a value do not count.
+    """
+    filled = len(values) - values.null_count
+    order = pc.sort_indices(values).to_numpy()[:filled]
+    places = codes_of(values)[order]
+    apart = places[1:] != places[:-1]
+    for other, codes in protected.items():
+        equal = (codes[order][1:] == codes[order][:-1])[apart]
+        neighbours = Neighbours(len(equal), int(np.count_nonzero(equal)))
+        if neighbours.tell(np.bincount(codes).tolist()):
+            yield Link(name, other, "order")

@@ -1,0 +1,381 @@
+"""Everything before writing: the spec checked against the whole file, and the designs."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from pramble.data.formats.delimited import as_text
+from pramble.data.formats.registry import format_of
+from pramble.data.frame_records import MixedRecords, mixed
+from pramble.data.points import Points
+from pramble.data.records import Records
+from pramble.data.table import Crosstab
+from pramble.errors import InvalidData, PrivacyError
+from pramble.information.distributions import Table
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import RecordPrivacy, float_above, no_local_promise
+from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.privacy.table_privacy import TableGuarantee
+from pramble.releasing.bands import points_of
+from pramble.releasing.budget import check_spent
+from pramble.releasing.central_design import design_for_readers
+from pramble.releasing.column_design import Designed, design_columns
+from pramble.releasing.folder.layout import DataFile
+from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
+from pramble.releasing.record_design import (
+    RecordDesigned,
+    design_of_record,
+    wanted_tables,
+)
+from pramble.releasing.scan import Counted, Counts, count_columns
+from pramble.releasing.scan_tables import MOST_TABLE_CELLS
+from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.releasing.table_design import ProtectedDesign, design_of_tables
+from pramble.values import Clock, value
+from pramble.words import visible_names
+
+COUNTED = ("private", "confidential")
+MOST_TABLES = 500
+"""More tables than this are not counted for a prior; single columns are."""
+
+
+@value(eq=False)
+class Prepared:
+    """A release that is ready to be written.
+
+    Attributes
+    ----------
+    records : Records
+        The confidential file.
+    spec : ReleaseSpec
+    rows : int
+    columns : tuple of Counted
+        The columns to randomise, counted.
+    designs : tuple of Designed
+        The matrix of each column, where columns are designed one by one.
+    record : RecordDesigned or None
+        The plan for records, where they are designed together.
+    spent : RecordPrivacy
+        What priors and mechanisms spend together.
+    fingerprint : str
+        Of the randomised columns, under the secret of the release.
+    keys : Crosstab or None
+        The records by their risk keys, if risk is to be reported.
+    links : tuple of Link
+        Untouched columns along which the order of the rows tells a protected one.
+    protected : ProtectedDesign or None
+        The design of protected tables, where they are released in place of records.
+    guarantee : CentralGuarantee, TableGuarantee or None
+        What is proven towards those who only read the release, where every released column is
+        randomised and the rows are shuffled.
+    """
+
+    records: Records
+    spec: ReleaseSpec
+    rows: int
+    columns: tuple[Counted, ...]
+    designs: tuple[Designed, ...]
+    spent: RecordPrivacy
+    fingerprint: str
+    keys: Crosstab | None = None
+    links: tuple[Link, ...] = ()
+    record: RecordDesigned | None = None
+    guarantee: CentralGuarantee | TableGuarantee | None = None
+    protected: ProtectedDesign | None = None
+
+    @property
+    def published(self) -> Plan | TablePlan:
+        """What is done to the records, or measured of the file."""
+        return self.plan if self.protected is None else self.protected.plan
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is done to a record."""
+        return plan_of(self.designs, self.record)
+
+    @cached_property
+    def points(self) -> dict[str, Points]:
+        """The columns whose bands are written as numbers."""
+        return points_of(self.spec.columns)
+
+    @cached_property
+    def file(self) -> DataFile:
+        return DataFile(self.spec.ending, self.rows, self.spec.rows_per_file)
+
+    @property
+    def central(self) -> CentralPrivacy:
+        """What is spent towards those who only read the release."""
+        if self.guarantee is None:
+            return CentralPrivacy.of_local(self.spent)
+        if isinstance(self.guarantee, TableGuarantee):
+            return self.guarantee.guarantee
+        found = self.guarantee
+        return CentralPrivacy(Fraction(found.epsilon), Fraction(found.delta), found.rows_per_person)
+
+    @property
+    def names(self) -> list[str]:
+        """Every column of the release, in order."""
+        return self.spec.released(self.records.names)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the released file holds texts only."""
+        return not format_of(Path(self.spec.data_file)).typed
+
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """Columns that are released as they are."""
+        return tuple(name for name in self.names if name not in self.published.columns)
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """Columns whose categories were taken from the file."""
+        return frozenset(column.name for column in self.columns if column.seen)
+
+    @property
+    def conditional(self) -> tuple[str, ...]:
+        """Columns whose prior was counted on the confidential file."""
+        if self.record is not None and self.record.prior.source == "confidential":
+            return self.plan.columns
+        return tuple(d.column.name for d in self.designs if d.prior.source == "confidential")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the curator must know, one sentence each."""
+        found = []
+        if self.untouched:
+            found.append(f"Released as they are, not protected: {visible_names(self.untouched)}.")
+        if self.seen:
+            found.append(
+                f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
+                "the file: the release reveals which do. Declare them in a plan to avoid this."
+            )
+        ordered = sorted(column.name for column in self.columns if column.ordered)
+        if ordered and self.protected is None and not self.spec.is_shuffled:
+            found.append(
+                f"The order of the rows goes with {', '.join(ordered)}: neighbours "
+                "are alike more or less often than by chance. The order is released too, and may "
+                "tell a value that was randomised; release with --shuffle (shuffle = true)."
+            )
+        found.extend(str(link) for link in self.links)
+        if self.spec.allow:
+            found.append(
+                f"Allowed although they may tell protected columns: {', '.join(self.spec.allow)}."
+            )
+        if self.conditional:
+            names = ", ".join(self.conditional)
+            found.append(
+                f"The mechanisms of {names} reveal something of the confidential "
+                "frequencies, which α does not cover."
+            )
+        lost = [d.column.name for d in self.designs if math.isinf(d.variance)]
+        if lost:
+            found.append(
+                f"The mechanism of {', '.join(lost)} merges categories: their frequencies cannot "
+                "be estimated from the release."
+            )
+        notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
+        designed = self.protected if self.record is None else self.record
+        return (*found, *notes, *(() if designed is None else designed.notes))
+
+
+def prepare(
+    records: Records,
+    spec: ReleaseSpec,
+    *,
+    secret: bytes | None = None,
+    confidential_allowed: bool,
+    clock: Clock,
+    seconds: float | None = None,
+) -> Prepared:
+    """Count the whole file once, refuse what does not fit, and design every column.
+
+    Plans for records are searched for so many seconds, or as long as it takes.
+    """
+    scanned = scan_for(records, spec, secret=secret, clock=clock)
+    return designed(
+        scanned,
+        spec,
+        confidential_allowed=confidential_allowed,
+        clock=clock,
+        seconds=seconds,
+    )
+
+
+@value(eq=False)
+class Scanned:
+    """A confidential file and what one scan of it found; no promise has a part in it."""
+
+    records: Records
+    counts: Counts
+    links: tuple[Link, ...]
+
+
+def scan_for(
+    records: Records, spec: ReleaseSpec, *, secret: bytes | None = None, clock: Clock
+) -> Scanned:
+    """Count the whole file once, and refuse what does not fit."""
+    check_output(records, spec)
+    points_of(spec.columns)  # refuses what has no numbers
+    check_public(records, spec)
+    names = [column.name for column in spec.columns]
+    refuse_untouched(records.names, spec)
+    found = count_columns(
+        records, spec, tables=joint_tables(spec, names), secret=secret, clock=clock
+    )
+    watched = spec.watched(records.names)
+    links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
+    refuse_links(links)
+    return Scanned(records, found, links)
+
+
+def designed(
+    scanned: Scanned,
+    spec: ReleaseSpec,
+    *,
+    confidential_allowed: bool,
+    clock: Clock,
+    seconds: float | None = None,
+    for_readers: bool = True,
+) -> Prepared:
+    """Design every column of a file that was scanned for the same columns.
+
+    ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
+    """
+    records, found = scanned.records, scanned.counts
+    designs: tuple[Designed, ...] = ()
+    record = protected = None
+    if spec.of_tables:
+        clock.tell("designing", 1.0)
+        protected = design_of_tables(spec, found)
+        spent = no_local_promise(found.rows_per_person)
+    elif spec.central is not None:
+        clock.tell("designing", 1.0)
+        record, spent = design_for_readers(spec, found, seconds=seconds)
+    elif spec.design == "records":
+        clock.tell("designing", 1.0)
+        record, spent = design_of_record(
+            spec, found, confidential_allowed=confidential_allowed, seconds=seconds
+        )
+    else:
+        designs, spent = design_columns(
+            spec,
+            found.columns,
+            rows_per_person=found.rows_per_person,
+            confidential_allowed=confidential_allowed,
+        )
+    proven: CentralGuarantee | TableGuarantee | None = None
+    if protected is not None:
+        proven = protected.design.guarantee
+    elif for_readers or spec.central is not None:
+        proven = central_of(records, spec, found, designs=designs, record=record)
+    job = Prepared(
+        records, spec, found.rows, found.columns, designs, spent, found.fingerprint,
+        keys=found.keys, links=scanned.links, record=record, guarantee=proven,
+        protected=protected,
+    )  # fmt: skip
+    check_spent(job.spent if spec.central is None else job.central, spec.limit)
+    return job
+
+
+def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan:
+    """Return what is done to a record."""
+    if record is not None:
+        return record.design.plan
+    return Plan({design.column.name: design.mechanism for design in designs})
+
+
+def central_of(
+    records: Records,
+    spec: ReleaseSpec,
+    found: Counts,
+    *,
+    designs: Sequence[Designed],
+    record: RecordDesigned | None,
+) -> CentralGuarantee | None:
+    """Return what is proven towards readers of the release, if its conditions hold.
+
+    They hold for a release under a local promise too, if it is shuffled and no column is untouched.
+    """
+    if record is not None and record.design.central is not None:
+        return record.design.central
+    randomised = {column.name for column in spec.columns}
+    if not spec.is_shuffled or set(spec.released(records.names)) - randomised:
+        return None
+    priors = [design.prior.spent for design in designs]
+    priors += [record.prior.spent] if record is not None else []
+    return central_guarantee(
+        plan_of(designs, record),
+        rows=max(found.rows, 1),
+        delta=spec.delta,
+        rows_per_person=found.rows_per_person,
+        besides=float_above(sum(priors, Fraction(0))),
+    )
+
+
+def refuse_untouched(names: Sequence[str], spec: ReleaseSpec) -> None:
+    """Refuse a central promise for a file with columns that are released as they are."""
+    if spec.central is None:
+        return
+    randomised = {column.name for column in spec.columns}
+    left = [name for name in spec.released(names) if name not in randomised]
+    if left:
+        names = ", ".join(map(repr, left[:5])) + (", …" if len(left) > 5 else "")
+        raise PrivacyError(
+            "A central promise is of releases in which every column is protected; this plan leaves "
+            f"as they are: {names}. Protect them too (--columns), or leave them out (--drop, "
+            "drop = [...]). A survey weight can be banded into classes and protected with the "
+            "rest. Nothing was released."
+        )
+
+
+def joint_tables(spec: ReleaseSpec, names: Sequence[str]) -> list[Table]:
+    """Return the tables to count for a prior of records, if they are not too many or too large.
+
+    That goes by declared categories, never by the data; those that are taken from the file are
+    revealed anyway, and a table of them is counted whatever they are.
+    """
+    if spec.design != "records" or spec.columns[0].prior_source not in COUNTED:
+        return []
+    if spec.central is not None:
+        return []
+    tables = wanted_tables(spec, names)
+    sizes = {column.name: len(column.declared or ()) + 1 for column in spec.columns}
+    large = any(math.prod(sizes[name] for name in table) > MOST_TABLE_CELLS for table in tables)
+    if large or len(tables) > MOST_TABLES:
+        return []
+    return [table for table in tables if len(table) > 1]
+
+
+def check_output(records: Records, spec: ReleaseSpec) -> None:
+    """Refuse an output that cannot hold the types of the file."""
+    if isinstance(records, MixedRecords):
+        filled = {n: [one for one in v if one == one] for n, v in records.columns.items()}
+        name = next(name for name, values in filled.items() if mixed(values))
+        raise InvalidData(
+            f"Column {name!r} must hold values of one type to be released; it holds several. Make "
+            "them texts first."
+        )
+    if not format_of(Path(spec.data_file)).typed:
+        for field in records.schema:
+            if field.name not in spec.drop:
+                as_text(pa.nulls(0, field.type), column=field.name)
+
+
+def check_public(records: Records, spec: ReleaseSpec) -> None:
+    """Refuse a public prior that is the confidential file itself, or one of its files."""
+    source = None if records.path is None else records.path.resolve()
+    for column in spec.columns:
+        path = None if column.prior_file is None else Path(column.prior_file).resolve()
+        if path is not None and source in (path, *path.parents):
+            raise PrivacyError(
+                f"The prior of column {column.name!r} must come from a public source; "
+                f"{str(column.prior_file)!r} is the confidential file. Use a private prior, or "
+                'prior = "confidential", which says so.'
+            )

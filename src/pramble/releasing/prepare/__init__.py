@@ -1,1 +1,0 @@
-"""From spec and counts to mechanisms within the budget, before anything is written."""

@@ -1,0 +1,352 @@
+"""One scan of the confidential file: how often each value occurs, and how many rows a person has.
+
+Neighbouring files differ in the values of one person's rows; whose row it is stays the same, so the
+most rows of a person is the same in both and may be used and published.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.arrays import plain
+from pramble.data.crosstab import Tabulation
+from pramble.data.encode import UNDECLARED, Codes, Encoder
+from pramble.data.labels import Label, as_labels
+from pramble.data.levels import Levels
+from pramble.data.order import in_order, typed_texts
+from pramble.data.records import Records
+from pramble.data.scan import scan
+from pramble.data.table import Crosstab, fill_missing
+from pramble.errors import InvalidData, bad_row, with_values
+from pramble.information.distributions import Table
+from pramble.limits import MOST_CATEGORIES_SEEN
+from pramble.releasing.fingerprint import Fingerprint
+from pramble.releasing.repair import BrokenRules
+from pramble.releasing.row_order import Neighbours
+from pramble.releasing.scan_tables import TableCounts
+from pramble.releasing.spec.column import ColumnSpec
+from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.values import Clock, Integers, value
+from pramble.words import several
+
+MERGED_AT = 4_000_000
+"""People of separate batches are merged when so many are held, or half of them after a merge."""
+
+
+class RowsOfPeople:
+    """Counts the rows of each person: a job for a scan."""
+
+    def __init__(self, column: str) -> None:
+        self.columns = [column]
+        self.rows = 0
+        self.held: list[pa.Table] = []
+
+    def add(self, batch: Any) -> None:
+        people = plain(batch[self.columns[0]])
+        missing = pc.index(pc.is_null(people, nan_is_null=True), True).as_py()
+        if missing >= 0:
+            raise bad_row(
+                f"Column {self.columns[0]!r} must say whose row it is; row ",
+                self.rows + missing + 1,
+                " says nothing. Fill it in, or leave the row out.",
+            )
+        self.rows += len(people)
+        found = pc.value_counts(people)
+        self._hold([pa.table({"person": found.field("values"), "rows": found.field("counts")})])
+
+    def _hold(self, tables: Sequence[pa.Table]) -> None:
+        self.held += tables
+        if len(self.held) > 1 and sum(len(table) for table in self.held[1:]) > MERGED_AT:
+            self.held = [self.merged()]
+
+    def merge(self, later: "RowsOfPeople") -> None:
+        """Take the people of the rows that follow."""
+        self.rows += later.rows
+        self._hold(later.held)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: each person once."""
+        return {**self.__dict__, "held": [self.merged()] if self.held else []}
+
+    def merged(self) -> pa.Table:
+        """Return every person with the rows met so far."""
+        whole = pa.concat_tables(self.held).group_by("person").aggregate([("rows", "sum")])
+        return whole.rename_columns({"rows_sum": "rows"})
+
+    def most(self, declared: int | None) -> int:
+        """Return the most rows of a person: as declared, if nobody has more, or as counted."""
+        found = int(pc.max(self.merged()["rows"]).as_py())
+        return most_rows(self.columns[0], found, declared)
+
+
+def most_rows(column: str, found: int, declared: int | None) -> int:
+    """Return the most rows of a person: as declared, if nobody has more, or as counted."""
+    if declared is not None and found > declared:
+        raise InvalidData(
+            f"A person of column {column!r} has {found} rows, and the plan says at most "
+            f"{declared}. State rows_per_person = {found}, or leave rows out."
+        )
+    return declared or found
+
+
+class ValueCounts:
+    """Counts the values of one column: a job for a scan.
+
+    Attributes
+    ----------
+    counts : dict
+        Of the values as they stand in the file, texts of a text file as texts.
+    neighbours : Neighbours
+    """
+
+    def __init__(self, column: str) -> None:
+        self.columns = [column]
+        self.levels = Levels(column)
+        self.totals = np.zeros(0, dtype=np.int64)
+        self.codes: Codes = self.totals
+        self.neighbours = Neighbours()
+
+    @property
+    def size(self) -> int:
+        """How many values were met."""
+        return len(self.levels.labels)
+
+    def add(self, batch: Any) -> None:
+        self.codes = self.levels.codes(batch[self.columns[0]])
+        found = np.bincount(self.codes, minlength=self.size)
+        found[: len(self.totals)] += self.totals
+        self.totals = found
+        self.neighbours.add(self.codes)
+
+    def merge(self, later: "ValueCounts") -> None:
+        """Take the counts of the rows that follow."""
+        place = self.places(later)
+        found = np.zeros(self.size, dtype=np.int64)
+        found[: len(self.totals)] = self.totals
+        found[place] += later.totals
+        self.totals = found
+        self.neighbours.merge(later.neighbours, place)
+
+    def places(self, later: "ValueCounts") -> Integers:
+        """Return the code here of each code of the rows that follow."""
+        return self.levels.merge(later.levels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: not the codes of the last batch."""
+        return {**self.__dict__, "codes": self.codes[:0]}
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        """How often each value occurs."""
+        return dict(zip(self.levels.labels, self.totals.tolist(), strict=True))
+
+
+@value(eq=False)
+class Counted:
+    """A column of the plan with its categories and their counts in the confidential file.
+
+    ``places`` are those of the values among the labels, in the order in which they were met;
+    ``ordered`` says whether the values go with the order of the rows, ``seen`` whether the
+    categories were taken from the file.
+    """
+
+    spec: ColumnSpec
+    labels: tuple[Label, ...]
+    counts: tuple[int, ...]
+    places: tuple[int, ...] = ()
+    ordered: bool = False
+    seen: bool = False
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.spec.name
+
+    @property
+    def counted(self) -> Integers:
+        """The counts as an array."""
+        return np.array(self.counts, dtype=np.int64)
+
+    @property
+    def needs_prior(self) -> bool:
+        """Whether its design depends on the prior."""
+        return self.spec.needs_prior(len(self.labels))
+
+
+@value(eq=False)
+class Counts:
+    """What one scan of the file found.
+
+    Attributes
+    ----------
+    rows : int
+    columns : tuple of Counted
+    keys : Crosstab or None
+        The records by their risk keys.
+    rows_per_person : int
+    tables : mapping from table to counts
+        Of the tables that were asked for, as far as they are not too large.
+    fingerprint : str
+        Of the randomised columns under the secret of the release, where there is one.
+    """
+
+    rows: int
+    columns: tuple[Counted, ...]
+    keys: Crosstab | None
+    rows_per_person: int
+    tables: Mapping[Table, Integers]
+    fingerprint: str = ""
+
+
+def count_columns(
+    records: Records,
+    spec: ReleaseSpec,
+    *,
+    tables: Sequence[Table] = (),
+    secret: bytes | None = None,
+    clock: Clock,
+) -> Counts:
+    """Scan the file once; columns are checked against their categories, records against rules."""
+    columns, risk = spec.columns, spec.risk
+    jobs = {column.name: ValueCounts(column.name) for column in columns}
+    seen = [column.name for column in columns if column.declared is None]
+    joint = TableCounts(jobs, tables, seen=seen)
+    rules = BrokenRules(spec.possible, typed=records.typed)
+    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
+    whose = spec.person
+    counted = None if whose is None else records.most_of_a_value(whose)
+    people = None if whose is None or counted is not None else RowsOfPeople(whose)
+    mark = None if secret is None else Fingerprint(jobs, secret)
+    rows = scan(
+        records,
+        [*jobs.values(), joint, rules, *(job for job in (mark, keys, people) if job is not None)],
+        watch=lambda count, share: clock.tell("counting", share, rows=count),
+    )
+    if not rows:
+        raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
+    declared = spec.rows_per_person
+    limit = None if spec.of_tables else declared  # more rows than declared are left out there
+    most = declared or 1 if people is None else people.most(limit)
+    if whose is not None and counted is not None:
+        most = most_rows(whose, counted, limit)
+    if spec.of_tables:
+        most = declared or most
+    settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
+    rules.refuse()
+    return Counts(
+        rows,
+        settled,
+        None if keys is None else with_missing(keys.result(), columns),
+        most,
+        joint.settled(
+            {c.name: np.array(c.places, dtype=np.int64) for c in settled},
+            {c.name: len(c.labels) for c in settled},
+        ),
+        "" if mark is None else str(mark),
+    )
+
+
+def count_each(
+    records: Records, columns: Sequence[ColumnSpec], *, clock: Clock
+) -> dict[str, Counted | InvalidData]:
+    """Count columns in one scan, each for itself: one that does not fit has its error instead."""
+    jobs = {column.name: ValueCounts(column.name) for column in columns}
+    scan(
+        records,
+        list(jobs.values()),
+        watch=lambda count, share: clock.tell("counting", share, rows=count),
+    )
+    found: dict[str, Counted | InvalidData] = {}
+    for column in columns:
+        try:
+            found[column.name] = settle(column, jobs[column.name], typed=records.typed)
+        except InvalidData as error:
+            found[column.name] = error
+    return found
+
+
+def with_missing(table: Crosstab, columns: Sequence[ColumnSpec]) -> Crosstab:
+    """Return the table of keys with missing values counted as what they are released as."""
+    for column in columns:
+        if column.name in table.columns and column.missing not in (None, True):
+            table = fill_missing(table, column.name, column.missing)
+    return table
+
+
+def settle(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
+    """Return a column with its categories settled and its values checked against them."""
+    counts = found.counts
+    seen = () if spec.declared is not None else seen_labels(spec.name, counts, typed=typed)
+    labels = spec.labels(seen)
+    places = declared_places(spec, labels, counts=counts, typed=typed)
+    totals = np.bincount(places, weights=list(counts.values()), minlength=len(labels))
+    return Counted(
+        spec,
+        labels,
+        tuple(totals.astype(np.int64).tolist()),
+        places,
+        ordered=found.neighbours.tell(counts.values()),
+        seen=spec.declared is None,
+    )
+
+
+def encoder_of(spec: ColumnSpec, labels: Sequence[Label], *, typed: bool) -> Encoder:
+    """Return what finds a column's values among its categories."""
+    null = None if spec.missing is True else spec.missing
+    return Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
+
+
+def declared_places(
+    spec: ColumnSpec, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
+) -> tuple[int, ...]:
+    """Return where each value stands among the labels; refuse values that are none of them."""
+    encoder = encoder_of(spec, labels, typed=typed)
+    places = [int(encoder.places(pa.array([label]))[0]) for label in counts]
+    strange = {
+        label: count
+        for (label, count), place in zip(counts.items(), places, strict=True)
+        if place == UNDECLARED
+    }
+    if strange:
+        raise undeclared(spec.name, strange)
+    return tuple(places)
+
+
+def undeclared(name: str, strange: Mapping[Label, int]) -> InvalidData:
+    """Return the error for values that are no declared categories."""
+    rows = sum(strange.values())
+    if set(strange) == {None}:
+        return InvalidData(
+            f"Column {name!r} has {rows} empty cells. State what they are to become: missing = "
+            "true for a category of its own, or a label."
+        )
+    error = InvalidData(
+        f"Column {name!r} must hold declared categories only; {rows} rows hold others, of "
+        f"{len(strange)} values. Declare them, or recode the file."
+    )
+    return with_values(error, ", ".join(repr(label) for label in list(strange)[:5]))
+
+
+def seen_labels(name: str, counts: Mapping[Label, int], *, typed: bool) -> tuple[Label, ...]:
+    """Return the values that occur, in natural order; refuse what is no set of labels."""
+    labels = [label for label in counts if label is not None and (typed or label != "")]
+    odd = [label for label in labels if not isinstance(label, str | int)]
+    if odd:
+        is_number = isinstance(odd[0], Real | Decimal)
+        way = "Group them into bands (bands = [0, 16, 65])" if is_number else "Make labels of them"
+        raise InvalidData(
+            f"Column {name!r} must hold labels (texts, whole numbers or booleans); found "
+            f"{type(odd[0]).__name__} values. {way}, or do not randomise it."
+        )
+    if not 2 <= len(labels) <= MOST_CATEGORIES_SEEN:
+        raise InvalidData(
+            f"Column {name!r} has {several(len(labels), 'distinct value')}; a column to randomise "
+            f"has between 2 and {MOST_CATEGORIES_SEEN:,}, or declared categories. Declare or merge "
+            "them in a plan, or drop the column."
+        )
+    return tuple(in_order(labels if typed else typed_texts(labels)))
