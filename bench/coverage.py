@@ -11,8 +11,8 @@ import os
 import numpy as np
 
 import pramble
-from pramble.estimation.fit.likelihood import fill_to_the_boundary
-from pramble.estimation.intervals import unified_interval
+from pramble.estimation.inverse.intervals import unified_interval
+from pramble.estimation.inverse.likelihood import fill_to_the_boundary
 
 N = 10_000
 LEVEL = 0.95

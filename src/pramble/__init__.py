@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from pramble.estimation.draws.impute import impute
     from pramble.estimation.draws.synthesize import synthesize
     from pramble.estimation.estimate import estimate
+    from pramble.estimation.follow.result import Estimate
     from pramble.estimation.independence import (
         Independence,
         independence_test,
     )
     from pramble.estimation.regression.regression import estimate_regression
     from pramble.estimation.regression.result import Regression
-    from pramble.estimation.result import Estimate
     from pramble.geography.areas import Areas
     from pramble.information.fisher import (
         estimation_variance,
@@ -105,7 +105,7 @@ _MODULES = {
     "Comparison": "pramble.solvers.tradeoff",
     "Design": "pramble.solvers.result",
     "Distance": "pramble.mechanisms.distance",
-    "Estimate": "pramble.estimation.result",
+    "Estimate": "pramble.estimation.follow.result",
     "Guarantee": "pramble.privacy.guarantee",
     "Independence": "pramble.estimation.independence",
     "InvalidData": "pramble.errors",

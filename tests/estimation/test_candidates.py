@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import pramble
-from pramble.estimation.candidates import candidates_of
+from pramble.estimation.inverse.intervals import candidates_of
 
 seeds = st.integers(0, 10**6)
 

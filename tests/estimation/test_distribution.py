@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 import pramble
 from pramble.data.bands import band_labels
-from pramble.estimation.band_quantiles import located
+from pramble.estimation.follow.band_quantiles import located
 
 EDGES = [0, 15, 30, 60, 90]
 LABELS = band_labels(EDGES[:-1])

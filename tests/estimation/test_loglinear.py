@@ -8,7 +8,7 @@ import statsmodels.api as sm
 
 import pramble
 from pramble.errors import InvalidInput
-from pramble.estimation.loglinear import design
+from pramble.estimation.follow.loglinear import design
 
 LABELS = {"a": ["x", "y"], "b": ["u", "v", "w"], "c": ["k", "l"]}
 

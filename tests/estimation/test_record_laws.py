@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 import pramble
+import pramble.estimation.inverse.blocks as parts
 from pramble.data.open import open_records
 from pramble.errors import NotShown
-from pramble.estimation import parts
-from pramble.estimation.cells import cell_estimate
-from pramble.estimation.groups import group_estimate
-from pramble.estimation.queries import query_estimate
-from pramble.estimation.records import answerable, from_branches
-from pramble.estimation.result import Settings
-from pramble.estimation.tabulate import plan_of, tabulate
+from pramble.estimation.estimate import cell_estimate
+from pramble.estimation.follow.means import group_estimate
+from pramble.estimation.follow.queries import query_estimate
+from pramble.estimation.follow.result import Settings
+from pramble.estimation.inverse.branches import answerable, from_branches
+from pramble.estimation.inverse.tabulate import plan_of, tabulate
 
 COLUMNS = {"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1, 2]}
 CELLS = list(product(*COLUMNS.values()))

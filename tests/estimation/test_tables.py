@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.fit.likelihood import maximise
+from pramble.estimation.inverse.likelihood import maximise
 from pramble.mechanisms.operators.base import category_shape
 from pramble.mechanisms.product import axes_of
 
@@ -246,7 +246,7 @@ def test_plans_and_data_that_do_not_fit_are_refused():
 
 
 def test_conjugate_gradients_and_the_dense_factor_reach_the_same_maximum(monkeypatch):
-    import pramble.estimation.fit.normal as normal
+    import pramble.estimation.inverse.interior as normal
 
     rng = np.random.default_rng(10)
     m = pramble.product([pramble.randomized_response(5, 1.5), pramble.randomized_response(6, 1.5)])

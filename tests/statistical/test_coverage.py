@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.estimation.intervals import unified_interval
+from pramble.estimation.inverse.intervals import unified_interval
 
 SCENARIOS = {
     **pramble.paper.priors(),

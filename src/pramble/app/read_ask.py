@@ -19,7 +19,7 @@ from pramble.app.read_truth import compare_with
 from pramble.app.view import View
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.kinds import FAMILIES
+from pramble.estimation.regression.families import FAMILIES
 from pramble.words import visible
 
 BY = {

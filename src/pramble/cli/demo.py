@@ -19,7 +19,7 @@ from pramble.cli.console import answers, messages, said_later, table_of
 from pramble.cli.options import new_folder
 from pramble.cli.release import promise_text, show_record
 from pramble.errors import InvalidInput
-from pramble.estimation.result import Estimate
+from pramble.estimation.follow.result import Estimate
 
 POPULATION = 19_867_248
 COLUMNS = ("SEX", "MARST", "EDUC")

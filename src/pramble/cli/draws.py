@@ -13,9 +13,9 @@ from pramble.data.formats.registry import target_format
 from pramble.data.save import save_table
 from pramble.engine.files import check_places
 from pramble.errors import InvalidInput
-from pramble.estimation.draws.given import CLASSES
-from pramble.estimation.draws.imputation import Imputation, imputation
-from pramble.estimation.draws.synthesis import Synthesis, synthesis
+from pramble.estimation.draws.columns import CLASSES
+from pramble.estimation.draws.impute import Imputation, imputation
+from pramble.estimation.draws.synthesize import Synthesis, synthesis
 
 MOST_TABLES = 20
 PRIVACY = (

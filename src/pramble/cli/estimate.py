@@ -12,7 +12,7 @@ from pramble.cli.console import answers, messages, print_csv, print_json, table_
 from pramble.cli.options import AsJson, Verify, new_picture
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.estimation.result import Covers, Estimate, Method
+from pramble.estimation.follow.result import Covers, Estimate, Method
 from pramble.estimation.survey import ReplicateMethod
 from pramble.plots.images import save
 

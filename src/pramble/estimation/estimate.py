@@ -1,24 +1,93 @@
-"""The verb of the analyst: what a release says about the original."""
+"""The verb of the analyst: what a release says about the original.
+
+Estimates of every cell of a table.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.cells import cell_estimate
-from pramble.estimation.functions import conditional
-from pramble.estimation.groups import group_estimate
-from pramble.estimation.intervals import check_level
-from pramble.estimation.queries import query_estimate
-from pramble.estimation.result import Covers, Estimate, Method, Settings, as_cover
+from pramble.estimation.follow.functions import conditional
+from pramble.estimation.follow.means import group_estimate
+from pramble.estimation.follow.queries import query_estimate
+from pramble.estimation.follow.result import Covers, Estimate, Method, Settings, as_cover
+from pramble.estimation.inverse.intervals import check_level, errors_within, nothing_known
+from pramble.estimation.inverse.layout import Tabulated
+from pramble.estimation.inverse.likelihood import FittedTable, fit_table
+from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
+from pramble.estimation.inverse.tabulate import data_and_plan, tabulate
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.survey_table import surveyed
 from pramble.estimation.tables.cells import measured_of, refuse_records, table_estimate
-from pramble.estimation.tabulate import data_and_plan, tabulate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
 from pramble.values import names_of
+
+UNLIKELY = 1e-6
+"""A p-value below which data and plan are said not to fit."""
+
+MISFIT = (
+    f"The data fits its plan badly (p < {UNLIKELY:g}): is it what was released, and whole? Rows "
+    "that were selected by a randomised column are not a release of their originals."
+)
+
+
+def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
+    layout, counts = tabulated.layout, tabulated.counts
+    fitted = fit_table(tabulated, method=settings.method)
+    moments = moments_of(tabulated, fitted, settings=settings)
+    centre = moments.invert(counts / counts.sum())
+    lower, upper = moments.intervals(centre, level=settings.level)
+    misfit = misfit_of(tabulated, fitted)
+    p, errors = layout.flatten(fitted.p), np.sqrt(layout.flatten(moments.variances()))
+    if settings.method == "mle":
+        errors = errors_within(p, errors, layout.flatten(moments.noise()))
+    return Estimate(
+        cells=layout.labels(),
+        probabilities=p,
+        standard_errors=errors,
+        lower=layout.flatten(lower),
+        upper=layout.flatten(upper),
+        n=tabulated.n,
+        covariance_parts=CellAnswers(layout, moments, centre),
+        method=settings.method,
+        level=settings.level,
+        covers=settings.covers,
+        log_likelihood=fitted.log_likelihood,
+        gap=fitted.gap,
+        misfit=misfit,
+        backend=tabulated.backend,
+        notes=(*nothing_known(lower, upper, "cells"), *([MISFIT] if misfit < UNLIKELY else [])),
+    )
+
+
+def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
+    r"""Return a bound on the p-value of :math:`2\sum_z c_z \log(\hat c_z/\hat m_z)`.
+
+    The simplex is a cone around the truth, so the statistic is at most chi-square with one degree
+    of freedom less than there are released cells.
+    """
+    from scipy.special import chdtrc, xlogy
+
+    if tabulated.weighted:
+        return float("nan")
+    counts = fitted.counts
+    saturated = float(xlogy(counts, counts / tabulated.n).sum())
+    statistic = 2 * (saturated - fitted.log_likelihood)
+    return float(chdtrc(max(counts.size - 1, 1), max(statistic, 0.0)))
+
+
+def moments_of(tabulated: Tabulated, fitted: FittedTable, *, settings: Settings) -> SecondMoments:
+    """Return the second moments of a fit; without weights they come from the fitted law."""
+    axes, squares = tabulated.axes, tabulated.squared_weights
+    inverses = right_inverses(axes, fitted.law if settings.method == "mle" else None)
+    share = settings.sampling_share(tabulated.n)
+    squares = fitted.law / tabulated.n if squares is None else squares
+    return SecondMoments(axes, inverses, fitted.p, fitted.law, squares, share)
 
 
 def estimate(
@@ -53,7 +122,7 @@ def estimate(
     :math:`G^\top(\operatorname{diag} m - m m^\top)G/n`, the whole multinomial variance of
     sampling and randomisation. Intervals respect the simplex: far from its boundary they
     are score intervals, at it they become one-sided
-    (:mod:`pramble.estimation.intervals`), around the unbiased estimate.
+    (:mod:`pramble.estimation.inverse.intervals`), around the unbiased estimate.
 
     Parameters
     ----------
@@ -70,7 +139,7 @@ def estimate(
     given : str or sequence of str, optional
         Further columns: the shares of the table within each combination of their labels, as of
         the employed among women. Their intervals know that the size of the group is itself
-        estimated (:mod:`pramble.estimation.ratios`).
+        estimated (:mod:`pramble.estimation.follow.ratios`).
     counts : bool
         Whether ``data`` holds counts.
     method : {"mle", "inverse"}

@@ -19,10 +19,11 @@ originals are, if they are independent then every pairing of the released values
 so this permutation test is exact for any number of records.
 
 Where the two columns come from branches, or from one block, the test is that of the estimated cells
-with their covariance (:mod:`pramble.estimation.moment_test`); so is that of protected tables
+with their covariance (:mod:`pramble.estimation.follow.dependence`); so is that of protected tables
 (:mod:`pramble.estimation.tables.dependence`).
 
-The strength of the dependence is that of the originals (:mod:`pramble.estimation.association`).
+The strength of the dependence is that of the originals
+(:mod:`pramble.estimation.follow.dependence`).
 """
 
 import math
@@ -33,18 +34,21 @@ import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.association import cramers_v, unbiased_contingency, v_interval
-from pramble.estimation.fit.fit import inverse_moments
-from pramble.estimation.intervals import check_level
-from pramble.estimation.layout import refuse_many
-from pramble.estimation.moment_test import MomentTest
-from pramble.estimation.moments import SecondMoments
-from pramble.estimation.result import Settings
-from pramble.estimation.stacked import StackedOperator
+from pramble.estimation.follow.dependence import (
+    MomentTest,
+    cramers_v,
+    unbiased_contingency,
+    v_interval,
+)
+from pramble.estimation.follow.result import Settings
+from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.inverse.layout import Tabulated, refuse_many
+from pramble.estimation.inverse.likelihood import inverse_moments
+from pramble.estimation.inverse.moments import SecondMoments
+from pramble.estimation.inverse.stacked import StackedOperator
+from pramble.estimation.inverse.tabulate import tabulate
 from pramble.estimation.tables.cells import measured_of, refuse_records, table_answers
 from pramble.estimation.tables.dependence import TableTest
-from pramble.estimation.tabulate import tabulate
-from pramble.estimation.tabulated import Tabulated
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan

@@ -13,7 +13,7 @@ import numpy as np
 
 from pramble.data.table import totals
 from pramble.errors import InvalidInput
-from pramble.estimation.patterns import Patterns
+from pramble.estimation.inverse.patterns import Patterns
 from pramble.values import Floats, Integers, value
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]

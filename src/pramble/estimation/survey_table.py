@@ -18,15 +18,15 @@ import numpy as np
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.estimation.answers import CellAnswers
-from pramble.estimation.fit.fit import by_inverse
-from pramble.estimation.intervals import errors_within
-from pramble.estimation.layout import Layout
-from pramble.estimation.patterns import patterns_of
-from pramble.estimation.result import Estimate
-from pramble.estimation.sources import RecordSource
+from pramble.estimation.follow.result import Estimate
+from pramble.estimation.inverse.intervals import errors_within
+from pramble.estimation.inverse.layout import Layout
+from pramble.estimation.inverse.likelihood import by_inverse
+from pramble.estimation.inverse.moments import CellAnswers
+from pramble.estimation.inverse.patterns import patterns_of
+from pramble.estimation.inverse.sources import RecordSource
+from pramble.estimation.inverse.tabulate import plan_of, tabulate
 from pramble.estimation.survey import Sampled, Survey
-from pramble.estimation.tabulate import plan_of, tabulate
 from pramble.values import Floats, value
 
 MOST_CELLS = 1500
@@ -35,7 +35,7 @@ MOST_CELLS = 1500
 
 @value(eq=False)
 class SurveyAnswers:
-    """What a table answers under a survey design (:mod:`pramble.estimation.answers`).
+    """What a table answers under a survey design (:mod:`pramble.estimation.inverse.moments`).
 
     Attributes
     ----------

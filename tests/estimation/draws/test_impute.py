@@ -14,14 +14,11 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 import pramble
+import pramble.estimation.draws.released as units
 from pramble.data.open import open_records
-from pramble.estimation.draws import units
-from pramble.estimation.draws.chain import Chain
-from pramble.estimation.draws.imputation import imputation
-from pramble.estimation.draws.released import count_patterns, released
-from pramble.estimation.draws.starts import start_law
-from pramble.estimation.draws.terms import FLAT, PRIOR, terms_of, whole_term
-from pramble.estimation.draws.units import laid_out, units_of
+from pramble.estimation.draws.chain import FLAT, PRIOR, Chain, start_law, terms_of, whole_term
+from pramble.estimation.draws.impute import imputation
+from pramble.estimation.draws.released import count_patterns, laid_out, released, units_of
 from pramble.mechanisms.plan import as_plan
 
 TRUE, FALSE = 1e-3, 1e-8
@@ -291,8 +288,8 @@ def test_a_table_that_is_hardly_told_is_named():
 
 
 def test_a_law_without_room_leaves_columns_out_and_says_so(monkeypatch):
-    from pramble.estimation.draws import imputation as verb
-    from pramble.estimation.draws import released as cells
+    import pramble.estimation.draws.impute as verb
+    import pramble.estimation.draws.released as cells
 
     monkeypatch.setattr(cells, "MOST_IMPUTED_CELLS", 40)
     out = pramble.perturb(pa.table(people(500)), PLAN, key=bytes(32))

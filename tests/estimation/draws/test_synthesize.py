@@ -10,7 +10,7 @@ import pytest
 from tests.information.oracle import without_three_way_terms
 
 import pramble
-from pramble.estimation.draws.synthesis import synthesis
+from pramble.estimation.draws.synthesize import synthesis
 
 CODES = {"a": 3, "b": 2, "c": 4}
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.fit.likelihood import log_likelihood, maximise, optimality_gap
-from pramble.estimation.fit.normal import cholesky, conjugate_gradients, gram, woodbury
+from pramble.estimation.inverse.interior import cholesky, conjugate_gradients, gram, woodbury
+from pramble.estimation.inverse.likelihood import log_likelihood, maximise, optimality_gap
 from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
 from pramble.mechanisms.product import axes_of
 

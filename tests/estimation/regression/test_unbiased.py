@@ -34,8 +34,8 @@ FAMILIES = ("logistic", "linear", "poisson", "multinomial", "ordinal")
 
 @pytest.fixture(autouse=True)
 def four_records_will_do(monkeypatch):
-    monkeypatch.setattr("pramble.estimation.patterns.MOST_ERROR", np.inf)
-    monkeypatch.setattr("pramble.estimation.regression.model.COLLINEAR", -1.0)
+    monkeypatch.setattr("pramble.estimation.inverse.patterns.MOST_ERROR", np.inf)
+    monkeypatch.setattr("pramble.estimation.regression.design_matrix.COLLINEAR", -1.0)
 
 
 def material(rows, plan, formula):

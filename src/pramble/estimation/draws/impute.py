@@ -1,15 +1,220 @@
-"""Copies of a release whose randomised values are drawn anew, for any software."""
+"""Copies of a release whose randomised values are drawn anew, for any software.
 
+Copies of a release with every randomised value drawn anew, and what is to be known of them.
+"""
+
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+
+from pramble.data.frame_records import TableRecords
+from pramble.data.labels import Label
+from pramble.data.open import open_records
 from pramble.data.reading import Reading
-from pramble.errors import PrambleWarning
-from pramble.estimation.draws.imputation import imputation
+from pramble.data.records import Records
+from pramble.data.replaced import labels_like, with_columns
+from pramble.errors import InvalidInput, PrambleWarning
+from pramble.estimation.draws.chain import Chain, start_law
+from pramble.estimation.draws.columns import gathered, given_columns
+from pramble.estimation.draws.model import Model, model_of
+from pramble.estimation.draws.released import (
+    Released,
+    Units,
+    count_patterns,
+    fitting_columns,
+    released,
+    units_of,
+)
+from pramble.estimation.inverse.tabulate import data_and_plan
+from pramble.estimation.tables.cells import measured_of
+from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan
-from pramble.values import Watcher
+from pramble.mechanisms.plan import Plan, as_plan
+from pramble.values import Clock, Integers, Watcher, names_of, value
+
+FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
+"""Sweeps of a chain: at least, at most, and for each record that a complete one is worth."""
+
+WORK = 2e10
+"""Steps of all chains together above which they are shorter."""
+
+
+@value(eq=False)
+class Imputation:
+    """Copies of a release with every randomised value drawn, and what is to be known of them.
+
+    Attributes
+    ----------
+    frames : tuple of frames
+    rows : int
+    columns : tuple of str
+        The columns that were drawn.
+    given : tuple of str
+        The untouched columns that they were drawn given.
+    classes : tuple of str
+        Those of them that are numbers, and enter through classes.
+    tables : tuple of tuples of str
+        The tables of the law.
+    sweeps : int
+        How often law and originals were drawn in turn, for each copy.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    frames: tuple[Any, ...]
+    rows: int
+    columns: tuple[str, ...]
+    given: tuple[str, ...]
+    classes: tuple[str, ...]
+    tables: tuple[tuple[str, ...], ...]
+    sweeps: int
+    notes: tuple[str, ...] = ()
+
+
+def imputation(
+    data: Any,
+    plan: Any = None,
+    *,
+    copies: int = 20,
+    seed: int | None = None,
+    using: Sequence[str] | str | None = None,
+    tables: Any = None,
+    reading: Reading | Mapping[str, Any] | None = None,
+    progress: Watcher | None = None,
+) -> Imputation:
+    """Return filled copies of a release; see :func:`impute`."""
+    refuse_copies(copies)
+    if measured_of(data) is not None:
+        raise InvalidInput(
+            "Protected tables hold no records to fill in. Take the complete records of the release "
+            "(synthetic.parquet, release.synthetic), or draw some with synthesize."
+        )
+    data, plan = data_and_plan(data, plan)
+    plan = checked_plan(plan)
+    clock = Clock(progress)
+    records = gathered(open_records(data, reading))
+    given = given_columns(records, plan, None if using is None else names_of(using))
+    counted = count_patterns(given.records, plan, given.columns)
+    names, left = fitting_columns(counted, plan, given.columns)
+    if left and using is not None:
+        raise InvalidInput(
+            f"The law must have at most {MOST_IMPUTED_CELLS:,} cells; with {', '.join(using)} it "
+            "has more. Name fewer columns."
+        )
+    release = released(counted, plan, names)
+    model = model_of(release, tables, records=given.records, plan=plan, clock=clock.part(0.0, 0.2))
+    units = units_of(release)
+    sweeps = sweeps_of(release, model, units, copies=copies)
+    drawn = drawn_copies(
+        release, model, units, records=given.records, plan=plan, copies=copies, sweeps=sweeps,
+        seed=seed, clock=clock.part(0.2, 0.8),
+    )  # fmt: skip
+    source = source_of(data, records, reading)
+    return Imputation(
+        tuple(filled(source, release, codes) for codes in drawn),
+        release.rows,
+        tuple(release.labels),
+        tuple(names),
+        tuple(name for name in given.classes if name in names),
+        tuple(term.table for term in model.terms if term.low.any()),
+        sweeps,
+        (*given.notes, *left_for_cells(left), *model.notes),
+    )
+
+
+def refuse_copies(copies: Any) -> None:
+    """Refuse a number of copies below one."""
+    whole = isinstance(copies, int | np.integer) and not isinstance(copies, bool)
+    if not (whole and copies >= 1):
+        raise InvalidInput(f"copies must be a whole number of at least 1; found {copies!r}.")
+
+
+def checked_plan(plan: Any) -> Plan:
+    """Return the plan of records that can be filled; refuse one mechanism alone."""
+    if isinstance(plan, Mechanism):
+        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
+    found = as_plan({} if plan is None else plan)
+    if not found.columns:
+        raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
+    return found
+
+
+def left_for_cells(left: Sequence[str]) -> list[str]:
+    """Return the note on columns for which the law has no room."""
+    if not left:
+        return []
+    names = ", ".join(map(repr, left))
+    room = f"Left out of the law, which has at most {MOST_IMPUTED_CELLS:,} cells: {names}. "
+    return [f"{room}What is drawn tells nothing of them; choose other columns with using=."]
+
+
+def sweeps_of(release: Released, model: Model, units: Units, *, copies: int) -> int:
+    """Return how many sweeps a chain takes: as many as it needs to forget, within bounds."""
+    wanted = LONG * release.rows / max(model.worth, 1.0)
+    together = len(units) == 1
+    draws = len(release.counts) * math.prod(release.shape) if together else 0
+    draws += release.rows * (1 if together else len(units.moves))
+    each = draws + len(model.terms) * (2 * release.cells + release.rows)
+    bound = max(WORK / (each * copies), FEWEST_SWEEPS)
+    return round(min(max(wanted, FEWEST_SWEEPS), MOST_SWEEPS, bound))
+
+
+def drawn_copies(
+    release: Released,
+    model: Model,
+    units: Units,
+    *,
+    records: Records,
+    plan: Plan,
+    copies: int,
+    sweeps: int,
+    seed: int | None,
+    clock: Clock,
+) -> list[Integers]:
+    """Return the originals of all records in each copy, as codes, one column for each."""
+    found = []
+    for done, rng in enumerate(np.random.default_rng(seed).spawn(copies)):
+        clock.tell("drawing", done / copies)
+        law = start_law(release, model.terms, records=records, plan=plan, rng=rng)
+        places = np.empty(release.rows, dtype=np.int64)
+        places[release.order] = Chain(release, model.terms, units, rng).run(law, sweeps)
+        found.append(np.stack(np.unravel_index(places, release.shape), axis=1))
+    return found
+
+
+def source_of(data: Any, records: Records, reading: Any) -> Any:
+    """Return the frame that copies are made of: the caller's own where it is in memory."""
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    known = isinstance(frame, nw.DataFrame) and reading is None
+    if known and records.backend == frame.implementation.name.lower():
+        return data
+    if isinstance(records, TableRecords):
+        library: Any = records.backend
+        return nw.from_arrow(records.table, backend=library).to_native()
+    raise InvalidInput(
+        "A mapping must hold one type of values in each column to be filled; give a frame."
+    )
+
+
+def filled(source: Any, release: Released, codes: Integers) -> Any:
+    """Return a copy of a frame with the randomised columns replaced by codes."""
+    columns = {
+        name: labels_like(codes[:, place], labels, like=without_blanks(source[name], labels))
+        for place, (name, labels) in enumerate(release.labels.items())
+    }
+    return with_columns(source, columns)
+
+
+def without_blanks(column: Any, labels: Sequence[Label]) -> Any:
+    """Return a column as it would be without blanks: pandas has integers beside them as floats."""
+    kind = getattr(getattr(column, "dtype", None), "kind", "")
+    if kind == "f" and all(type(label) is int for label in labels):
+        return column.fillna(0).astype("int64")
+    return column
 
 
 def impute(

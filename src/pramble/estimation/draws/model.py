@@ -12,9 +12,9 @@ from typing import Any
 
 from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.draws.chain import Term, sizes_of, terms_of, whole_term
+from pramble.estimation.draws.distribution import wanted_tables
 from pramble.estimation.draws.released import Released
-from pramble.estimation.draws.tables import wanted_tables
-from pramble.estimation.draws.terms import Term, sizes_of, terms_of, whole_term
 from pramble.estimation.estimate import estimate
 from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table

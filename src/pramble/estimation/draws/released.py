@@ -2,6 +2,10 @@ r"""What a release says of each record: the chance of what it shows, for every o
 
 With the blocks B of its branch, a record that shows z has :math:`\prod_B M_B[x_B, z_B]` for the
 original x. Equal records are one pattern; those with equal untouched values are one group.
+
+What a plan says cannot occur: cells that the mechanism of a block does not have.
+
+Columns that are drawn together: all of them where they have few combinations, else some.
 """
 
 import math
@@ -14,17 +18,47 @@ from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label
+from pramble.data.order import places_of
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty, reordered
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.draws.zeros import possible_cells
-from pramble.estimation.layout import groups_of
-from pramble.estimation.records import branches_of
-from pramble.information.structural_zeros import Possible
+from pramble.estimation.inverse.branches import branches_of
+from pramble.estimation.inverse.layout import groups_of
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS
 from pramble.mechanisms.channel import Channel
-from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.values import Integers, value
+
+
+def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible:
+    """Return what is possible by all blocks of a plan whose columns have labels.
+
+    >>> import pramble
+    >>> m = pramble.randomized_response([(0, "no"), (1, "no"), (1, "yes")], 1.0)
+    >>> found = possible_cells({("age", "job"): m}, {"age": [0, 1], "job": ["no", "yes"]})
+    >>> found.mask(["job", "age"])
+    array([[ True,  True],
+           [False,  True]])
+    """
+    sizes = {name: len(own) for name, own in labels.items()}
+    channel = as_plan(plan).channel(list(labels))
+    tables: list[tuple[Table, Mask]] = []
+    for block, mask in channel.structural_zeros(most=MOST_CELLS).items():
+        if set(block) <= set(labels):
+            known = [channel.coding.categories[name].values for name in block]
+            own = [places_of(ours, labels[n]) for ours, n in zip(known, block, strict=True)]
+            tables.append((block, mask[np.ix_(*own)]))
+    return Possible(sizes, tuple(tables))
+
+
+def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, Mask]:
+    return {
+        names: mask
+        for names, mask in possible.tables
+        if not any(set(names) <= set(table) for table in fitted)
+    }
 
 
 @value(eq=False)
@@ -191,4 +225,82 @@ def matrices_of(channel: Channel) -> Factors:
         tuple(tuple(map(channel.columns.index, block.columns)) for block in blocks),
         np.zeros((0, 0), dtype=np.int64),
         np.zeros((0, 0), dtype=np.int64),
+    )
+
+
+MOST_TOGETHER = 2_000_000
+"""Patterns times combinations up to which all columns are drawn together."""
+
+MOST_UNIT = 32
+"""Combinations of the columns of a unit otherwise."""
+
+
+@value(eq=False)
+class Units:
+    """Sets of columns, by place, that are drawn together; see the kernel for the arrays."""
+
+    moves: Integers
+    ends: Integers
+    strides: Integers
+    widths: Integers
+    columns: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def touched(self, factors: Factors) -> NDArray[np.bool_]:
+        found = np.zeros((len(self), len(factors.columns)), dtype=np.bool_)
+        for u, own in enumerate(self.columns):
+            found[u] = [bool(set(own) & set(columns)) for columns in factors.columns]
+        return found
+
+
+def units_of(release: Released) -> Units:
+    shape = release.shape
+    if len(release.counts) * math.prod(shape) <= MOST_TOGETHER:
+        return laid_out([list(range(len(shape)))], shape)
+    names = list(release.labels)
+    tied = [[names.index(name) for name in table] for table, _ in release.possible.tables]
+    return laid_out(gathered_columns(shape, tied), shape)
+
+
+def gathered_columns(shape: Sequence[int], tied: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return sets of columns with few combinations each; tied ones stay together where they can.
+
+    A column that only moves together with another, since other cells cannot occur, would be stuck.
+
+    >>> gathered_columns((4, 4, 5, 2), [(0, 2)])
+    [[0, 2], [1, 3]]
+    """
+    found: list[list[int]] = []
+    for columns in [*tied, *([axis] for axis in range(len(shape)))]:
+        fresh = [axis for axis in columns if not any(axis in own for own in found)]
+        room = [
+            own for own in found if math.prod(shape[axis] for axis in [*own, *fresh]) <= MOST_UNIT
+        ]
+        if fresh and room and len(columns) == 1:
+            room[0].extend(fresh)
+        elif fresh:
+            found.append(fresh)
+    return found
+
+
+def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
+    """Return the moves of some units among all combinations, the last column running fastest."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    moves = [
+        sum(
+            np.indices([shape[axis] for axis in own])[i].ravel() * strides[axis]
+            for i, axis in enumerate(own)
+        )
+        for own in units
+    ]
+    wide = max(map(len, units))
+    steps, widths = (np.zeros((len(units), wide), dtype=np.int64) for _ in range(2))
+    for u, own in enumerate(units):
+        steps[u, : len(own)] = [strides[axis] for axis in own]
+        widths[u, : len(own)] = [shape[axis] for axis in own]
+    ends = np.cumsum([0, *(len(own) for own in moves)]).astype(np.int64)
+    return Units(
+        np.concatenate(moves).astype(np.int64), ends, steps, widths, tuple(map(tuple, units))
     )

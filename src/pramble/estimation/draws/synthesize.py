@@ -1,15 +1,276 @@
-"""Complete records whose tables fit a release."""
+"""Complete records whose tables fit a release.
 
+Synthetic records with how far their tables are from the estimates.
+"""
+
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from pramble.data.decode import arrow_values, natural_arrow_labels
+from pramble.data.labels import Label
+from pramble.data.open import open_records
 from pramble.data.reading import Reading
-from pramble.errors import PrambleWarning
-from pramble.estimation.draws.synthesis import synthesis
+from pramble.errors import InvalidInput, PrambleWarning
+from pramble.estimation.draws.columns import chosen_columns, in_memory
+from pramble.estimation.draws.distribution import (
+    Shares,
+    draw_cells,
+    estimated,
+    fit_law,
+    fitted_tables,
+    named_columns,
+    slack_of,
+    wanted_tables,
+    without_zeros,
+)
+from pramble.estimation.draws.released import possible_cells, wider_zeros
+from pramble.estimation.draws.walk import draw_records, polish
+from pramble.estimation.estimate import estimate
+from pramble.estimation.follow.result import Estimate
+from pramble.estimation.inverse.tabulate import data_and_plan
+from pramble.estimation.tables.cells import measured_of
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Possible, as_possible
+from pramble.limits import MOST_LAW_CELLS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan
-from pramble.values import Watcher
+from pramble.mechanisms.measured import Measured
+from pramble.mechanisms.plan import Plan, as_plan
+from pramble.values import Clock, Integers, Watcher, value
+
+METHODS = ("auto", "cells", "records")
+
+
+@value(eq=False)
+class TableFit:
+    """How far a table of synthetic records is from the estimated one, in shares.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    cells : int
+    largest, mean : float
+        The largest and the mean distance of a cell from its unbiased estimate.
+    standard_error : float
+        That of the estimate of a cell against the file, the root of the mean of its square.
+    """
+
+    columns: Table
+    cells: int
+    largest: float
+    mean: float
+    standard_error: float
+
+
+@value(eq=False)
+class Synthesis:
+    """Synthetic records with what is to be known of them.
+
+    Attributes
+    ----------
+    frame : frame
+    rows : int
+    fits : tuple of TableFit
+        The tables that were fitted.
+    method : str
+        "cells" or "records".
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    frame: Any
+    rows: int
+    fits: tuple[TableFit, ...]
+    method: str
+    notes: tuple[str, ...] = ()
+
+
+def synthesis(
+    data: Any,
+    plan: Any = None,
+    *,
+    rows: int | None = None,
+    seed: int | None = None,
+    tables: int | Sequence[Any] = 2,
+    columns: Sequence[str] | None = None,
+    method: str = "auto",
+    possible: Any = None,
+    reading: Reading | Mapping[str, Any] | None = None,
+    progress: Watcher | None = None,
+) -> Synthesis:
+    """Return synthetic records and how far their tables are; see :func:`synthesize`."""
+    refuse_settings(rows, method)
+    measured = measured_of(data)
+    if measured is not None:
+        if tables != 2 or columns is not None:
+            raise InvalidInput(
+                "Complete records of protected tables have all their columns and fit every table "
+                "that was measured: leave tables= and columns= out, and select columns of the "
+                "records."
+            )
+        return from_measured(
+            measured, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
+        )
+    data, plan = data_and_plan(data, plan)
+    data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
+    clock = Clock(progress)
+    wanted = wanted_tables(tables, names)
+    first, found, labels, left = estimates(data, plan, wanted, clock=clock.part(0.0, 0.6))
+    rows = round(first.n) if rows is None else rows
+    how = chosen_method(method, [len(labels[name]) for name in names])
+    possible = possible_cells(plan or {}, {name: labels[name] for name in names})
+    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
+    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock.part(0.6, 0.4))
+    frame = frame_of_codes(codes, {n: labels[n] for n in names}, types, backend=first.backend)
+    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
+    return Synthesis(frame, rows, fits, how, (*notes, *left))
+
+
+def from_measured(
+    measured: Measured,
+    *,
+    rows: int | None,
+    seed: int | None,
+    method: str,
+    possible: Any,
+    clock: Clock,
+) -> Synthesis:
+    """Return synthetic records from protected tables."""
+    plan, total = measured.plan, max(measured.total, 1)
+    labels = {name: own.as_tuple() for name, own in plan.labels.items()}
+    cells = as_possible(possible, labels)
+    found = {
+        part: without_zeros(
+            Shares(
+                measured.table(part) / total,
+                np.full(plan.shape(part), plan.cell_variance(part) / total**2),
+                math.prod(plan.sizes[name] - 1 for name in part)
+                / (plan.precision[part] * total**2),
+            ),
+            cells.mask(part),
+        )
+        for part in plan.parts
+    }
+    names, size = list(plan.columns), total if rows is None else rows
+    how = chosen_method(method, list(plan.sizes.values()))
+    codes = drawn(found, names, cells, rows=size, how=how, seed=seed, clock=clock)
+    frame = frame_of_codes(codes, labels, {}, backend="pyarrow")
+    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
+    return Synthesis(frame, size, fits, how)
+
+
+def refuse_settings(rows: Any, method: str) -> None:
+    """Refuse a number of rows below one, and a method that there is not."""
+    if method not in METHODS:
+        raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
+    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+    if rows is not None and not (whole and rows >= 1):
+        raise InvalidInput(f"rows must be a whole number of at least 1; found {rows!r}.")
+
+
+def opened(
+    data: Any,
+    plan: Any,
+    named: Sequence[str] | None,
+    needed: Sequence[str],
+    reading: Reading | Mapping[str, Any] | None,
+) -> tuple[Any, list[str], dict[str, Any], list[str]]:
+    """Return what to estimate from, the columns that take part, their types, and notes."""
+    if isinstance(named, str):
+        named = [named]
+    if isinstance(plan, Mechanism):
+        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
+    records = open_records(data, reading)
+    names, notes = chosen_columns(records, as_plan(plan or {}), named, needed)
+    types = {name: records.schema.field(name).type for name in names} if records.typed else {}
+    blanks = [name for name in as_plan(plan or {}).columns if name in records.names]
+    return in_memory(records, list(dict.fromkeys([*names, *blanks]))), names, types, notes
+
+
+def estimates(
+    data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
+) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
+    """Return a first estimate, and the shares, labels and notes of all wanted tables."""
+    first: list[Estimate] = []
+
+    def one(table: Table) -> Estimate:
+        answer = estimate(
+            data, {} if plan is None else plan, by=list(table), method="inverse",
+            covers="randomisation",
+        )  # fmt: skip
+        first.append(answer)
+        return answer
+
+    found, labels, left = estimated(wanted, one, clock=clock)
+    return first[0], found, labels, left
+
+
+def chosen_method(method: str, sizes: Sequence[int]) -> str:
+    """Return how records are drawn; refuse an array that would be too large."""
+    cells = math.prod(sizes)
+    if method == "cells" and cells > MOST_LAW_CELLS:
+        raise InvalidInput(
+            f'method="cells" takes at most {MOST_LAW_CELLS:,} cells; these columns have {cells:,}. '
+            'Take method="records", or fewer columns.'
+        )
+    return ("cells" if cells <= MOST_LAW_CELLS else "records") if method == "auto" else method
+
+
+def drawn(
+    found: Mapping[Table, Shares],
+    columns: Sequence[str],
+    possible: Possible,
+    *,
+    rows: int,
+    how: str,
+    seed: int | None,
+    clock: Clock,
+) -> Integers:
+    """Return the codes of synthetic records."""
+    rng, laws = np.random.default_rng(seed), fitted_tables(found)
+    slack, error = slack_of(found)
+    zeros = wider_zeros(possible, laws)
+    if how == "records":
+        return draw_records(
+            laws, slack, columns=columns, zeros=zeros, rows=rows, rng=rng, clock=clock
+        )
+    fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
+    law = fit_law(laws, slack, columns=columns, possible=possible, error=error, clock=fitting)
+    codes = draw_cells(law, rows, rng)
+    polish(law, [*laws, *zeros], codes, columns=columns, rng=rng, clock=clock)
+    return codes
+
+
+def frame_of_codes(
+    codes: Integers,
+    labels: Mapping[str, Sequence[Label]],
+    types: Mapping[str, Any],
+    *,
+    backend: str,
+) -> Any:
+    """Return codes as a frame of labels, in the types of the released columns where they hold."""
+    arrays = {}
+    for place, (name, own) in enumerate(labels.items()):
+        kind = types.get(name, natural_arrow_labels(own).type)
+        arrays[name] = arrow_values(codes[:, place], own, like=kind)
+    library: Any = backend
+    return nw.from_arrow(pa.table(arrays), backend=library).to_native()
+
+
+def fit_of(table: Table, own: Shares, columns: Sequence[str], codes: Integers) -> TableFit:
+    """Return how far a table of the records is from its estimate."""
+    shape = own.shares.shape
+    place = np.ravel_multi_index([codes[:, columns.index(name)] for name in table], shape)
+    counts = np.bincount(place, minlength=own.shares.size).reshape(shape)
+    distance = np.abs(counts / len(codes) - own.shares)
+    return TableFit(
+        table, own.shares.size, float(distance.max()), float(distance.mean()), own.standard_error
+    )
 
 
 def synthesize(
@@ -34,7 +295,7 @@ def synthesize(
     with :math:`m_c(p)` the share of cell c of table T, :math:`t_c` what is estimated for it, and
     slack :math:`s_c` in proportion to its variance, none for tables that are known exactly. What a
     table says beyond its columns alone is first shrunk by how much of it is noise
-    (:mod:`pramble.estimation.draws.tables`), so that a table of noise goes to independence.
+    (:mod:`pramble.estimation.draws.distribution`), so that a table of noise goes to independence.
 
     It uses the release alone: synthetic records reveal nothing beyond it and are as private as it
     is. They are no better either: intervals come from `pramble.estimate`, not from counting them.

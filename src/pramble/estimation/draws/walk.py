@@ -6,18 +6,18 @@ the probability of Metropolis and others (1953) for
 
 .. math:: \exp\left(-\sum_{T, c \in T} \frac{(N_c - n t_c)^2}{2 n s_c}\right),
 
-:math:`N_c` the records in cell c and :math:`s_c` its slack (:mod:`pramble.estimation.draws.law`).
-All files with the same tables are equally likely in it, and among many records nearly all such
-files have the law of largest entropy: in the limit it is the law that the array would have. Cells
-are held loosely at first and tighter from pass to pass, or records could hardly get past each
-other.
+:math:`N_c` the records in cell c and :math:`s_c` its slack
+(:mod:`pramble.estimation.draws.distribution`). All files with the same tables are equally likely in
+it, and among many records nearly all such files have the law of largest entropy: in the limit it is
+the law that the array would have. Cells are held loosely at first and tighter from pass to pass, or
+records could hardly get past each other.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pramble.estimation.draws.tables import pair_margins
+from pramble.estimation.draws.distribution import pair_margins
 from pramble.information.distributions import Table
 from pramble.information.proportional import flat, sums_over
 from pramble.information.structural_zeros import Mask

@@ -7,21 +7,92 @@ one label to another, the effect is :math:`a = \sum \omega \Delta / n`. A record
           + \frac{\partial a}{\partial \theta} J^{-1} u_i ,
 
 so that its error holds that of the averaging as well as that of the coefficients.
+
+A fitted regression: its solution, what it was solved on, and the sandwich variance.
+
+With J the information and u the scores of records, :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.data.frames import Tidy
-from pramble.estimation.regression.fitted import Fitted, positive
-from pramble.estimation.regression.model import Design
+from pramble.estimation.inverse.sources import Moments
+from pramble.estimation.regression.columns import Column, Rows
+from pramble.estimation.regression.design_matrix import Design, Model
+from pramble.estimation.regression.problem import Point, Problem
+from pramble.estimation.regression.solve import Told
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+@value(eq=False)
+class Fitted:
+    """A solution.
+
+    Attributes
+    ----------
+    problem, point : Problem, Point
+    model : Model
+    groups, cells : Rows
+        The values of untouched columns in each group, of randomised ones in each cell.
+    told : Told
+    sampling : float
+        Share of the sampling variance that counts.
+    """
+
+    problem: Problem
+    point: Point
+    model: Model
+    groups: Rows
+    cells: Rows
+    told: Told
+    sampling: float
+
+    @property
+    def covariates(self) -> Mapping[str, Column]:
+        """The columns of the terms."""
+        return {name: self.model.columns[name] for name in self.model.variables}
+
+    @cached_property
+    def bread(self) -> Floats:
+        """The inverse of the information."""
+        return self.problem.basis.inverse(self.point.information)
+
+    @cached_property
+    def meat(self) -> Moments:
+        """The covariance of the score."""
+        theta = self.point.theta
+        return self.problem.source.moments(self.problem.scores(theta), len(theta))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The sandwich, of what is covered."""
+        return positive(self.bread @ self.meat.covers(self.sampling) @ self.bread)
+
+    @cached_property
+    def inflation(self) -> Floats:
+        """How many times larger the variance is than without randomisation."""
+        both = np.diag(self.bread @ self.meat.both @ self.bread)
+        added = np.diag(self.bread @ self.meat.randomisation @ self.bread)
+        left = both - np.maximum(added, 0.0)
+        return np.asarray(np.where(left > 0, both / np.where(left > 0, left, 1.0), np.inf))
+
+
+def positive(covariance: Floats) -> Floats:
+    """Return the nearest covariance without negative variances."""
+    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
+    if values.size and values[0] >= 0:
+        return covariance
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))
+
 
 STEP = 1e-4
 """Of a column of numbers, relative to its spread, over which a slope is taken."""

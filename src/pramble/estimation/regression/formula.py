@@ -1,5 +1,9 @@
-"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads."""
+"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads.
 
+Expressions of formulas: factors that formulaic evaluates.
+"""
+
+import ast
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,17 +12,159 @@ import numpy as np
 
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.columns import Column, Rows
-from pramble.estimation.regression.expressions import (
-    Expression,
-    evaluated,
-    fitted,
-    load,
-    names_in,
-    readable,
-)
-from pramble.estimation.regression.factors import Response, Term
-from pramble.estimation.regression.model import Model, plain_response
-from pramble.values import Integers, value
+from pramble.estimation.regression.design_matrix import Model, Response, Term, plain_response
+from pramble.values import Floats, Integers, value
+
+MOST_STATE_ROWS = 5_000_000
+
+
+PLAIN = re.compile(r"(?s)C\(`?((?<=`)[^`]+|[A-Za-z_]\w*)`?\s*(,.*)?\)")
+
+
+TYPES = {"int", "float", "str", "bool"}
+QUOTED = re.compile(r"`([^`]*)`")
+
+
+LEVEL = re.compile(r"(?s)(?:(.*?)\[T\.(.*)|(.*)\[(.*))\]")
+
+
+def load() -> Any:
+    """Return formulaic; say how to get it."""
+    try:
+        import formulaic
+    except ImportError:
+        raise InvalidInput(
+            "A formula needs formulaic: pip install 'pramble[regression]'. Without it, name "
+            "response= and covariates=."
+        ) from None
+    return formulaic
+
+
+@value(eq=False)
+class Expression:
+    """A factor of a formula, with the state that it was fitted with."""
+
+    text: str
+    spec: Any
+    variables: tuple[str, ...]
+    names: tuple[str, ...]
+    reduced: bool
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether it gives indicators of categories."""
+        return "categories" in self.spec.encoder_state[self.text][1]
+
+    def encode(self, rows: Rows) -> Floats:
+        """Return the columns for some rows."""
+        matrix = self.spec.get_model_matrix(frame_of(rows, self.variables, self.text), context={})
+        columns = np.asarray(matrix, dtype=np.float64)
+        return columns[:, 1:] if self.reduced else columns
+
+
+def fitted(
+    factor: Any, variables: tuple[str, ...], rows: Rows, *, reduced: bool, counts: Integers
+) -> Expression:
+    """Return an expression with its state: what it learns of the data, it learns of all records."""
+    formulaic = load()
+    types = formulaic.parser.types
+    terms = [types.Term([factor])]
+    if reduced:
+        terms = [types.Term([types.Factor("1", eval_method="literal")]), *terms]
+    formula = formulaic.Formula(terms)
+    matrix = evaluated(formula, frame_of(rows, variables, factor.expr))
+    if matrix.model_spec.transform_state:
+        if any(rows.columns[name].is_randomised for name in variables):
+            raise InvalidInput(
+                f"{factor.expr} must not depend on the law of a randomised column, which is not "
+                "seen. Centre or scale by numbers that you state, as in I((x - 3) / 2)."
+            )
+        times = counts if counts.sum() <= MOST_STATE_ROWS else np.ones_like(counts)
+        matrix = evaluated(formula, frame_of(rows.repeated(times), variables, factor.expr))
+    found = [str(name) for name in matrix.columns][1 if reduced else 0 :]
+    if not variables:
+        raise InvalidInput(f"{factor.expr} must be made of columns of the data.")
+    names = tuple(readable(name) for name in found)
+    return Expression(factor.expr, matrix.model_spec, variables, names, reduced)
+
+
+def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
+    """Return the columns that an expression needs, as pandas holds them.
+
+    A column of labels that stands alone or in C() is one of categories, in their order; inside any
+    other expression it is what its labels are, so that numbers count as numbers.
+    """
+    import pandas as pd
+
+    by_itself = PLAIN.fullmatch(text) or text in names
+    data: dict[str, Any] = {"": np.zeros(rows.size)}
+    for name in names:
+        column, codes = rows.columns[name], rows.codes[name]
+        if column.is_numeric:
+            data[name] = column.numbers()[codes]
+        elif by_itself:
+            known: Any = categories_of(column)
+            data[name] = pd.Categorical.from_codes(codes, categories=known)
+        else:
+            labels = np.empty(len(column.labels), dtype=object)
+            labels[:] = column.labels
+            data[name] = pd.Series(labels[codes]).infer_objects()
+    return pd.DataFrame(data)
+
+
+def categories_of(column: Column) -> list[Any]:
+    """Return labels that pandas takes for categories: texts where it would mix them up."""
+    labels = list(column.labels)
+    strange = any(one is None or isinstance(one, tuple) for one in labels)
+    return list(map(str, labels)) if strange or len(set(labels)) < len(labels) else labels
+
+
+def names_in(factor: Any) -> list[str]:
+    """Return the columns that a factor is made of.
+
+    >>> from formulaic.parser.types import Factor
+    >>> names_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
+    ['age', 'my col']
+    """
+    if factor.eval_method.value != "python":
+        return [factor.expr] if factor.eval_method.value == "lookup" else []
+    back = {f"_quoted_{i}": name for i, name in enumerate(QUOTED.findall(factor.expr))}
+    fresh = iter(back)
+    text = QUOTED.sub(lambda _: next(fresh), factor.expr)
+    known = load().transforms.TRANSFORMS
+    tree = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    functions = {id(node.func) for node in tree if isinstance(node, ast.Call)}
+    own = {node.arg for node in tree if isinstance(node, ast.arg)} | TYPES
+    names = [
+        node.id
+        for node in tree
+        if isinstance(node, ast.Name) and id(node) not in functions and node.id not in known
+    ]
+    return sorted({back.get(name, name) for name in names if name not in own})
+
+
+def evaluated(formula: Any, frame: Any) -> Any:
+    """Return a model matrix; say which formula cannot be evaluated, and why."""
+    formulaic = load()
+    try:
+        return formula.get_model_matrix(frame, context={}, na_action="ignore")
+    except (formulaic.errors.FormulaicError, TypeError, ValueError, KeyError) as error:
+        plain = str(error).strip().splitlines()[0]
+        raise InvalidInput(f"The formula {formula} cannot be evaluated: {plain}") from None
+
+
+def readable(name: str) -> str:
+    """Return a name as pramble writes it.
+
+    >>> readable("C(MARST)[T.b]"), readable("AGE[T.[18,24]]"), readable("np.log(age)")
+    ('MARST[b]', 'AGE[[18,24]]', 'np.log(age)')
+    """
+    level = LEVEL.fullmatch(name)
+    if level is None:
+        plain = PLAIN.fullmatch(name)
+        return plain[1] if plain else name
+    expression, label = (group for group in level.groups() if group is not None)
+    return f"{readable(expression)}[{label}]"
 
 
 @value

@@ -8,12 +8,12 @@ import numpy as np
 from pramble.data.open import open_records
 from pramble.data.table import totals
 from pramble.errors import InvalidInput
-from pramble.estimation.patterns import Patterns, patterns_of
+from pramble.estimation.inverse.patterns import Patterns, patterns_of
+from pramble.estimation.inverse.sources import RecordSource, Source
+from pramble.estimation.inverse.tabulate import plan_of
 from pramble.estimation.regression.columns import Column, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
-from pramble.estimation.sources import RecordSource, Source
 from pramble.estimation.survey import Sampled, Survey
-from pramble.estimation.tabulate import plan_of
 from pramble.values import Integers, names_of, value
 
 

@@ -7,32 +7,31 @@ from typing import Any
 import numpy as np
 
 from pramble.data.reading import Reading
-from pramble.estimation.intervals import check_level
-from pramble.estimation.regression.factors import Response
-from pramble.estimation.regression.fitted import Fitted
+from pramble.estimation.follow.result import Covers, Settings, as_cover
+from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.inverse.tabulate import data_and_plan
+from pramble.estimation.regression.design_matrix import (
+    Model,
+    Response,
+    plain_model,
+    plain_response,
+    refuse_collinear,
+)
+from pramble.estimation.regression.effects import Fitted
+from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import formula_model
-from pramble.estimation.regression.kinds import FamilyName, family_of
 from pramble.estimation.regression.material import (
     Asked,
     Material,
     asked_for,
     material_of_records,
 )
-from pramble.estimation.regression.model import (
-    Model,
-    plain_model,
-    plain_response,
-    refuse_collinear,
-)
+from pramble.estimation.regression.problem import Problem
 from pramble.estimation.regression.result import Regression
-from pramble.estimation.regression.signed import Problem
-from pramble.estimation.regression.solve import solve
-from pramble.estimation.regression.told import notes_of, rare_classes, told
-from pramble.estimation.result import Covers, Settings, as_cover
+from pramble.estimation.regression.solve import notes_of, rare_classes, solve, told
 from pramble.estimation.survey import ReplicateMethod, Sampled
 from pramble.estimation.tables.cells import measured_of, refuse_records
 from pramble.estimation.tables.regression import material_of_tables
-from pramble.estimation.tabulate import data_and_plan
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread

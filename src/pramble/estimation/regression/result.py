@@ -1,4 +1,11 @@
-"""The answer of a regression, as a value."""
+"""The answer of a regression, as a value.
+
+A regression in words: for a terminal and for a notebook.
+
+Predictions of a regression, with intervals that stay where a mean can be.
+"""
+
+from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -7,16 +14,112 @@ import numpy as np
 
 from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.effects import Effects, average_effects
-from pramble.estimation.regression.fitted import Fitted
-from pramble.estimation.regression.predict import predictions
-from pramble.estimation.regression.show import as_grid
-from pramble.estimation.result import COVERS
-from pramble.shown import Display, Grid
+from pramble.estimation.follow.result import COVERS
+from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.regression.columns import rows_of
+from pramble.estimation.regression.effects import Effects, Fitted, average_effects
+from pramble.estimation.regression.families import Linear, Poisson
+from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def as_grid(regression: Regression) -> Grid:
+    """Return a title, a line for each coefficient, and notes."""
+    rows = shortened(lines_of(regression))
+    return Grid(title_of(regression), head_of(regression), rows, notes=regression.notes)
+
+
+def title_of(regression: Regression) -> str:
+    """Return what was regressed, on how many records, and what the errors cover."""
+    return (
+        f"{regression.family.capitalize()} regression of {regression.response} on "
+        f"{regression.n:,.0f} records; errors cover {regression.covers_what.split(':')[0]}"
+    )
+
+
+def head_of(regression: Regression) -> list[str]:
+    """Return the headings of the table."""
+    low, high = 50 * (1 - regression.level), 50 * (1 + regression.level)
+    return ["", "coef", "std err", "z", "P>|z|", f"[{low:g} %", f"{high:g} %]", "inflation"]
+
+
+def lines_of(regression: Regression) -> list[list[str]]:
+    """Return the cells of the table."""
+    columns = zip(
+        regression.names,
+        regression.coefficients,
+        regression.standard_errors,
+        regression.z,
+        regression.p_values,
+        regression.lower,
+        regression.upper,
+        regression.inflation,
+        strict=True,
+    )
+    return [
+        [
+            name,
+            number(b),
+            number(e),
+            "" if np.isnan(z) else f"{z:.2f}",
+            "" if np.isnan(p) else f"{p:.3f}",
+            number(lower),
+            number(upper),
+            "" if np.isnan(factor) else f"{factor:.1f}×",
+        ]
+        for name, b, e, z, p, lower, upper, factor in columns
+    ]
+
+
+def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[Any]]:
+    """Return the columns of a tidy frame: a line for each record, and for each class of it."""
+    problem, theta = fitted.problem, fitted.point.theta
+    rows = rows_of(data, fitted.covariates)
+    D = fitted.model.half(rows, randomised=None)
+    eta = problem.parameters.by_column(theta, D.shape[1]) @ D.T
+    mean, slope = problem.family.mean(eta), problem.family.slope(eta)
+    J = np.einsum("alr,lj->arj", slope, problem.parameters.loads) * D[:, problem.parameters.column]
+    error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))
+    is_open = (np.abs(D[:, problem.parameters.column]) > 0)[:, fitted.told.lost].any(axis=1)
+    lower, upper = ends(problem.family, mean, error, level=check_level(level))
+    least, most = range_of(problem.family)
+    error, lower, upper = (
+        np.where(is_open, end, values)
+        for end, values in ((np.inf, error), (least, lower), (most, upper))
+    )
+    answers = problem.family.answers
+    columns: dict[str, list[Any]] = {}
+    if len(answers) > 1:
+        columns["row"] = np.repeat(np.arange(rows.size), len(answers)).tolist()
+        columns["class"] = list(answers) * rows.size
+    columns[answers[0] if len(answers) == 1 else "probability"] = mean.T.ravel().tolist()
+    columns["standard_error"] = error.T.ravel().tolist()
+    return {**columns, "lower": lower.T.ravel().tolist(), "upper": upper.T.ravel().tolist()}
+
+
+def range_of(family: Any) -> tuple[float, float]:
+    """Return where a mean can be."""
+    if isinstance(family, Linear):
+        return -np.inf, np.inf
+    return 0.0, np.inf if isinstance(family, Poisson) else 1.0
+
+
+def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Return intervals on the scale on which the mean has no bounds."""
+    from scipy.special import expit, logit, ndtri
+
+    reach = ndtri((1 + level) / 2) * error
+    if isinstance(family, Linear):
+        return mean - reach, mean + reach
+    if isinstance(family, Poisson):
+        factor = np.exp(reach / np.maximum(mean, 1e-300))
+        return mean / factor, mean * factor
+    inside = np.clip(mean, 1e-15, 1 - 1e-15)
+    spread = reach / (inside * (1 - inside))
+    return np.asarray(expit(logit(inside) - spread)), np.asarray(expit(logit(inside) + spread))
 
 
 @value(eq=False, repr=False)
@@ -174,7 +277,7 @@ class Regression(Display, Tidy):
             )
         return self.fitted
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Return a figure of the coefficients with their intervals."""
         from pramble.plots.estimates import interval_figure
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.estimation.layout import Layout
+from pramble.estimation.inverse.layout import Layout
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, value
 
@@ -111,7 +111,7 @@ def total_variance(plan: TablePlan) -> float:
 
 @value(eq=False)
 class TableAnswers:
-    """What a protected table answers (:mod:`pramble.estimation.answers`).
+    """What a protected table answers (:mod:`pramble.estimation.inverse.moments`).
 
     Attributes
     ----------

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
-from pramble.estimation.answers import covariance_of
-from pramble.estimation.candidates import candidates_of
-from pramble.estimation.fit.fit import METHODS
-from pramble.estimation.intervals import errors_within, nothing_known, unified_interval
-from pramble.estimation.layout import NO_GROUPS, Layout, refuse_many
-from pramble.estimation.moments import inner_point
-from pramble.estimation.queries import parse_queries
-from pramble.estimation.result import Estimate, Settings
+from pramble.estimation.follow.queries import parse_queries
+from pramble.estimation.follow.result import Estimate, Settings
+from pramble.estimation.inverse.intervals import (
+    candidates_of,
+    errors_within,
+    nothing_known,
+    unified_interval,
+)
+from pramble.estimation.inverse.layout import NO_GROUPS, Layout, refuse_many
+from pramble.estimation.inverse.likelihood import METHODS
+from pramble.estimation.inverse.moments import Known, covariance_of, inner_point
 from pramble.estimation.tables.answers import TableAnswers, noise_of, total_variance
 from pramble.estimation.tables.nearest import EMPTY, nearest_tables
-from pramble.estimation.weighing import Known
 from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.values import Floats, names_of
@@ -203,7 +205,7 @@ def query_ends(answers: TableAnswers, w: Floats, *, level: float) -> tuple[Float
     """Return unified intervals, within the smallest and the largest weight of each query.
 
     Noise counts alike for every candidate answer; sampling as it does under the distribution
-    nearest to the fitted one that has this answer (:mod:`pramble.estimation.candidates`).
+    nearest to the fitted one that has this answer (:mod:`pramble.estimation.inverse.intervals`).
     """
     low, high = w.min(axis=1), w.max(axis=1)
     width = np.where(high > low, high - low, 1.0)

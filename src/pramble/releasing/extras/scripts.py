@@ -15,7 +15,7 @@ import numpy as np
 from pramble.data.arrays import text_of
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.data.points import Points
-from pramble.estimation.records import answerable
+from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured_table import own_names
 from pramble.mechanisms.plan import Block, Branch, Plan

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.save import save_table
-from pramble.estimation.draws.synthesis import Synthesis, synthesis
+from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.folder.layout import file_sha256
 from pramble.values import Clock

@@ -1,0 +1,1 @@
+"""What is estimated from a table: queries, ratios, distributions, models."""

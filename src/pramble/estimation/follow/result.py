@@ -1,0 +1,299 @@
+"""The answer of an estimation, as a value."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pramble.data.frames import Tidy, frame_of
+from pramble.errors import InvalidInput
+from pramble.estimation.follow.contrasts import contrast
+from pramble.estimation.follow.functions import (
+    collapsed,
+    counts,
+    cumulative,
+    mean_scores,
+    quantiles,
+    smooth,
+)
+from pramble.estimation.follow.loglinear import LogLinear, loglinear
+from pramble.estimation.follow.numbers import QUARTERS, Distribution, distribution
+from pramble.shown import Display, Grid, number, shortened
+from pramble.values import Floats, read_only, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Covers = Literal["both", "randomisation", "randomization"]
+Method = Literal["mle", "inverse"]
+COVERS = {
+    "both": "sampling and randomisation: the intervals are for the population behind the file",
+    "randomisation": "randomisation only: the intervals are for the file itself",
+}
+
+
+@value(eq=False, repr=False)
+class Estimate(Display, Tidy):
+    r"""What a release says about the original, cell by cell.
+
+    Attributes
+    ----------
+    probabilities : (K,) array
+        Estimates in the order of ``m.categories``, or of the rows of ``table``. With ``query=``,
+        ``mean=`` or ``total=`` these are the answers asked for; ``values`` is the same array.
+    standard_errors, lower, upper : (K,) arrays
+        Standard errors, and intervals of the confidence ``level``. Shares estimated by maximum
+        likelihood cannot fall below zero, and their standard errors know it
+        (:func:`pramble.estimation.inverse.intervals.errors_within`).
+    covariance : (K, K) array
+        Covariance of the unbiased estimates, built when asked for.
+    table : frame
+        All of this as a tidy frame, in the kind of frame that came in (pyarrow otherwise).
+    n : int or float
+        Number of records.
+    cells : mapping from column to labels
+        What each estimate is about.
+    method, level, covers : str, float, str
+        How it was estimated, and what the intervals cover.
+    log_likelihood, gap : float
+        Log-likelihood at the estimate and the proven bound on how much more there could be. NaN for
+        ``method="inverse"``.
+    misfit : float
+        How likely, at most, counts are that fit the plan this badly: a p-value of the likelihood
+        ratio against any released law. Next to zero, the data was hardly released with
+        this plan. NaN with weights and for ``method="inverse"``.
+    notes : tuple of str
+        What to know about these estimates: which cannot be told, and why.
+    given : tuple of str
+        The columns that conditional shares are given.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> e = pramble.estimate([650, 350], m, counts=True)
+    >>> e
+    Estimate of 2 cells from 1,000 records (mle, 95 % intervals)
+    ----------------------------------------------
+    category  probability  std err    from      to
+    ----------------------------------------------
+    no            0.82459  0.03264  0.7595  0.8872
+    yes           0.17541  0.03264  0.1128  0.2405
+    ----------------------------------------------
+    Errors cover sampling and randomisation.
+    >>> e.covariance.shape, e.covers_what[:26]
+    ((2, 2), 'sampling and randomisation')
+    """
+
+    cells: Mapping[str, Sequence[Any]]
+    probabilities: Floats
+    standard_errors: Floats
+    lower: Floats
+    upper: Floats
+    n: float
+    covariance_parts: Any
+    method: str = "mle"
+    level: float = 0.95
+    covers: str = "both"
+    log_likelihood: float = float("nan")
+    gap: float = float("nan")
+    misfit: float = float("nan")
+    quantity: str = "probability"
+    backend: str = "pyarrow"
+    notes: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("probabilities", "standard_errors", "lower", "upper"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.shape != np.shape(self.probabilities) or array.ndim != 1:
+                raise InvalidInput(f"{name} must be one number per cell; shape {array.shape}.")
+            object.__setattr__(self, name, array)
+        cells = {name: tuple(labels) for name, labels in self.cells.items()}
+        object.__setattr__(self, "cells", cells)
+
+    def summary(self) -> str:
+        """Return the estimates as a table of text, with what to know about them."""
+        return repr(self)
+
+    def shown(self) -> Grid:
+        """Return the first rows, and what the errors cover."""
+        numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
+        labels = zip(*self.cells.values(), strict=True)
+        rows = [
+            [*map(str, cell), number(value), *(number(other, 4) for other in others)]
+            for cell, (value, *others) in zip(labels, numbers, strict=True)
+        ]
+        return Grid(
+            f"Estimate of {len(self.values):,} cells from {self.n:,.0f} records "
+            f"({self.method}, {100 * self.level:g} % intervals)",
+            [*self.cells, self.quantity, "std err", "from", "to"],
+            shortened(rows),
+            left=len(self.cells),
+            notes=self.notes,
+            below=f"Errors cover {self.covers_what.split(':')[0]}.",
+        )
+
+    @property
+    def values(self) -> Floats:
+        """The estimates; another name for ``probabilities``."""
+        return self.probabilities
+
+    @property
+    def covers_what(self) -> str:
+        """What the intervals cover, in words."""
+        return COVERS[self.covers]
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The (K, K) covariance of the estimates, read-only."""
+        return read_only(np.asarray(self.covariance_parts.covariance()))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        return {
+            **{name: list(labels) for name, labels in self.cells.items()},
+            self.quantity: self.probabilities.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+        }
+
+    def counts(self, total: float | None = None) -> "Estimate":
+        """Return numbers of records instead of shares: these times ``n``, or a known ``total``.
+
+        A total, such as the size of a population, is taken as exact.
+        """
+        return counts(self, total)
+
+    def collapse(self, column: str, classes: Mapping[Any, Any]) -> "Estimate":
+        """Return the table with labels of a column merged: ``{"married": "ever", …}``.
+
+        Labels that are not named stay as they are.
+        """
+        return collapsed(self, column, classes)
+
+    def mean(self, column: str, scores: Mapping[Any, float] | None = None) -> "Estimate":
+        """Return the mean score of a column within each combination of the others.
+
+        ``scores`` gives each label a number; labels that are numbers need none.
+        """
+        return mean_scores(self, column, scores)
+
+    def cumulative(self, column: str) -> "Estimate":
+        """Return the share of labels up to each one, within each combination of the others."""
+        return cumulative(self, column)
+
+    def quantiles(self, column: str, shares: Sequence[float] = (0.25, 0.5, 0.75)) -> Any:
+        """Return, as a frame, which label of an ordered column each share reaches.
+
+        The interval holds the labels at which the interval of the share up to them has the share
+        (Woodruff 1952), within each combination of the other columns.
+        """
+        found = quantiles(self, column, shares)
+        return frame_of(found, backend=self.backend)
+
+    def distribution(
+        self,
+        column: str | None = None,
+        *,
+        edges: Sequence[float] | None = None,
+        high: float | None = None,
+        shares: Sequence[float] = QUARTERS,
+        leave_out: Sequence[Any] = (),
+    ) -> Distribution:
+        """Return mean, spread and quantiles of the numbers behind a column of bands.
+
+        Within each combination of the other columns, with numbers spread evenly within each band
+        (:mod:`pramble.estimation.follow.numbers`).
+
+        Parameters
+        ----------
+        column : str, optional
+            Needed where the table has several.
+        edges : sequence of numbers, optional
+            Where bands begin, and perhaps where the last one ends. Labels such as 7, "5-9",
+            "0 to 1.5", "95+" or "2020-01" tell it themselves; dates count in years.
+        high : float, optional
+            Where an open last band ends. With its beginning, everything in it counts as that.
+        shares : sequence of float
+            Of the quantiles.
+        leave_out : sequence of labels
+            Labels that are no bands, as of a missing value; None is always left out.
+        """
+        return distribution(
+            self, column, edges=edges, high=high, shares=shares, leave_out=leave_out
+        )
+
+    def contrast(
+        self, column: str, one: Any, other: Any, *, kind: str = "difference"
+    ) -> "Estimate":
+        """Return the difference, or the "ratio", of the estimates for two labels of a column."""
+        return contrast(self, column, one, other, kind=kind)
+
+    def function(
+        self, function: Callable[[Floats], Any], *, names: Sequence[str] | None = None
+    ) -> "Estimate":
+        """Return a smooth function of all estimates, with the errors of its linearisation.
+
+        ``function`` takes the vector of the estimates, in the order of ``table``, and returns a
+        number or a vector. Where errors are large, or the function bends, its intervals are rough.
+        """
+        return smooth(self, function, names)
+
+    def loglinear(self, tables: Sequence[Sequence[str] | str]) -> LogLinear:
+        """Return the log-linear model whose margins are some tables, and a test whether it holds.
+
+        ``[("a", "b"), ("b", "c")]``: a and c are independent given b.
+        """
+        return loglinear(self, tables)
+
+    @property
+    def orders(self) -> dict[str, Sequence[Any]]:
+        """The labels of every column, in order."""
+        layout = getattr(self.covariance_parts, "layout", None)
+        return {
+            name: layout.order_of(name)
+            if layout is not None and name in layout.by
+            else tuple(dict.fromkeys(labels))
+            for name, labels in self.cells.items()
+        }
+
+    def plot(self) -> "Figure":
+        """Return a figure of the estimates with their intervals."""
+        from pramble.plots.estimates import estimate_figure
+
+        return estimate_figure(self)
+
+
+@value
+class Settings:
+    """The choices of one estimation."""
+
+    level: float
+    covers: str
+    population_size: float | None
+    method: str
+
+    def sampling_share(self, n: float) -> float:
+        """Return the share of the sampling variance that counts."""
+        if self.covers == "randomisation":
+            return 0.0
+        N = self.population_size
+        if N is None:
+            return 1.0
+        if not max(n, 2) <= N:
+            raise InvalidInput(
+                f"population_size must be at least the number of records, {n:g}; found {N!r}."
+            )
+        return float((N - n) / (N - 1))
+
+
+def as_cover(covers: str) -> str:
+    """Return what intervals cover; either spelling will do."""
+    name = "randomisation" if covers == "randomization" else covers
+    if name not in COVERS:
+        raise InvalidInput(f"covers must be one of {', '.join(COVERS)}; found {covers!r}.")
+    return name

@@ -1,0 +1,1 @@
+"""Tables from randomised records: the unbiased inverse, its errors, likelihood, intervals."""

@@ -1,0 +1,328 @@
+"""Tables from plans of several branches and blocks: sums over what the records of each show."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pramble.data.crosstab import crosstab
+from pramble.data.records import Records
+from pramble.data.table import Crosstab, Powers, refuse_empty, totals
+from pramble.errors import NotShown
+from pramble.estimation.inverse.blocks import Part, part_of
+from pramble.estimation.inverse.branch_weights import Pooled, stack
+from pramble.estimation.inverse.layout import (
+    Layout,
+    Tabulated,
+    groups_of,
+    powers_for,
+    refuse_many,
+    sums_over,
+)
+from pramble.estimation.inverse.stacked import Aspect, StackedOperator
+from pramble.limits import MOST_CELLS
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Channel
+from pramble.mechanisms.column_labels import places_among
+from pramble.mechanisms.plan import Plan
+from pramble.values import Floats, Integers
+
+MOST_FITTED = 500
+"""Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
+
+
+class BranchTable:
+    """A table of columns as the branches of a plan show it.
+
+    Parameters
+    ----------
+    plan : Plan
+        Without products, which are blocks of their own.
+    columns : sequence of str
+        The randomised columns of the table.
+    bearing : sequence of str, optional
+        Blocks count that hold one of these; of the columns unless given.
+    """
+
+    def __init__(
+        self, plan: Plan, columns: Sequence[str], *, bearing: Sequence[str] | None = None
+    ) -> None:
+        self.plan, self.channel = plan, plan.channel(columns)
+        self.columns, self.shape = self.channel.columns, self.channel.shape
+        refuse_many(self.shape, self.columns, most=MOST_BLOCK_CELLS)
+        self.bearing = set(self.columns if bearing is None else bearing)
+        self.coding, self.size = self.channel.coding, self.channel.size
+        self.cells = self.channel.cells
+
+    @cached_property
+    def parts(self) -> list[list[Part]]:
+        """What each branch tells, block by block; nothing from a branch that is silent."""
+        bearing = [seen for seen in self.channel.blocks_seen if set(seen.columns) & self.bearing]
+        found = {seen: part_of(seen) for seen in bearing}
+        own = ([found.get(seen) for seen in view.seen] for view in self.channel.views)
+        return [fitting([part for part in parts if part is not None]) for parts in own]
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns whose released values count."""
+        found = (name for parts in self.parts for part in parts for name in part.needed)
+        return list(dict.fromkeys(found))
+
+    def finer(self) -> "BranchTable | None":
+        """Return the table of these columns and those that blocks hold beside them, if small."""
+        beside = [name for name in self.needed if name not in self.columns]
+        sizes = [len(self.coding.categories[name]) for name in beside]
+        if not beside or self.size * int(np.prod(sizes, dtype=object)) > MOST_FITTED:
+            return None
+        finer = BranchTable(self.plan, [*self.columns, *beside], bearing=self.columns)
+        return finer if set(finer.needed) <= set(self.needed) else None
+
+    def onto(self, parts: Sequence[Part]) -> Integers:
+        """Return which cell of what a branch tells each cell of the table is in, or −1."""
+        place, possible = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.bool_)
+        for part in parts:
+            shared = list(part.cells)
+            known = self.coding.keys(part.cells, shared)
+            wanted = self.coding.keys(self.cells, shared)
+            possible &= np.isin(wanted, known)
+            own = np.zeros(self.size, dtype=np.int64)
+            own[possible] = places_among(known, wanted[possible])
+            place = place * len(known) + own
+        return np.where(possible, place, -1)
+
+    def aspects(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[Aspect, ...]:
+        """Return what some branches tell, with counts of their outputs."""
+        ontos = [self.onto(self.parts[b]) for b in branches]
+        impossible = np.any([onto < 0 for onto in ontos], axis=0)
+        answer = []
+        for b, onto, own in zip(branches, ontos, counts, strict=True):
+            sizes = [len(part.outputs) for part in self.parts[b]]
+            cube = own.reshape(sizes)
+            pairs = []
+            for axis, part in enumerate(self.parts[b]):
+                others = tuple(i for i in range(len(sizes)) if i != axis)
+                pairs.append(part.telling.at(cube.sum(axis=others)))
+            matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
+            told = told_of(self.parts[b])
+            exact = all(part.telling.is_exact for part in self.parts[b])
+            answer.append(Aspect(np.where(impossible, -1, onto), matrix, u, told, exact))
+        return tuple(answer)
+
+    @cached_property
+    def is_estimable(self) -> bool:
+        """Whether records of all branches tell every cell."""
+        told = [b for b, parts in enumerate(self.parts) if parts]
+        if not told:
+            return False
+        aspects = self.aspects(told, [np.zeros(outputs_of(self.parts[b])) for b in told])
+        shares = np.array([float(self.plan.shares[b]) for b in told])
+        return not Pooled(aspects, shares).lost.shape[1]
+
+    def refusal(self) -> NotShown:
+        """Return the error for a table that the plan cannot give, with what it can."""
+        blocks = dict.fromkeys(
+            " with ".join(seen.columns) for seen in self.plan.channel().blocks_seen
+        )
+        shown = "; ".join(list(blocks)[:12]) + ("; …" if len(blocks) > 12 else "")
+        names = ", ".join(self.columns)
+        if answerable(self.plan, self.columns):
+            return NotShown(
+                f"The plan can give the table of {names}, but this release has too few records: "
+                "none are in a branch that the table needs."
+            )
+        what = what_is_missing(self.columns, lambda some: answerable(self.plan, some))
+        return NotShown(f"The plan cannot give the table of {names}: {what}. It shows {shown}.")
+
+
+def what_is_missing(columns: Sequence[str], is_told: Callable[[Sequence[str]], bool]) -> str:
+    """Return why a table is not told, by the first column or pair of columns that is not."""
+    parts = (some for size in (1, 2) for some in combinations(columns, size))
+    missing = next((some for some in parts if not is_told(some)), tuple(columns))
+    if len(missing) > 2:
+        return "pairs of them are shown, but not all of them together"
+    if len(missing) == 2:
+        together = " and ".join(missing)
+        return f"no records show {together} together so that all cells can be told"
+    return f"the categories of {missing[0]} cannot be told apart from what is released"
+
+
+def told_of(parts: Sequence[Part]) -> Floats | None:
+    """Return a basis of the sums that several blocks tell together; None if they tell all."""
+    if all(part.telling.told is None for part in parts):
+        return None
+    whole = np.ones((1, 1))
+    for part in parts:
+        told = part.telling.told
+        own = np.eye(len(next(iter(part.cells.values())))) if told is None else told
+        whole = np.asarray(np.kron(whole, own))
+    return whole
+
+
+def fitting(parts: list[Part]) -> list[Part]:
+    """Return as many parts as can be held together, without the largest first."""
+    while len(parts) > 1:
+        outputs = int(np.prod([len(part.outputs) for part in parts], dtype=object))
+        margins = int(np.prod([len(next(iter(p.cells.values()))) for p in parts], dtype=object))
+        if outputs * margins <= MOST_CELLS:
+            break
+        parts = sorted(parts, key=lambda part: len(part.outputs))[:-1]
+    return parts
+
+
+def answerable(plan: Plan, columns: Sequence[str]) -> bool:
+    """Whether a plan can give the table of some columns; those it leaves untouched never hinder.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : sequence of str
+
+    Examples
+    --------
+    >>> import pramble
+    >>> from fractions import Fraction
+    >>> m = pramble.randomized_response(["no", "yes"], 1.0)
+    >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
+    >>> plan = pramble.Plan(branches=halves)
+    >>> answerable(plan, ["smokes"]), answerable(plan, ["smokes", "drinks"])
+    (True, False)
+    """
+    channel = plan.channel(columns)
+    if channel.axes is not None:
+        return all(seen.is_identifiable for seen in channel.axes)
+    return channel.size <= MOST_BLOCK_CELLS and table_of(plan, channel.columns).is_estimable
+
+
+def outputs_of(parts: Sequence[Part]) -> int:
+    """Return the number of outputs of a branch."""
+    return int(np.prod([len(part.outputs) for part in parts], dtype=np.int64))
+
+
+def from_branches(
+    records: Records,
+    plan: Plan,
+    *,
+    by: Sequence[str],
+    weights: Any = None,
+    measure: str | None = None,
+    partial: bool = False,
+) -> Tabulated:
+    """Return the sums of records whose branches each show something of the table."""
+    table, found, branch_of = shown_by_branches(
+        records, plan, by=by, weights=weights, measure=measure
+    )
+    untouched = [name for name in by if name not in plan.columns]
+    groups, group_of = groups_of(found, len(untouched))
+    gathered = gather(table, found, branch_of, group_of=group_of)
+    if gathered is None:
+        raise table.refusal()
+    operator, sums = gathered
+    if operator.lost.shape[1]:
+        if not partial:
+            raise table.refusal()
+        operator = replace(operator, refusal=table.refusal())
+    levels = dict(zip(untouched, found.levels, strict=False))
+    categories = {name: table.coding.categories[name].values for name in table.columns}
+    layout = Layout(tuple(by), table.cells, categories, levels, groups)
+    finer = table.finer()
+    fine = None if finer is None else gather(finer, found, branch_of, group_of=group_of)
+    return Tabulated(
+        layout,
+        (operator,),
+        sums,
+        float(found.n),
+        {},
+        weights is not None,
+        records.backend,
+        None if fine is None else (fine[0], fine[1][1, 0]),
+    )
+
+
+def shown_by_branches(
+    records: Records,
+    plan: Plan,
+    *,
+    by: Sequence[str],
+    beside: Sequence[str] = (),
+    weights: Any = None,
+    measure: str | None = None,
+) -> tuple[BranchTable, Crosstab, Integers]:
+    """Return a table, the released cells that bear on it, and the branch of each of them.
+
+    The cells are by the untouched columns, those ``beside`` the table, and what is released.
+    """
+    table = table_of(plan, by)
+    untouched = [name for name in by if name not in plan.columns]
+    needed = table.needed
+    found = crosstab(
+        records,
+        [*untouched, *beside, *needed],
+        labels={name: table.coding.outputs[name] for name in needed},
+        weights=weights,
+        measure=measure,
+        powers=powers_for(weights, measure),
+        presence=[name for name in table.coding.blank if name not in needed],
+    )
+    refuse_empty(found, records.name)
+    return table, found, branches_of(found, table.channel, needed=needed)
+
+
+def gather(
+    table: BranchTable, found: Crosstab, branch_of: Integers, *, group_of: Integers
+) -> tuple[StackedOperator, dict[Powers, Floats]] | None:
+    """Return all branches as one operator, and the sums over its outputs; None if none tells."""
+    told, sizes, place = stacked_places(table, found, branch_of)
+    if not told:
+        return None
+    outer = (int(group_of.max()) + 1, sum(sizes) + 1)
+    flat = np.ravel_multi_index((group_of, place), outer)
+    sums = sums_over(found, flat, outer)
+    numbers = totals(flat, found.counts, outer[0] * outer[1])
+    pooled = sums[1, 0].sum(axis=0)
+    aspects = table.aspects(told, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
+    return stack(aspects, sums[1, 0], numbers.reshape(outer)), sums
+
+
+def stacked_places(
+    table: BranchTable, found: Crosstab, branch_of: Integers
+) -> tuple[list[int], list[int], Integers]:
+    """Return the branches that tell, how many outputs they have, and where each cell stands."""
+    told = [b for b, parts in enumerate(table.parts) if parts and (branch_of == b).any()]
+    sizes = [outputs_of(table.parts[b]) for b in told]
+    place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
+    for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=False):
+        rows = np.flatnonzero(branch_of == b)
+        place[rows] = start + released_places(table, b, found, rows)
+    return told, sizes, place
+
+
+def released_places(table: BranchTable, b: int, found: Crosstab, rows: Integers) -> Integers:
+    """Return which output of a branch each of some released cells is."""
+    codes = {
+        name: found.cells[rows, found.columns.index(name)]
+        for part in table.parts[b]
+        for name in part.needed
+    }
+    place = np.zeros(len(rows), dtype=np.int64)
+    for part in table.parts[b]:
+        own = table.coding.keys(codes, part.needed, released=True)
+        place = place * len(part.outputs) + places_among(part.outputs, own)
+    return place
+
+
+def branches_of(found: Crosstab, channel: Channel, *, needed: Sequence[str]) -> Integers:
+    """Return the branch of each released cell; of columns not needed only presence was counted."""
+    blank, labels = channel.coding.blank, channel.coding.labels
+    filled = np.zeros((len(found.cells), len(blank)), dtype=np.bool_)
+    for i, name in enumerate(blank):
+        codes = found.cells[:, found.columns.index(name)]
+        filled[:, i] = codes < len(labels[name].outputs) if name in needed else codes == 1
+    return channel.branch_of(filled)
+
+
+def table_of(plan: Plan, columns: Sequence[str]) -> BranchTable:
+    """Return the table of the randomised ones of some columns; it is made once."""
+    names = plan.channel(columns).columns
+    return plan.once(("table", names), lambda: BranchTable(plan, names))

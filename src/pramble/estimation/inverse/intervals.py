@@ -1,0 +1,260 @@
+r"""Intervals for a probability that never leave [0, 1] and are never empty.
+
+The estimate :math:`y` of a cell by the inverse is unbiased and close to normal, but may fall
+outside [0, 1]. The **unified interval** (Feldman and Cousins 1998) inverts the likelihood ratio
+test of a normal mean with known bounds: for a candidate :math:`\mu`,
+
+.. math:: q(y) = \frac{(y-\mu)^2 - (y-\bar y)^2}{\sigma^2(\mu)}, \qquad \bar y = \min(\max(y,0),1),
+
+and :math:`\mu` belongs to the interval when the probability, under :math:`N(\mu, \sigma^2(\mu))`,
+of a smaller :math:`q` is at most the level. That region of y is an interval: at :math:`k =
+\sqrt{q}` standard deviations, with :math:`a = \mu/\sigma` and :math:`b = (1-\mu)/\sigma`, it
+reaches down by k (or by :math:`(a^2+k^2)/(2a)` where :math:`k > a`, past the bound) and up by k (or
+:math:`(b^2+k^2)/(2b)`). Far from the bounds this is Wilson's score interval, since
+:math:`\sigma` is taken at the candidate; at a bound it becomes one-sided by itself. Its coverage
+does not depend on how near the bound the truth is, which is why it is used here: near the bound
+profile likelihood covers too much, and the parametric bootstrap too much for some cells and too
+little for others (``python -m bench coverage``).
+
+The law that a candidate answer is tested under.
+
+The interval of a query :math:`w \cdot p` holds every :math:`\mu` that a test does not reject, so
+each :math:`\mu` needs a law with :math:`w \cdot p = \mu`, or the variance belongs to another mean.
+Of all such laws the nearest to the fitted one, :math:`\hat p`, is taken:
+
+.. math:: \max_p \sum_x \hat p_x \log p_x \quad\text{subject to}\quad w \cdot p = \mu
+    \qquad\Longrightarrow\qquad p_x \propto \frac{\hat p_x}{1 + (r - 1)\,w_x}
+
+for weights scaled to [0, 1], with the one :math:`r > 0` that gives the mean :math:`\mu`: the
+restricted maximum likelihood as if :math:`\hat p` had been counted. For weights 0 and 1 it moves
+mass between inside and outside and keeps the proportions in each.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pramble.errors import InvalidInput
+from pramble.values import Floats, Integers, value
+
+MOST_STEPS = 100
+PRECISION = 1e-13
+ALMOST_ONE = 1 - 2**-52
+SMALLEST_DEVIATION = 1e-150
+
+
+def check_level(level: float) -> float:
+    """Return the confidence level; refuse what is not strictly between 0 and 1."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise InvalidInput(f"level must lie strictly between 0 and 1; found {level!r}.")
+    return float(level)
+
+
+def unified_interval(
+    y: Floats, variance: Callable[[Floats], Floats], *, level: float
+) -> tuple[Floats, Floats]:
+    """Return lower and upper ends for means in [0, 1] that were estimated by ``y``.
+
+    ``variance`` gives the variance of ``y`` for candidate means, element by element. Where its root
+    exceeds the whole range, nothing is known and the interval is all of it.
+    """
+    from scipy.special import ndtri
+
+    target = ndtri((1 + level) / 2)
+
+    def excess(mu: Floats) -> Floats:
+        deviation = np.sqrt(np.maximum(variance(mu), SMALLEST_DEVIATION**2))
+        share = np.minimum(acceptance(y, mu, deviation=deviation), ALMOST_ONE)
+        return np.asarray(ndtri((1 + share) / 2) - target)
+
+    nearest = np.clip(y, 0.0, 1.0)
+    known = variance(np.full_like(y, 0.5)) < 1
+    lower = crossing(excess, nearest, end=np.zeros_like(y))
+    upper = crossing(excess, nearest, end=np.ones_like(y))
+    return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+
+
+def errors_within(values: Floats, errors: Floats, noise: Floats) -> Floats:
+    r"""Return the standard errors of shares that are cut off at zero.
+
+    Randomisation adds noise of deviation σ to a share of the file; an estimate within the simplex
+    is near the larger of zero and the sum. At the share estimated, the noise that is left is
+
+    .. math:: \sigma^2 \{(a^2 + 1)\Phi(a) + a\varphi(a) - (a\Phi(a) + \varphi(a))^2\},
+              \qquad a = \hat p / \sigma ,
+
+    which is :math:`\sigma^2` far from zero and a third of it at zero. What the other cells leave is
+    not used: where most cells of a table are zero, the estimates vary less than this.
+
+    Parameters
+    ----------
+    values, errors, noise : arrays
+        The estimates, the standard errors of the unbiased ones, and the part of these that
+        randomisation alone would have.
+
+    >>> errors, noise = np.array([0.01, 0.01, 0.01]), np.array([0.01, 0.01, 0.0])
+    >>> errors_within(np.array([0.5, 0.0, 0.0]), errors, noise).round(4)
+    array([0.01  , 0.0058, 0.01  ])
+    """
+    from scipy.special import ndtr
+
+    a = np.divide(values, noise, out=np.full(np.shape(values), 40.0), where=noise > 0)
+    a = np.clip(a, 0.0, 40.0)
+    below, density = ndtr(a), np.exp(-a * a / 2) / np.sqrt(2 * np.pi)
+    left = (a * a + 1) * below + a * density - (a * below + density) ** 2
+    cut = np.minimum(noise, errors) ** 2 * np.clip(1 - left, 0.0, 1.0)
+    return np.asarray(np.sqrt(np.maximum(errors**2 - cut, 0.0)))
+
+
+def nothing_known(lower: Floats, upper: Floats, what: str) -> tuple[str, ...]:
+    """Return a note on the shares whose interval is all of [0, 1], if there are any.
+
+    >>> nothing_known(np.array([0.0, 0.2]), np.array([1.0, 0.3]), "cells")
+    ('Nothing is known of 1 of 2 cells: their intervals go from 0 to 1.',)
+    """
+    unknown = int(((lower <= 0) & (upper >= 1)).sum())
+    if not unknown:
+        return ()
+    return (
+        f"Nothing is known of {unknown} of {lower.size} {what}: their intervals go from 0 to 1.",
+    )
+
+
+def acceptance(y: Floats, mu: Floats, *, deviation: Floats) -> Floats:
+    """Return the probability, under the mean mu, of a smaller likelihood ratio than that of y."""
+    from scipy.special import ndtr
+
+    nearest = np.clip(y, 0.0, 1.0)
+    k2 = np.maximum((y - mu) ** 2 - (y - nearest) ** 2, 0.0) / deviation**2
+    k = np.sqrt(k2)
+    down = reach(k, mu / deviation)
+    up = reach(k, (1 - mu) / deviation)
+    return np.asarray(ndtr(up) - ndtr(-down))
+
+
+def reach(k: Floats, room: Floats) -> Floats:
+    """Return how many deviations the region of ratio k reaches towards a bound that far away."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        beyond = (room**2 + k**2) / (2 * room)
+    return np.where(k <= room, k, beyond)
+
+
+def crossing(excess: Callable[[Floats], Floats], inside: Floats, *, end: Floats) -> Floats:
+    """Return where the excess turns positive between ``inside`` and ``end``, or the end.
+
+    By the Illinois method, element by element: the excess is a number of standard deviations, and
+    so is close to linear.
+    """
+    near, far = inside.copy(), end.copy()
+    below, above = excess(near), excess(far)
+    reached = above <= 0
+    was_out = np.zeros(reached.shape, dtype=np.int8)
+    for _ in range(MOST_STEPS):
+        if (reached | (np.abs(far - near) <= PRECISION)).all():
+            break
+        weight = np.clip(above / np.where(above > below, above - below, 1.0), 0.0, 1.0)
+        middle = far + (near - far) * weight
+        value = excess(middle)
+        out = value > 0
+        side = np.where(out, 1, -1)
+        again = side == was_out
+        below = np.where(out, np.where(again, below / 2, below), value)
+        above = np.where(out, value, np.where(again, above / 2, above))
+        near, far, was_out = np.where(out, near, middle), np.where(out, middle, far), side
+        done = np.abs(value) <= PRECISION
+        near, far = np.where(done, middle, near), np.where(done, middle, far)
+    return np.where(reached, end, near)
+
+
+MOST_TILTS = 60
+TILT_PRECISION = 1e-12
+SMALLEST = 1e-300
+FARTHEST = 600.0
+LARGEST_LOGIT = 500.0
+
+
+@value(eq=False)
+class Candidates:
+    """Cells of equal weight, taken together; one row per query.
+
+    Attributes
+    ----------
+    weights : (Q, V) array
+        The distinct weights, in [0, 1].
+    shares : (Q, V) array
+        What the cells of each weight have together under the fitted law; zero pads shorter rows.
+    moments : (Q, V) array
+        The mean of a second moment over the cells of each weight.
+    """
+
+    weights: Floats
+    shares: Floats
+    moments: Floats
+
+    def moment(self, mu: Floats) -> Floats:
+        """Return the second moment of each query under the law whose mean is mu."""
+        law = self.law(mu)
+        return np.asarray((law * self.moments).sum(axis=1))
+
+    def law(self, mu: Floats) -> Floats:
+        r"""Return the nearest laws with the given means.
+
+        The logit of the mean falls with :math:`\log r`, with slope −1 for weights 0 and 1 and at
+        both ends always: Newton's method, held in a bracket.
+        """
+        target = np.clip(logit(mu, 1 - mu), -LARGEST_LOGIT, LARGEST_LOGIT)
+        low, high = np.full(len(mu), -FARTHEST), np.full(len(mu), FARTHEST)
+        at = np.zeros(len(mu))
+        for _ in range(MOST_TILTS):
+            law, stretch = self.tilted(at)
+            inside = (law * self.weights).sum(axis=1)
+            outside = (law * (1 - self.weights)).sum(axis=1)
+            excess = logit(inside, outside) - target
+            there = np.abs(excess) <= TILT_PRECISION
+            if there.all():
+                break
+            low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
+            moved = law * (self.weights - inside[:, None]) * stretch
+            slope = moved.sum(axis=1) / np.maximum(inside * outside, SMALLEST)
+            fresh = at + excess / np.maximum(slope, SMALLEST)
+            fresh = np.where((fresh >= low) & (fresh <= high), fresh, (low + high) / 2)
+            at = np.where(there, at, fresh)
+        return law
+
+    def tilted(self, log_ratio: Floats) -> tuple[Floats, Floats]:
+        """Return the laws for ratios r, and how fast their logarithms fall with log r."""
+        r = np.exp(log_ratio)[:, None]
+        scale = (1 - self.weights) + r * self.weights
+        law = self.shares / scale
+        return law / law.sum(axis=1, keepdims=True), r * self.weights / scale
+
+
+def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
+    """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells.
+
+    Queries may have a law each, which need not sum to one.
+    """
+    laws = np.broadcast_to(p, weights.shape)
+    rows = [weights_and_places(row) for row in weights]
+    width = max(len(distinct) for distinct, _ in rows)
+    values, shares, means = (np.zeros((len(rows), width)) for _ in range(3))
+    for q, (distinct, place) in enumerate(rows):
+        own = slice(len(distinct))
+        values[q, own], shares[q, own] = distinct, np.bincount(place, weights=laws[q])
+        sums = np.bincount(place, weights=laws[q] * moments[q])
+        means[q, own] = sums / np.maximum(shares[q, own], SMALLEST)
+    return Candidates(values, shares, means)
+
+
+def weights_and_places(row: Floats) -> tuple[Floats, Integers]:
+    """Return the distinct weights and which of them each cell has; 0 and 1 need no sorting."""
+    ones = row == 1
+    if 0 < ones.sum() < len(row) and not row[~ones].any():
+        return np.array([0.0, 1.0]), ones.astype(np.int64)
+    distinct, place = np.unique(row, return_inverse=True)
+    return distinct, place
+
+
+def logit(inside: Floats, outside: Floats) -> Floats:
+    """Return the logarithm of odds, kept finite."""
+    return np.asarray(np.log(np.maximum(inside, SMALLEST)) - np.log(np.maximum(outside, SMALLEST)))

@@ -1,0 +1,181 @@
+"""The layout of a table: cells of the randomised columns, sparse over the untouched ones.
+
+The one form of whatever is handed to an estimation: sums over released cells.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pramble.data.labels import Label
+from pramble.data.table import Crosstab, Powers, totals
+from pramble.errors import InvalidData, InvalidInput
+from pramble.estimation.inverse.stacked import StackedOperator
+from pramble.limits import MOST_CELLS
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.base import Inverting
+from pramble.mechanisms.plan import Block
+from pramble.values import Floats, Integers, value
+
+NO_GROUPS = np.zeros((1, 0), dtype=np.int64)
+
+
+@value(eq=False)
+class Layout:
+    """Which columns make a table, and in what order its cells stand.
+
+    Attributes
+    ----------
+    by : tuple of str
+        The columns, in the caller's order.
+    cells : mapping from randomised column to (K,) array
+        The code of its label in each cell of a group.
+    categories : mapping from randomised column to its labels
+    levels : mapping from untouched column to its labels
+    groups : (R, number of untouched columns) array
+        Codes of the combinations of untouched labels that occur.
+    """
+
+    by: tuple[str, ...]
+    cells: Mapping[str, Integers]
+    categories: Mapping[str, Sequence[Label]]
+    levels: Mapping[str, Sequence[Label]]
+    groups: Integers
+
+    @property
+    def size(self) -> int:
+        """Number of cells of a group."""
+        return next((len(codes) for codes in self.cells.values()), 1)
+
+    @cached_property
+    def codes(self) -> dict[str, Integers]:
+        """For every column the code of its label in each cell, groups first."""
+        untouched = {
+            name: np.repeat(self.groups[:, j], self.size) for j, name in enumerate(self.levels)
+        }
+        return untouched | {
+            name: np.tile(own, len(self.groups)) for name, own in self.cells.items()
+        }
+
+    @cached_property
+    def order(self) -> Integers:
+        """The permutation that sorts the cells by the columns as the caller named them."""
+        return np.asarray(np.lexsort([self.codes[name] for name in reversed(self.by)]))
+
+    def order_of(self, name: str) -> Sequence[Label]:
+        return self.levels[name] if name in self.levels else self.categories[name]
+
+    def flatten(self, cells: Floats) -> Floats:
+        """Return an (R, …) array of all cells as a vector in the order of the table."""
+        return np.asarray(cells.reshape(-1)[self.order])
+
+    def unflatten(self, vector: Floats) -> Floats:
+        """Return a vector in the order of the table as an (R, K) array."""
+        cells = np.empty_like(vector)
+        cells[self.order] = vector
+        return cells.reshape(len(self.groups), self.size)
+
+    def labels(self) -> dict[str, list[Label]]:
+        """Return the label of every cell, column by column."""
+        answer = {}
+        for name in self.by:
+            known = self.order_of(name)
+            answer[name] = [known[code] for code in self.codes[name][self.order].tolist()]
+        return answer
+
+
+def groups_of(table: Crosstab, untouched: int) -> tuple[Integers, Integers]:
+    """Return the combinations of the first columns that occur, and which one each cell is in.
+
+    The cells of a cross-tabulation are in lexicographic order.
+    """
+    prefix = table.cells[:, :untouched]
+    fresh = np.r_[True, (prefix[1:] != prefix[:-1]).any(axis=1)]
+    return prefix[fresh], np.cumsum(fresh) - 1
+
+
+def refuse_many(shape: Sequence[int], by: Sequence[str], *, most: int = MOST_CELLS) -> None:
+    """Refuse a table whose cells cannot be held together."""
+    if math.prod(shape) > most:
+        raise InvalidInput(
+            f"A table must have at most {most:,} cells; {', '.join(by)} make "
+            f"{math.prod(shape):,}. Take fewer columns at a time."
+        )
+
+
+WEIGHTED: tuple[Powers, ...] = ((1, 0), (2, 0))
+MEASURED: tuple[Powers, ...] = (*WEIGHTED, (1, 1), (2, 1), (2, 2))
+
+
+@value(eq=False)
+class Tabulated:
+    r"""Sums over the released cells of a table.
+
+    Attributes
+    ----------
+    layout : Layout
+    axes : tuple of operators
+        What was done to the cells: one operator for each block, or one for all branches.
+    sums : mapping from (a, b) to (R, T1, …, Tk) arrays
+        :math:`\sum_i w_i^a y_i^b` over the records of each released cell, with weights w (1
+        without weights) and a measure y.
+    n : float
+        Number of records.
+    mechanisms : mapping from columns to Mechanism
+        The mechanism of each axis, where each axis is one block.
+    weighted : bool
+        Whether weights were given.
+    backend : str
+        The frame library to answer in.
+    finer : (StackedOperator, array) or None
+        Operator and counts of a finer table, whose cells are those of this one, each with all
+        combinations of further columns: the likelihood is then that of the finer one.
+    """
+
+    layout: Layout
+    axes: tuple[Inverting, ...]
+    sums: Mapping[Powers, Floats]
+    n: float
+    mechanisms: Mapping[Block, Mechanism]
+    weighted: bool = False
+    backend: str = "pyarrow"
+    finer: tuple[StackedOperator, Floats] | None = None
+
+    @property
+    def counts(self) -> Floats:
+        """Counts of records, or sums of their weights."""
+        return self.sums[1, 0]
+
+    @property
+    def squared_weights(self) -> Floats | None:
+        """Sums of squared weights, of weights that sum to one; None without weights."""
+        return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None
+
+
+def powers_for(weights: Any, measure: str | None) -> tuple[Powers, ...]:
+    """Return the sums of powers that an estimate needs."""
+    if measure is not None:
+        return MEASURED
+    return () if weights is None else WEIGHTED
+
+
+def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
+    """Return counts and sums of a cross-tabulation as arrays, its cells at the places given."""
+    size = int(np.prod(shape))
+
+    def array_of(values: Any) -> Floats:
+        return totals(place, values, size).reshape(shape)
+
+    sums = {powers: array_of(values) for powers, values in table.sums.items()}
+    sums = sums or {(1, 0): array_of(table.counts)}
+    refuse_no_weight(sums[1, 0])
+    return sums
+
+
+def refuse_no_weight(sums: Floats) -> None:
+    """Raise when all weights are zero."""
+    if not sums.any():
+        raise InvalidData("Weights must not be negative, nor all zero.")

@@ -1,0 +1,373 @@
+r"""Variances and covariances of estimates, from sampling and from randomisation.
+
+Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without weights), W their sum,
+:math:`\ell_z = \sum_{i: Z_i=z} w_i^2/W^2` the squared weights over released cells and
+:math:`s = \ell G` the same over true cells. The estimate :math:`\hat p = \hat c\,G` has
+
+.. math::
+    \operatorname{Cov}_{\text{randomisation}} &= G^\top \operatorname{diag}(\ell)\, G
+        - \operatorname{diag}(s), \\
+    \operatorname{Cov}_{\text{sampling}} &= \operatorname{diag}(s) - p s^\top - s p^\top
+        + p p^\top \textstyle\sum_z \ell_z ,
+
+and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
+
+Queries as weights of true and of released cells, and the variances of their answers.
+
+What a table answers: sums of its cells, with the errors of randomisation and of sampling.
+
+Whatever a table comes from, a query w of its K cells has the unbiased answer
+:math:`w \cdot \tilde p`, the fitted one :math:`w \cdot \hat p`, and
+
+.. math:: \operatorname{Cov}(w, w') = R(w, w') + f \sum_x s_x (w_x - w\cdot p)(w'_x - w'\cdot p),
+
+with R the part of randomisation, s the squared weights of the records over the true cells (p/n
+without weights) and f the share of the sampling variance that counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from pramble.estimation.inverse.intervals import unified_interval
+from pramble.estimation.inverse.layout import Layout
+from pramble.estimation.inverse.stacked import StackedInverse
+from pramble.mechanisms.operators.base import (
+    Inverting,
+    RightInverse,
+    adjoint_axes,
+    along_axes,
+    apply_axes,
+    category_shape,
+)
+from pramble.values import Floats, value
+
+
+@value(eq=False)
+class SecondMoments:
+    """The second moments of one estimate.
+
+    Attributes
+    ----------
+    axes, inverses : operators of the randomised columns, and their right inverses
+    p : (R, S1, …, Sk) array
+        Estimated probabilities.
+    law : (R, T1, …, Tk) array
+        Released law that belongs to p; it sums to one.
+    squared_weights : (R, T1, …, Tk) array
+        The ℓ above.
+    sampling : float
+        Share of the sampling variance that counts: 1 for a sample of a large population, 0 when
+        the file is the population.
+    """
+
+    axes: tuple[Inverting, ...]
+    inverses: tuple[RightInverse, ...]
+    p: Floats
+    law: Floats
+    squared_weights: Floats
+    sampling: float
+
+    @cached_property
+    def true_squared_weights(self) -> Floats:
+        """The s above."""
+        return self.invert(self.squared_weights)
+
+    def invert(self, released: Floats) -> Floats:
+        """Return cG along every axis."""
+        return along_axes([inverse.apply for inverse in self.inverses], released)
+
+    def squares(self, released: Floats) -> Floats:
+        """Return the second moments of G under a law of released cells."""
+        return along_axes([inverse.squares for inverse in self.inverses], released)
+
+    def variances(self) -> Floats:
+        """Return the variance of every cell, without building a covariance."""
+        return self.variances_at(self.squared_weights, self.true_squared_weights)
+
+    def noise(self) -> Floats:
+        """Return the standard error of every cell that randomisation alone would have."""
+        answer = self.squares(self.squared_weights) - self.true_squared_weights
+        return np.asarray(np.sqrt(np.maximum(answer, 0.0)))
+
+    def variances_at(self, released: Floats, true: Floats) -> Floats:
+        """Return the variances for squared weights over released and over true cells."""
+        sampling = true - 2 * self.p * true + self.p**2 * released.sum()
+        answer = self.squares(released) - true + self.sampling * sampling
+        return np.asarray(np.maximum(answer, 0.0))
+
+    def covariance(self) -> Floats:
+        """Return the covariance of all cells, flattened."""
+        p, s = self.p.ravel(), self.true_squared_weights.ravel()
+        cross = np.outer(p, s)
+        sampling = np.outer(p, p) * self.squared_weights.sum() - cross - cross.T
+        answer = self.sandwich(self.squared_weights) + self.sampling * sampling
+        answer[np.diag_indices_from(answer)] -= (1 - self.sampling) * s
+        return np.asarray(answer)
+
+    def of_groups(self) -> Iterator[Floats]:
+        """Yield the second moments of each group's cells, without the part of their mean."""
+        for group, own in enumerate(self.squared_weights.reshape(len(self.p), -1)):
+            G = self.dense_inverse(group)
+            p = self.p[group].ravel()
+            yield (G.T * own) @ G - np.outer(p, p) * self.squared_weights.sum()
+
+    def sandwich(self, released: Floats) -> Floats:
+        r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""
+        cells = self.p[0].size
+        answer = np.zeros((self.p.size, self.p.size))
+        G = None
+        for group, own in enumerate(released.reshape(len(self.p), -1)):
+            if G is None or not self.is_common:
+                G = self.dense_inverse(group)
+            block = slice(group * cells, (group + 1) * cells)
+            answer[block, block] = (G.T * own) @ G
+        return answer
+
+    @property
+    def is_common(self) -> bool:
+        """Whether all groups have the same inverse."""
+        return not any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
+
+    def dense_inverse(self, group: int) -> Floats:
+        """Return the right inverse over all cells of a group."""
+        G: Floats = np.ones((1, 1))
+        for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
+            one = inverse.of_group(group) if isinstance(inverse, StackedInverse) else inverse
+            G = np.asarray(np.kron(G, one.adjoint(np.eye(S)).T), dtype=np.float64)
+        return G
+
+    def intervals(
+        self, centre: Floats, *, level: float, variances: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        r"""Return unified intervals around unbiased estimates.
+
+        For a candidate :math:`\mu` of cell x the other cells keep their proportions, so the second
+        moment is :math:`\mu A_x + (1-\mu) B_x`, with :math:`A_x` the moment
+        when the truth is x and :math:`B_x` the moment under the others. Variances of another
+        design, where given, scale it.
+        """
+        own = reduce(np.multiply.outer, [inverse.own() for inverse in self.inverses], np.ones(()))
+        p = inner_point(self.p, n=1 / float(self.squared_weights.sum()))
+        rest = self.squares(apply_axes(self.axes, p)) - p * own
+        others = np.divide(rest, 1 - p, out=np.zeros_like(rest), where=p < 1)
+
+        def moment(mu: Floats) -> Floats:
+            return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))
+
+        scale = self.per_record(variances)
+        return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
+
+    def per_record(self, variances: Floats | None = None) -> Floats:
+        """Return the variances relative to those of one record: 1/n without weights."""
+        own = self.variances() if variances is None else variances.reshape(self.p.shape)
+        unit = self.variances_at(self.law, self.invert(self.law))
+        flat = np.full_like(unit, self.squared_weights.sum())
+        return np.divide(own, unit, out=flat, where=unit > 1e-14)
+
+
+def inner_point(p: Floats, *, n: float) -> Floats:
+    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
+    inside = np.maximum(p, 0.0)
+    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
+
+
+def right_inverses(
+    axes: Sequence[Inverting], law: Floats | None = None
+) -> tuple[RightInverse, ...]:
+    """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
+
+    Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.
+    """
+    if law is None:
+        return tuple(axis.right_inverse() for axis in axes)
+    return tuple(axis.right_inverse(margin(law, 1 + j)) for j, axis in enumerate(axes))
+
+
+def margin(law: Floats, axis: int) -> Floats:
+    """Return the sums along one axis."""
+    return np.asarray(law.sum(axis=tuple(i for i in range(law.ndim) if i != axis)))
+
+
+@value(eq=False)
+class Known:
+    """A covariance that is already there."""
+
+    matrix: Floats
+
+    def covariance(self) -> Floats:
+        return self.matrix
+
+
+@value(eq=False)
+class Scaled:
+    """A covariance of estimates that are multiplied by a number, built when asked for."""
+
+    parts: Any
+    factor: float
+
+    def covariance(self) -> Floats:
+        return np.asarray(self.factor**2 * self.parts.covariance())
+
+
+@value(eq=False)
+class Weighing:
+    """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
+
+    axes: tuple[Inverting, ...]
+    w: Floats
+    u: Floats
+
+    def covariance(
+        self, released: Floats, true: Floats, *, values: Floats, sampling: float
+    ) -> Floats:
+        """Return the covariance of the answers for squared weights over both kinds of cells."""
+        whole = covariance_of_sums(self.u, released, values)
+        return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
+
+    def variances(self, released: Floats, true: Floats) -> Floats:
+        """Return the variances of the answers by randomisation alone, for squared weights."""
+        return self.products(self, released, true)
+
+    def products(self, other: "Weighing", released: Floats, true: Floats) -> Floats:
+        """Return the covariance of each answer with another, by randomisation alone."""
+        return np.asarray((self.u * other.u) @ released - (self.w * other.w) @ true)
+
+    def spread(self) -> Floats:
+        """Return by true cells how randomisation makes one record's part of an answer vary."""
+        shape = (len(self.w), -1, *(axis.shape[1] for axis in self.axes))
+        moment = adjoint_axes(self.axes, (self.u**2).reshape(shape))
+        return np.asarray(moment.reshape(self.w.shape) - self.w**2)
+
+
+def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
+    """Return the covariance of sums of u over records with squared weights ell."""
+    cross = np.outer(values, u @ ell)
+    return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
+
+
+MOST_AT_ONCE = 4_000_000
+"""Entries of the weights that are held together."""
+
+
+class Answers(Protocol):
+    """A table that answers queries; its cells are in the order of the table."""
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of the table and its cells."""
+
+    @property
+    def p(self) -> Floats:
+        """The fitted cells."""
+
+    @property
+    def unbiased(self) -> Floats:
+        """The unbiased cells."""
+
+    @property
+    def squares(self) -> Floats:
+        """The squared weights s over the true cells."""
+
+    @property
+    def sampling(self) -> float:
+        """The share f of the sampling variance that counts."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a query takes."""
+
+    def randomised(self, w: Floats) -> Floats:
+        """Return the (Q, Q) covariance of answers by randomisation alone."""
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        """Return the covariance of each answer with another one, by randomisation alone."""
+
+
+def covariance_of(answers: Answers, w: Floats) -> Floats:
+    """Return the covariance of the answers to (Q, K) queries."""
+    spread = w - (w @ answers.p)[:, None]
+    sampled = (spread * answers.squares) @ spread.T
+    return np.asarray(answers.randomised(w) + answers.sampling * sampled)
+
+
+def batches(rows: int, width: int) -> Iterator[slice]:
+    """Yield slices of rows whose arrays of so many columns can be held."""
+    step = max(1, MOST_AT_ONCE // max(width, 1))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+@value(eq=False)
+class CellAnswers:
+    """What the cells of one table answer.
+
+    Attributes
+    ----------
+    layout : Layout
+    moments : SecondMoments
+    centre : (R, S1, …, Sk) array
+        The unbiased cells.
+    """
+
+    layout: Layout
+    moments: SecondMoments
+    centre: Floats
+
+    @cached_property
+    def p(self) -> Floats:
+        """The fitted cells."""
+        return self.layout.flatten(self.moments.p)
+
+    @cached_property
+    def unbiased(self) -> Floats:
+        return self.layout.flatten(self.centre)
+
+    @cached_property
+    def squares(self) -> Floats:
+        """The squared weights over the true cells."""
+        return self.layout.flatten(self.moments.true_squared_weights)
+
+    @property
+    def sampling(self) -> float:
+        """The share of the sampling variance that counts."""
+        return self.moments.sampling
+
+    @property
+    def width(self) -> int:
+        """The larger number of cells, true or released."""
+        return max(self.moments.law.size, self.moments.p.size)
+
+    def weighing(self, w: Floats) -> Weighing:
+        """Return queries as weights of true and of released cells."""
+        moments = self.moments
+        flat = np.empty_like(w)
+        flat[:, self.layout.order] = w
+        shape = (len(w), len(moments.p), *category_shape(moments.axes))
+        u = along_axes([inverse.adjoint for inverse in moments.inverses], flat.reshape(shape))
+        return Weighing(moments.axes, flat, u.reshape(len(w), -1))
+
+    def randomised(self, w: Floats) -> Floats:
+        """Return the covariance of answers by randomisation."""
+        moments = self.moments
+        return self.weighing(w).covariance(
+            moments.squared_weights.ravel(),
+            moments.true_squared_weights.ravel(),
+            values=np.zeros(len(w)),
+            sampling=0.0,
+        )
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        """Return the covariance of each answer with another one, by randomisation."""
+        moments = self.moments
+        return self.weighing(w).products(
+            self.weighing(other),
+            moments.squared_weights.ravel(),
+            moments.true_squared_weights.ravel(),
+        )
+
+    def covariance(self) -> Floats:
+        """Return the (K, K) covariance of the cells, in the order of the table."""
+        order = self.layout.order
+        return np.asarray(self.moments.covariance()[np.ix_(order, order)])

@@ -1,0 +1,263 @@
+r"""A model: its terms, its response, and the design matrix over combinations.
+
+Each factor is made of untouched columns or of randomised ones, so every column j of the design
+matrix falls apart, :math:`D_j(w, x) = A_j(w)\,B_j(x)`: two small matrices hold all of it.
+
+Factors of a model: what a column, or an expression of columns, gives for each row.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.regression.columns import Column, Rows
+from pramble.values import Floats, Integers, value
+
+
+class Factor(Protocol):
+    """What some columns give: one number or several indicators for each row.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        The columns it is made of.
+    names : tuple of str
+        What it gives, in words.
+    """
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns it is made of."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it gives, in words."""
+
+    def encode(self, rows: Rows) -> Floats:
+        """Return one column for each name."""
+
+
+@value
+class Number:
+    """A column of numbers as it is."""
+
+    name: str
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.name,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.name,)
+
+    def encode(self, rows: Rows) -> Floats:
+        return rows.numbers(self.name)[:, None]
+
+
+@value(eq=False)
+class Indicators:
+    """Indicators of the labels of a column against the first."""
+
+    column: Column
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column.name,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column with each label but the first."""
+        return tuple(f"{self.column.name}[{label}]" for label in self.column.labels[1:])
+
+    def encode(self, rows: Rows) -> Floats:
+        """Return zeros and ones."""
+        return np.eye(len(self.column.labels))[rows.codes[self.column.name]][:, 1:]
+
+
+Term = tuple[Factor, ...]
+"""Factors whose columns are multiplied; none is the intercept."""
+
+
+@value(eq=False)
+class Response:
+    """The response: a number or a label for every row of one of the two sides.
+
+    Attributes
+    ----------
+    name : str
+    values : (rows,) array
+        Numbers, or codes of labels.
+    labels : tuple
+        Empty for numbers alone.
+    is_randomised : bool
+        Whether the rows are cells of the randomised columns, else groups of untouched values.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    values: Floats | Integers
+    labels: tuple[object, ...]
+    is_randomised: bool
+
+    def numbers(self) -> Floats:
+        """Return the values as numbers."""
+        if not self.labels:
+            return np.asarray(self.values, dtype=np.float64)
+        known = Column(self.name, self.labels).numbers()
+        return np.asarray(known[self.values])
+
+
+def term_names(term: Term) -> list[str]:
+    names = [""]
+    for factor in term:
+        names = [f"{one}:{two}" if one else two for one in names for two in factor.names]
+    return names if term else ["intercept"]
+
+
+def encode_term(term: Sequence[Factor], rows: Rows, *, only: Sequence[bool]) -> Floats:
+    """Return the product of the factors that are marked, with ones for the others."""
+    answer = np.ones((rows.size, 1))
+    for factor, wanted in zip(term, only, strict=True):
+        own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
+        answer = (answer[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
+    return answer
+
+
+MOST_COEFFICIENTS = 1000
+COLLINEAR = 1e-13
+
+
+@value(eq=False)
+class Design:
+    """The two halves of a design matrix: (W, p) over untouched groups and (K, p) over cells."""
+
+    A: Floats
+    B: Floats
+
+    def part(self, some: slice) -> Floats:
+        """Return the rows of some groups, (groups, cells, p)."""
+        return np.asarray(self.A[some, None, :] * self.B[None])
+
+    def predictors(self, some: slice, coefficients: Floats) -> Floats:
+        """Return (L, groups, cells) sums of columns with (L, p) coefficients."""
+        return np.stack([(self.A[some] * own) @ self.B.T for own in coefficients])
+
+    def sums(self, some: slice, values: Floats) -> Floats:
+        """Return for each column the sum of its products with values (groups, cells)."""
+        return np.asarray((self.A[some] * (values @ self.B)).sum(axis=0))
+
+    def products(self, some: slice, values: Floats) -> Floats:
+        """Return the sums of products of two columns with values (groups, cells)."""
+        p, cells = self.A.shape[1], len(self.B)
+        if cells < p:
+            flat = self.part(some).reshape(-1, p)
+            return np.asarray(flat.T @ (values.reshape(-1, 1) * flat))
+        one, two, B = self.pairs
+        answer = np.zeros((p, p))
+        answer[one, two] = (self.A[some][:, one] * self.A[some][:, two] * (values @ B)).sum(axis=0)
+        answer[two, one] = answer[one, two]
+        return answer
+
+    @cached_property
+    def pairs(self) -> tuple[Integers, Integers, Floats]:
+        """All pairs of columns, and their products over cells."""
+        one, two = np.triu_indices(self.A.shape[1])
+        return one, two, self.B[:, one] * self.B[:, two]
+
+    def gram(self, counts: Floats) -> Floats:
+        """Return what products of columns are on average, with every cell counted alike."""
+        weighted = self.A * (counts / counts.sum())[:, None]
+        return np.asarray((weighted.T @ self.A) * (self.B.T @ self.B) / len(self.B))
+
+
+@value(eq=False)
+class Model:
+    """Terms of a regression and the columns that they are made of."""
+
+    terms: tuple[Term, ...]
+    columns: Mapping[str, Column]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the design matrix."""
+        return tuple(name for term in self.terms for name in term_names(term))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns of the data that the terms need."""
+        found = (name for term in self.terms for factor in term for name in factor.variables)
+        return tuple(dict.fromkeys(found))
+
+    def is_randomised(self, variables: Sequence[str]) -> bool:
+        """Whether these are randomised columns; refuse a mixture."""
+        kinds = {self.columns[name].is_randomised for name in variables}
+        if len(kinds) > 1:
+            raise InvalidInput(
+                f"An expression must have randomised columns alone or untouched ones alone; one "
+                f"mixes {', '.join(map(repr, variables))}. Write a product as an interaction, a:b."
+            )
+        return kinds == {True}
+
+    def half(self, rows: Rows, *, randomised: bool | None) -> Floats:
+        """Return the design matrix of some rows by factors of one kind; None is every kind."""
+        parts = []
+        for term in self.terms:
+            only = [
+                randomised is None or self.is_randomised(factor.variables) == randomised
+                for factor in term
+            ]
+            parts.append(encode_term(term, rows, only=only))
+        return np.concatenate(parts, axis=1) if parts else np.zeros((rows.size, 0))
+
+    def design(self, groups: Rows, cells: Rows) -> Design:
+        """Return the design matrix over groups and cells."""
+        A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
+        for half in (A, B):
+            bad = np.flatnonzero(~np.isfinite(half).all(axis=0))
+            if bad.size:
+                raise InvalidInput(
+                    f"{self.names[bad[0]]!r} must be a finite number for every record; it is not."
+                )
+        return Design(A, B)
+
+
+def plain_model(columns: Mapping[str, Column], covariates: Sequence[str]) -> Model:
+    """Return the model with an intercept and each covariate by itself."""
+    factors = (
+        Number(name) if columns[name].is_numeric else Indicators(columns[name])
+        for name in covariates
+    )
+    return Model(((), *((factor,) for factor in factors)), columns)
+
+
+def plain_response(column: Column, codes: Integers) -> Response:
+    """Return a column as a response: its codes and labels; numbers of it are made when needed."""
+    return Response(column.name, (column.name,), codes, column.labels, column.is_randomised)
+
+
+def refuse_collinear(design: Design, counts: Floats, names: Sequence[str]) -> None:
+    """Refuse covariates that determine one another, whatever the randomised ones are."""
+    if len(names) > MOST_COEFFICIENTS:
+        raise InvalidInput(
+            f"A regression must have at most {MOST_COEFFICIENTS} coefficients; this one has "
+            f"{len(names)}. A column of numbers may have been read as labels."
+        )
+    gram = design.gram(counts)
+    size = np.sqrt(np.diag(gram))
+    empty = np.flatnonzero(size == 0)
+    if empty.size:
+        raise NotIdentifiable(f"{names[empty[0]]!r} is zero in every record: leave it out.")
+    values, vectors = np.linalg.eigh(gram / np.outer(size, size))
+    if len(values) and values[0] < COLLINEAR:
+        own = np.flatnonzero(np.abs(vectors[:, 0]) > 0.05)
+        listed: Any = ", ".join(names[j] for j in own[:8])
+        raise NotIdentifiable(
+            f"Covariates must not determine one another; these do: {listed}. Leave one out."
+        )
