@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +13,6 @@ from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
-from pramble.releasing.spec.document import spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 
 
@@ -54,24 +52,23 @@ def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
 
 
 def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> bytes:
-    r"""Return a key of its own for one content of the source, one plan and one way to read it.
+    r"""Return a key of its own for one content of the source, one plan and one order of the rows.
 
     Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
     with another matrix, or another record in the same row, a pair of released values can be
-    impossible under one true value and possible under the next. A private prior is drawn anew at
-    every run, so the same call may well have another matrix. Recodings, labels of empty cells and
-    repairs make other records of the same file. Bits of a bound key agree only where file, plan and
-    spec agree, and then the two releases are one. ``content`` is the fingerprint of what is
-    randomised (`pramble.releasing.fingerprint`); where rows with columns that are released
-    as they are get a secret order, also the digest of the file: two files of the same order would
-    tell which rows belong together. Into how many pieces the rows are written is
-    left out: the rows are the same.
+    impossible under one true value and possible under the next. A private prior is drawn again at
+    every run, so the same call may well have another matrix. ``content`` is the fingerprint of the
+    randomised columns as they were counted, recoded and repaired (`pramble.releasing.fingerprint`);
+    with the labels of empty cells it determines every record that is drawn from. So bits agree only
+    where records, plan and order agree, and then the two releases are one. Where rows with columns
+    that are released as they are get a secret order, ``content`` also has the digest of the file:
+    two files of the same order would reveal which rows belong together.
     """
+    empty = {column.name: column.missing for column in spec.columns}
     return derived_key(
         checked_key(key),
         "release",
         content,
         json.dumps(plan.to_json(), sort_keys=True),
-        spec_to_toml(replace(spec, rows_per_file=None)),
-        repr(spec.reading),
+        json.dumps({"empty": empty, "shuffled": spec.is_shuffled}, sort_keys=True),
     )

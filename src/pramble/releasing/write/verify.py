@@ -184,7 +184,7 @@ class Tally(Onlooker):
         self.points = dict(points or {})
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text
-        self.labels = plan.column_labels()
+        self.labels = dict(plan.column_labels())  # a tally is sent between machines
         self.before, self.after = (
             {name: np.zeros(len(side(own)), dtype=np.int64) for name, own in self.labels.items()}
             for side in (attrgetter("labels"), attrgetter("released"))
