@@ -1,64 +1,29 @@
 """Reference pages out of what the code itself reads: a plan's settings, the manifest's schema."""
 
 import json
-import tomllib
-from dataclasses import MISSING, fields
 from importlib.resources import files
-from pathlib import Path
 
 from sphinx.util.docutils import SphinxDirective
 
-from pramble.data.reading import Reading
-from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.document import COLUMN, FILE, PLAN, RISK
-from pramble.releasing.spec.spec import ReleaseSpec, RiskSpec
+from pramble.releasing.spec.readers import SeveralOf
 
-MEANINGS = Path(__file__).parent.parent / "settings.toml"
 TABLES = {
-    "plan": (PLAN, (ReleaseSpec, ColumnSpec), ""),
-    "columns": (COLUMN, (ColumnSpec,), "columns.NAME."),
-    "risk": (RISK, (RiskSpec,), "risk."),
-    "file": (FILE, (Reading,), "file."),
+    "plan": (PLAN, ""),
+    "columns": (COLUMN, "columns.NAME."),
+    "risk": (RISK, "risk."),
+    "file": (FILE, "file."),
 }
-"""Each table of a plan: its readers, where the defaults are, and how a full name begins."""
-
-LISTS = ("copies",)
-"""Settings that take several words at once."""
-
-INHERITED = ("family", "objective", "invariant", "estimable", "prior", "prior_file")
-"""Settings of a column that are the plan's unless the column states its own."""
+"""The settings of each table of a plan, and how a full name begins."""
 
 
-def meanings():
-    """Every setting of every table, with its meaning and an example."""
-    return tomllib.loads(MEANINGS.read_text(encoding="utf-8"))
-
-
-def words_of(reader):
-    """The words that a reader takes, where it takes some words only.
-
-    >>> words_of(PLAN["split"]), words_of(PLAN["alpha"])
-    (('equal', 'weights', 'optimal'), ())
-    """
-    held = {
-        name: cell.cell_contents
-        for name, cell in zip(reader.__code__.co_freevars, reader.__closure__ or (), strict=True)
-    }
-    return tuple(held.get("options", ())) or (words_of(held["one"]) if "one" in held else ())
-
-
-def default_of(key, kinds):
+def default_of(setting):
     """The default of a setting as a plan would state it; nothing where it has none.
 
-    >>> default_of("tables", (ReleaseSpec,)), default_of("alpha", (ReleaseSpec,))
+    >>> default_of(PLAN["tables"]), default_of(PLAN["alpha"])
     ('2', '')
     """
-    for kind in kinds:
-        for part in fields(kind):
-            if part.name == key and part.default is not MISSING:
-                absent = part.default is None or part.default == ()
-                return "" if absent else json.dumps(part.default)
-    return ""
+    return "" if setting.default in (None, ()) else json.dumps(setting.default)
 
 
 class PlanSettings(SphinxDirective):
@@ -68,22 +33,19 @@ class PlanSettings(SphinxDirective):
 
     def run(self):
         table = self.arguments[0]
-        readers, kinds, prefix = TABLES[table]
-        told = meanings()[table]
-        self.env.note_dependency(str(MEANINGS))
-        if set(told) != set(readers):
-            raise self.error(f"{MEANINGS.name} and the code differ: {set(told) ^ set(readers)}")
+        settings, prefix = TABLES[table]
         lines = []
-        for key, entry in told.items():
+        for key, setting in settings.items():
             lines += [f".. confval:: {prefix}{key}"]
-            if words := words_of(readers[key]):
-                few = "a list of" if key in LISTS else "one of"
-                lines += [f"   :type: {few} " + ", ".join(f'``"{word}"``' for word in words)]
-            if table == "columns" and key in INHERITED:
+            if setting.words:
+                few = "a list of" if isinstance(setting.read, SeveralOf) else "one of"
+                words = ", ".join(f'``"{word}"``' for word in setting.words)
+                lines += [f"   :type: {few} {words}"]
+            if table == "columns" and setting.in_plan:
                 lines += ["   :default: that of the plan"]
-            elif default := default_of(key, kinds):
+            elif default := default_of(setting):
                 lines += [f"   :default: ``{default}``"]
-            lines += ["", f"   {entry['meaning']} For example ``{key} = {entry['example']}``.", ""]
+            lines += ["", f"   {setting.help} For example ``{key} = {setting.example}``.", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 

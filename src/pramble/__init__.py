@@ -52,11 +52,10 @@ if TYPE_CHECKING:
         mutual_information,
         released_distribution,
     )
-    from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.distance import Distance
     from pramble.mechanisms.geometric import geometric
     from pramble.mechanisms.measured import Measured
-    from pramble.mechanisms.plan import Branch, Plan
+    from pramble.mechanisms.plan import Branch, Mechanism, Plan
     from pramble.mechanisms.product import product
     from pramble.mechanisms.uniform import (
         keep_probabilities,
@@ -115,7 +114,7 @@ _MODULES = {
     "InvalidPrior": "pramble.errors",
     "KeptShares": "pramble.solvers.central.kept",
     "Measured": "pramble.mechanisms.measured",
-    "Mechanism": "pramble.mechanisms.base",
+    "Mechanism": "pramble.mechanisms.plan",
     "Membership": "pramble.risk.models.membership",
     "NotConverged": "pramble.errors",
     "NotIdentifiable": "pramble.errors",

@@ -35,22 +35,19 @@ def test_every_public_name_is_in_the_reference_once():
 
 @pytest.mark.parametrize("table", vocabularies.TABLES)
 def test_every_setting_of_a_plan_is_explained_with_an_example_that_is_read(table):
-    readers, _, _ = vocabularies.TABLES[table]
-    told = vocabularies.meanings()[table]
-    assert set(told) == set(readers)
-    for key, entry in told.items():
-        value = tomllib.loads(f"{key} = {entry['example']}")[key]
-        readers[key](value)
-        assert entry["meaning"].endswith(".")
+    settings, _ = vocabularies.TABLES[table]
+    assert settings
+    for key, setting in settings.items():
+        value = tomllib.loads(f"{key} = {setting.example}")[key]
+        setting.read(value)
+        assert setting.help.endswith(".")
 
 
 def test_defaults_are_those_of_the_code():
-    from pramble.releasing.spec.column import ColumnSpec
-    from pramble.releasing.spec.spec import ReleaseSpec
-
-    assert vocabularies.default_of("prior_share", (ReleaseSpec,)) == "0.02"
-    assert vocabularies.default_of("prior", (ReleaseSpec, ColumnSpec)) == '"private"'
-    assert vocabularies.default_of("person", (ReleaseSpec,)) == ""
+    plan, _ = vocabularies.TABLES["plan"]
+    assert vocabularies.default_of(plan["delta"]) == "1e-06"
+    assert vocabularies.default_of(plan["prior"]) == '"private"'
+    assert vocabularies.default_of(plan["person"]) == ""
 
 
 def test_every_value_of_the_manifest_has_a_row():

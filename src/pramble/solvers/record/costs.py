@@ -28,10 +28,10 @@ def plan_costs(
     Examples
     --------
     >>> import pramble
-    >>> from pramble.information.distributions import UniformLaw
+    >>> from pramble.information.distributions import as_distribution
     >>> m = pramble.randomized_response(["f", "m"], 1.0)
-    >>> found = plan_costs(pramble.Plan({"sex": m}), {"sex": ["f", "m"]}, UniformLaw({"sex": 2}),
-    ...                    tables=[("sex",)])
+    >>> found = plan_costs(pramble.Plan({"sex": m}), {"sex": ["f", "m"]},
+    ...                    as_distribution(None, {"sex": 2}), tables=[("sex",)])
     >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
     True
     """
