@@ -301,8 +301,6 @@ class ReleaseOutcome:
     total : int or None
         The number of records as it was measured, with noise where a person may have several rows;
         that is what may be published.
-    split : str
-        How α was divided over the columns.
     warnings : tuple of str
         Sentences that the curator must read; the first ones matter most.
     checks : tuple of Check
@@ -324,7 +322,6 @@ class ReleaseOutcome:
     dropped: tuple[str, ...]
     guarantee: RecordPrivacy
     limit: RecordPrivacy | CentralPrivacy
-    split: str
     warnings: tuple[str, ...]
     checks: tuple[Check, ...]
     risk: RiskOutcome | None

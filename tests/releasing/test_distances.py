@@ -24,6 +24,7 @@ def ages():
 def plan(**column):
     return {
         "alpha": 6.0,
+        "design": "columns",
         "columns": {"age": {"bands": AGES, **column}, "sex": {"categories": ["f", "m"]}},
     }
 

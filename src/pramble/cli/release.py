@@ -61,7 +61,6 @@ def release(
         str | None, typer.Option(help="uniform, general, response or circle.")
     ] = None,
     objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
-    split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
     design: Annotated[
         str | None,
         typer.Option(help="tables (with --central), records (with --alpha), or paper."),
@@ -163,7 +162,6 @@ def release(
         "prior_file": prior_file,
         "family": family,
         "objective": objective,
-        "split": split,
         "design": design,
         "tables": None if tables is None else wanted_tables(tables),
         "whole": whole or None,

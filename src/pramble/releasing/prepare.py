@@ -16,6 +16,7 @@ from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
+from pramble.ledger.budgets import pair
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central_privacy import CentralPrivacy
@@ -23,7 +24,6 @@ from pramble.privacy.guarantee import RecordPrivacy, float_above, no_local_promi
 from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
-from pramble.releasing.budget import check_spent
 from pramble.releasing.central_design import design_for_readers
 from pramble.releasing.column_design import Designed, design_columns
 from pramble.releasing.folder.layout import DataFile
@@ -282,6 +282,18 @@ def designed(
     )  # fmt: skip
     check_spent(job.spent if spec.central is None else job.central, spec.limit)
     return job
+
+
+def check_spent(
+    spent: RecordPrivacy | CentralPrivacy, limit: RecordPrivacy | CentralPrivacy
+) -> None:
+    """Refuse more than the limit."""
+    if not limit.allows(spent):
+        much, most = (
+            pair(one) if isinstance(one, CentralPrivacy) else repr(one.shown)
+            for one in (spent, limit)
+        )
+        raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")
 
 
 def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan:

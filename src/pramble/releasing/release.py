@@ -147,7 +147,7 @@ def release(
         ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
         of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
         ``prior_share``,
-        ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
+        ``family``, ``objective``, ``invariant``, ``drop``, ``person`` (the column that
         says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
         tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so
         many rows each), ``copies`` (the same released records once more, as "csv", "stata",
@@ -281,7 +281,6 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         central=None if job.guarantee is None else job.central,
         lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
         limit=job.spec.limit,
-        split=split_of(job.spec),
         warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
@@ -304,13 +303,6 @@ def files_text(job: Prepared) -> str:
     if file.rows_per_file is None:
         return file.name
     return f"{several(len(file.files), 'file')} in {file.name}/"
-
-
-def split_of(spec: ReleaseSpec) -> str:
-    """Say how α is divided over the columns."""
-    if spec.design != "columns":
-        return "together"
-    return spec.split if spec.alpha is not None else "own"
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
