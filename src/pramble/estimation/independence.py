@@ -214,7 +214,6 @@ def known_v(p: Floats, variances: Floats, interval: tuple[float, float]) -> floa
 
 
 def is_stacked(tabulated: Tabulated) -> bool:
-    """Whether the table comes from several branches."""
     return any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
 
 
@@ -241,7 +240,6 @@ def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
 
 
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
-    """Return the test from protected tables."""
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
     refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
     test = TableTest(answers)
@@ -290,24 +288,14 @@ def two_way_covariance(moments: SecondMoments, tabulated: Tabulated) -> Floats:
 
 @value(eq=False)
 class ReleasedTable:
-    """The margins of a released table, and where dependence of the originals can show.
-
-    Attributes
-    ----------
-    n : float
-    margins : pair of arrays
-        Shares of the outputs that occur.
-    bases : pair of arrays
-        Q and Q'.
-    """
+    """The margins of a released table, and where dependence of the originals can show."""
 
     n: float
-    margins: tuple[Floats, Floats]
-    bases: tuple[Floats, Floats]
+    margins: tuple[Floats, Floats]  # Shares of the outputs that occur
+    bases: tuple[Floats, Floats]  # Q and Q'
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom."""
         return int(self.bases[0].shape[1] * self.bases[1].shape[1])
 
     @property
@@ -316,12 +304,10 @@ class ReleasedTable:
         return self.freedom > 0 and self.n * float(np.outer(*self.margins).min()) < RARE
 
     def residuals(self, tables: Floats) -> Floats:
-        """Return the standardised residuals of tables with these margins."""
         expected = np.outer(*self.margins)
         return np.asarray(np.sqrt(self.n) * (tables / self.n - expected) / np.sqrt(expected))
 
     def pearson(self, table: Floats) -> float:
-        """Return Pearson's statistic of the table."""
         return float((self.residuals(table[None]) ** 2).sum())
 
     def statistics(self, tables: Floats) -> Floats:
@@ -329,7 +315,6 @@ class ReleasedTable:
         return np.asarray((kept**2).sum(axis=(1, 2)))
 
     def by_chi_square(self, statistic: float) -> float:
-        """Return the p-value for large counts."""
         from scipy.special import chdtrc
 
         return float(chdtrc(self.freedom, statistic)) if self.freedom else 1.0

@@ -28,21 +28,13 @@ American Community Survey, balanced halves, and one cluster left out at a time."
 
 @value
 class Sampled:
-    """How the records were sampled, as columns of the data.
-
-    Attributes
-    ----------
-    strata, clusters : str or None
-    replicates : tuple of str
-        Columns of replicate weights.
-    method : str or float
-        How they were made: "acs", "brr", "jackknife", or the factor c itself, as
-        :math:`1/(R(1-k)^2)` for Fay's.
-    """
+    """How the records were sampled, as columns of the data."""
 
     strata: str | None = None
     clusters: str | None = None
-    replicates: tuple[str, ...] = ()
+    replicates: tuple[str, ...] = ()  # Columns of replicate weights
+    # How they were made: "acs", "brr", "jackknife", or the factor c itself, as 1/(R(1-k)^2) for
+    # Fay's
     method: str | float = "acs"
 
     def __post_init__(self) -> None:
@@ -58,17 +50,14 @@ class Sampled:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that say strata and clusters."""
         return [name for name in (self.strata, self.clusters) if name is not None]
 
     @property
     def is_simple(self) -> bool:
-        """Whether records were drawn on their own."""
         return not self.columns and not self.replicates
 
     @property
     def scale(self) -> float:
-        """The factor c of replicates."""
         if isinstance(self.method, str):
             return float(SCALES[self.method](len(self.replicates)))
         return float(self.method)
@@ -95,7 +84,6 @@ class Survey:
 
     @classmethod
     def of(cls, patterns: Patterns, sampled: Sampled) -> "Survey":
-        """Return the design that columns beside the patterns say."""
         known = patterns.beside
         return cls(
             patterns,
@@ -104,7 +92,6 @@ class Survey:
         )
 
     def tally(self, width: int) -> "Tally | ClusterTally | StratumTally":
-        """Return what adds up records of some functions."""
         if self.cluster is not None:
             return ClusterTally(self, width)
         return Tally() if self.stratum is None else StratumTally(self, width)
@@ -117,7 +104,6 @@ class Tally:
         """Take patterns."""
 
     def total(self, plain: Floats) -> Floats:
-        """Return the variance, from the sum of squares."""
         return plain
 
 
@@ -134,11 +120,9 @@ class ClusterTally:
         self.sums = np.zeros((len(known), width))
 
     def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
         np.add.at(self.sums, self.place[piece], u * self.weights[piece, None])
 
     def total(self, plain: Floats) -> Floats:
-        """Return the variance between clusters."""
         answer = np.zeros_like(plain)
         for stratum in np.unique(self.stratum):
             own = self.sums[self.stratum == stratum]
@@ -159,7 +143,6 @@ class StratumTally:
         self.sums, self.squares = np.zeros((size, width)), np.zeros((size, width, width))
 
     def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
         own = self.stratum[piece]
         np.add.at(self.sums, own, u * self.patterns.sums[piece, None])
         for stratum in np.unique(own):
@@ -168,7 +151,6 @@ class StratumTally:
             self.squares[stratum] += weighted.T @ u[some]
 
     def total(self, plain: Floats) -> Floats:
-        """Return the variance within strata."""
         answer = np.zeros_like(plain)
         for m, U, squares in zip(self.numbers, self.sums, self.squares, strict=True):
             if m > 1:
@@ -189,7 +171,6 @@ class BranchTally:
         self.sums = np.zeros((size, width))
 
     def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
         weighted = u * self.patterns.sums[piece, None]
         np.add.at(self.sums, self.patterns.branch[piece], weighted)
 

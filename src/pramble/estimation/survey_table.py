@@ -35,36 +35,25 @@ MOST_CELLS = 1500
 
 @value(eq=False)
 class SurveyAnswers:
-    """What a table answers under a survey design (:mod:`pramble.estimation.inverse.moments`).
-
-    Attributes
-    ----------
-    base : CellAnswers
-    matrix : (K, K) array
-        The covariance of the cells, sampling and randomisation together.
-    """
+    """What a table answers under a survey design (:mod:`pramble.estimation.inverse.moments`)."""
 
     base: CellAnswers
-    matrix: Floats
+    matrix: Floats  # (K, K): the covariance of the cells, sampling and randomisation together
 
     @property
     def layout(self) -> Layout:
-        """The columns of the table and its cells."""
         return self.base.layout
 
     @property
     def p(self) -> Floats:
-        """The fitted cells."""
         return self.base.p
 
     @property
     def unbiased(self) -> Floats:
-        """The unbiased cells."""
         return self.base.unbiased
 
     @property
     def squares(self) -> Floats:
-        """The squared weights over the true cells."""
         return self.base.squares
 
     @property
@@ -74,19 +63,15 @@ class SurveyAnswers:
 
     @property
     def width(self) -> int:
-        """The number of cells."""
         return len(self.matrix)
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers."""
         return np.asarray(w @ self.matrix @ w.T)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another."""
         return np.asarray(((w @ self.matrix) * other).sum(axis=1))
 
     def covariance(self) -> Floats:
-        """Return the covariance of the cells."""
         return self.matrix
 
 

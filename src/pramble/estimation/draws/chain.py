@@ -86,7 +86,6 @@ def terms_of(release: Released, tables: Sequence[Table]) -> list[Term]:
 
 
 def whole_term(release: Released) -> Term:
-    """Return the term of all cells, which needs no other."""
     groups, combinations = len(release.groups), math.prod(release.shape)
     return Term(
         (*release.given, *release.labels),

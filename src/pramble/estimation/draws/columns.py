@@ -109,26 +109,15 @@ CLASSES = 8
 
 @value(eq=False)
 class Given:
-    """The untouched columns that are taken, those left out, and records to count.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    classes : tuple of str
-        Those of numbers, which enter through classes.
-    records : Records
-        With classes in place of numbers.
-    notes : tuple of str
-    """
+    """The untouched columns that are taken, those left out, and records to count."""
 
     columns: tuple[str, ...]
-    classes: tuple[str, ...]
-    records: Records
+    classes: tuple[str, ...]  # Those of numbers, which enter through classes
+    records: Records  # With classes in place of numbers
     notes: tuple[str, ...]
 
 
 def gathered(records: Records) -> Records:
-    """Return all columns in memory, recoded."""
     plainly = replace(records.reading, recode={})
     if isinstance(records, MixedRecords):
         (batch,) = records.batches()
@@ -138,7 +127,6 @@ def gathered(records: Records) -> Records:
 
 
 def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> Given:
-    """Return which untouched columns originals are drawn given."""
     records.refuse_missing([*plan.columns, *(using or ())])
     refuse_randomised_given(plan, using or ())
     wanted = [n for n in records.names if n not in plan.columns and (using is None or n in using)]

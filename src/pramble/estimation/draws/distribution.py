@@ -54,12 +54,10 @@ class Shares:
 
     @property
     def possible(self) -> Mask:
-        """The cells that are not known to be empty."""
         return np.asarray((self.shares != 0) | (self.variances > 0))
 
     @property
     def standard_error(self) -> float:
-        """The root of the mean variance of a cell."""
         return float(np.sqrt(self.variances.mean()))
 
 

@@ -45,34 +45,16 @@ WORK = 2e10
 
 @value(eq=False)
 class Imputation:
-    """Copies of a release with every randomised value drawn, and what is to be known of them.
-
-    Attributes
-    ----------
-    frames : tuple of frames
-    rows : int
-    columns : tuple of str
-        The columns that were drawn.
-    given : tuple of str
-        The untouched columns that they were drawn given.
-    classes : tuple of str
-        Those of them that are numbers, and enter through classes.
-    tables : tuple of tuples of str
-        The tables of the law.
-    sweeps : int
-        How often law and originals were drawn in turn, for each copy.
-    notes : tuple of str
-        What was left out, and why.
-    """
+    """Copies of a release with every randomised value drawn, and what is to be known of them."""
 
     frames: tuple[Any, ...]
     rows: int
-    columns: tuple[str, ...]
-    given: tuple[str, ...]
-    classes: tuple[str, ...]
-    tables: tuple[tuple[str, ...], ...]
-    sweeps: int
-    notes: tuple[str, ...] = ()
+    columns: tuple[str, ...]  # The columns that were drawn
+    given: tuple[str, ...]  # The untouched columns that they were drawn given
+    classes: tuple[str, ...]  # Those of them that are numbers, and enter through classes
+    tables: tuple[tuple[str, ...], ...]  # The tables of the law
+    sweeps: int  # How often law and originals were drawn in turn, for each copy
+    notes: tuple[str, ...] = ()  # What was left out, and why
 
 
 def imputation(

@@ -48,7 +48,6 @@ class Model:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the law has all cells of all columns."""
         return self.terms[0].whole
 
 

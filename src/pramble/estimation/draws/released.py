@@ -63,67 +63,39 @@ def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, 
 
 @value(eq=False)
 class Factors:
-    """The matrices of all blocks, one after the other, and what each pattern shows of them.
+    """The matrices of all blocks, one after the other, and what each pattern shows of them."""
 
-    Attributes
-    ----------
-    entries : array
-        Every matrix transposed, output by output.
-    starts, sizes : (F,) arrays
-        Where the matrix of a factor starts, and its number of categories.
-    onto : (F, K) array
-        The category of a factor in each combination of the columns; −1 where it has none.
-    columns : tuple of tuples
-        The columns of each factor, by their place.
-    shown, outputs : (P, J) arrays
-        The factors that each pattern shows, −1 beyond them, and their outputs.
-    """
-
-    entries: Any
-    starts: Integers
+    entries: Any  # Every matrix transposed, output by output
+    starts: Integers  # (F,): where the matrix of a factor starts, and its number of categories
     sizes: Integers
+    # (F, K): the category of a factor in each combination of the columns; −1 where it has none
     onto: NDArray[np.int32]
-    columns: tuple[tuple[int, ...], ...]
+    columns: tuple[tuple[int, ...], ...]  # The columns of each factor, by their place
+    # (P, J): the factors that each pattern shows, −1 beyond them, and their outputs
     shown: Integers
     outputs: Integers
 
 
 @value(eq=False)
 class Released:
-    """The records of a release as patterns, ready to draw originals for.
+    """The records of a release as patterns, ready to draw originals for."""
 
-    Attributes
-    ----------
-    labels : mapping from randomised column to its categories
-        K combinations of them, the last column running fastest.
-    given : mapping from untouched column to its labels
-    groups : (G, number of untouched columns) array
-        The combinations of their codes that occur.
-    group_of, counts : (P,) arrays
-        The group of each pattern, and its records.
-    order : (n,) array
-        The records by pattern.
-    possible : Possible
-    factors : Factors
-    """
-
+    # by randomised column: K combinations of them, the last column running fastest
     labels: Mapping[str, Sequence[Label]]
-    given: Mapping[str, Sequence[Label]]
-    groups: Integers
-    group_of: Integers
+    given: Mapping[str, Sequence[Label]]  # by untouched column
+    groups: Integers  # (G, number of untouched columns): the combinations of their codes that occur
+    group_of: Integers  # (P,): the group of each pattern, and its records
     counts: Integers
-    order: Integers
+    order: Integers  # (n,): the records by pattern
     possible: Possible
     factors: Factors
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of categories of each randomised column."""
         return tuple(map(len, self.labels.values()))
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return len(self.order)
 
     @property

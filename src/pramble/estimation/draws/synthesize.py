@@ -48,46 +48,25 @@ METHODS = ("auto", "cells", "records")
 
 @value(eq=False)
 class TableFit:
-    """How far a table of synthetic records is from the estimated one, in shares.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    cells : int
-    largest, mean : float
-        The largest and the mean distance of a cell from its unbiased estimate.
-    standard_error : float
-        That of the estimate of a cell against the file, the root of the mean of its square.
-    """
+    """How far a table of synthetic records is from the estimated one, in shares."""
 
     columns: Table
     cells: int
-    largest: float
+    largest: float  # The largest and the mean distance of a cell from its unbiased estimate
     mean: float
+    # That of the estimate of a cell against the file, the root of the mean of its square
     standard_error: float
 
 
 @value(eq=False)
 class Synthesis:
-    """Synthetic records with what is to be known of them.
-
-    Attributes
-    ----------
-    frame : frame
-    rows : int
-    fits : tuple of TableFit
-        The tables that were fitted.
-    method : str
-        "cells" or "records".
-    notes : tuple of str
-        What was left out, and why.
-    """
+    """Synthetic records with what is to be known of them."""
 
     frame: Any
     rows: int
-    fits: tuple[TableFit, ...]
-    method: str
-    notes: tuple[str, ...] = ()
+    fits: tuple[TableFit, ...]  # The tables that were fitted
+    method: str  # "cells" or "records"
+    notes: tuple[str, ...] = ()  # What was left out, and why
 
 
 def synthesis(
@@ -140,7 +119,6 @@ def from_measured(
     possible: Any,
     clock: Clock,
 ) -> Synthesis:
-    """Return synthetic records from protected tables."""
     plan, total = measured.plan, max(measured.total, 1)
     labels = {name: own.as_tuple() for name, own in plan.labels.items()}
     cells = as_possible(possible, labels)
@@ -231,7 +209,6 @@ def drawn(
     seed: int | None,
     clock: Clock,
 ) -> Integers:
-    """Return the codes of synthetic records."""
     rng, laws = np.random.default_rng(seed), fitted_tables(found)
     slack, error = slack_of(found)
     zeros = wider_zeros(possible, laws)

@@ -211,6 +211,5 @@ def spanning_order(
 
 
 def shared_information(table: Floats) -> float:
-    """Return the mutual information of two columns, in nats."""
     margins = xlogx(table.sum(axis=0)).sum() + xlogx(table.sum(axis=1)).sum()
     return float(xlogx(table).sum() - margins)

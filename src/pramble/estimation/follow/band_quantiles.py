@@ -42,22 +42,12 @@ NEGLIGIBLE = 1e-4
 
 @value(eq=False)
 class Banded:
-    """A table with a column of bands, and where they begin and end.
-
-    Attributes
-    ----------
-    estimate : Estimate
-    column : str
-    labels : tuple
-        The bands in order.
-    edges : (S + 1,) array
-        Infinite at the end if the last band is open.
-    """
+    """A table with a column of bands, and where they begin and end."""
 
     estimate: "Estimate"
     column: str
-    labels: tuple[Label, ...]
-    edges: Floats
+    labels: tuple[Label, ...]  # The bands in order
+    edges: Floats  # (S + 1,): infinite at the end if the last band is open
 
     @cached_property
     def code(self) -> Integers:
@@ -73,12 +63,10 @@ class Banded:
 
     @property
     def many(self) -> int:
-        """The number of combinations of the other columns."""
         return int(self.grouped[0].max()) + 1
 
     @property
     def is_open(self) -> bool:
-        """Whether the last band has no end."""
         return bool(np.isinf(self.edges[-1]))
 
     def ratios(self, group: Integers, scores: Floats) -> Ratios:

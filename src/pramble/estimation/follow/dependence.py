@@ -56,17 +56,14 @@ class MomentTest:
 
     @property
     def depth(self) -> int:
-        """Number of axes of one table of cells."""
         return 1 + len(self.tabulated.axes)
 
     @cached_property
     def cells(self) -> Floats:
-        """The unbiased estimate, as a two-way table."""
         return self.two_way(by_inverse(self.tabulated.axes, self.tabulated.counts).p)
 
     @cached_property
     def independent(self) -> SecondMoments:
-        """The second moments of the estimate, were the columns independent."""
         tabulated = self.tabulated
         rows, columns = (np.maximum(self.cells.sum(axis=axis), 0.0) for axis in (1, 0))
         expected = np.outer(rows / rows.sum(), columns / columns.sum())
@@ -92,18 +89,15 @@ class MomentTest:
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom."""
         return len(self.scores)
 
     def statistics(self, tables: Floats) -> Floats:
-        """Return the statistic of each of many estimated tables."""
         expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
         residuals = (tables - expected).reshape(*tables.shape[:-2], -1)
         return np.asarray(((residuals @ self.scores.T) ** 2).sum(axis=-1))
 
     @property
     def statistic(self) -> float:
-        """The statistic of the release."""
         return float(self.statistics(self.cells))
 
     @property

@@ -170,7 +170,6 @@ def counts_by_noisy_total(e: E) -> E:
 
 
 def inner_values(e: "Estimate") -> Floats:
-    """Return the estimates, each inside its interval."""
     return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
@@ -330,7 +329,6 @@ def scores_of(e: "Estimate", column: str, scores: Mapping[Any, float] | None) ->
 
 
 def identity(size: int) -> "csr_array":
-    """Return the sparse identity."""
     return matrix(np.arange(size), np.arange(size), shape=(size, size))
 
 
@@ -340,7 +338,6 @@ def indicator(place: Integers) -> "csr_array":
 
 
 def matrix(rows: Integers, columns: Integers, *, shape: tuple[int, int]) -> "csr_array":
-    """Return the sparse matrix with ones at some places."""
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)

@@ -97,7 +97,6 @@ def loglinear(e: "Estimate", tables: Sequence[Sequence[str] | str]) -> LogLinear
 
 
 def under(e: E, mu: Floats, covariance: Floats) -> E:
-    """Return the table under the model."""
     from scipy.special import ndtri
 
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))

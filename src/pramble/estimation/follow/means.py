@@ -33,7 +33,6 @@ class GroupSums:
     moments: SecondMoments
 
     def totals(self) -> Floats:
-        """Return the estimated total of every cell."""
         return self.moments.invert(self.tabulated.sums[1, 1])
 
     def in_order(self, covariance: Floats, within: Floats) -> Floats:
@@ -77,7 +76,6 @@ class Totals:
         )
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
-        """Say of which totals nothing is known."""
         unknown = int((self.variances() >= self.largest**2).sum())
         note = (
             f"Nothing is known of {unknown} of {upper.size} totals: their errors exceed the "
@@ -100,7 +98,6 @@ class Means:
     groups: GroupSums
 
     def sizes(self) -> Floats:
-        """Return the estimated sizes of the cells."""
         sizes = self.groups.moments.invert(self.groups.tabulated.counts)
         return np.where(sizes > 0, sizes, np.nan)
 

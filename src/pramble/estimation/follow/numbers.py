@@ -216,7 +216,6 @@ def distribution(
     shares: Sequence[float],
     leave_out: Sequence[Label],
 ) -> Distribution:
-    """Return the numbers behind the bands of a column."""
     if column is None:
         if len(e.cells) != 1:
             raise InvalidInput(f"Say which column holds bands: {', '.join(map(repr, e.cells))}.")

@@ -55,12 +55,10 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
 
 
 def is_number(weight: Any) -> bool:
-    """Whether a value is one weight."""
     return isinstance(weight, int | float | np.number)
 
 
 def is_vector(query: Any) -> bool:
-    """Whether a query is an array of numbers."""
     return isinstance(query, np.ndarray) or (
         isinstance(query, Sequence) and len(query) > 0 and all(map(is_number, query))
     )
@@ -134,7 +132,6 @@ def released_weights(axes: Sequence[Inverting], w: Floats, *, law: Floats | None
 
 
 def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
-    """Return the answers to linear queries."""
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
     w = flat.reshape(*flat.shape[:2], *category_shape(axes))

@@ -34,22 +34,15 @@ if TYPE_CHECKING:
 
 @value(eq=False)
 class Ratios:
-    """Ratios of sums of the cells of a table.
-
-    Attributes
-    ----------
-    answers : Answers
-    top, bottom : sparse (Q, K) arrays
-        Weights of the cells. Where the bottom weighs nothing the top does not either.
-    """
+    """Ratios of sums of the cells of a table."""
 
     answers: Answers
+    # (Q, K): weights of the cells. Where the bottom weighs nothing the top does not either
     top: "csr_array"
     bottom: "csr_array"
 
     @property
     def layout(self) -> Layout:
-        """The columns of the table behind the ratios."""
         return self.answers.layout
 
     def __len__(self) -> int:
@@ -84,7 +77,6 @@ class Ratios:
 
     @property
     def width(self) -> int:
-        """How many numbers a ratio takes."""
         return max(self.answers.width, int(self.top.shape[1]))
 
     def gradient(self, some: Any = slice(None)) -> Floats:
@@ -116,7 +108,6 @@ class Ratios:
         return np.where(np.isnan(self.values), np.inf, np.sqrt(np.maximum(found, 0.0)))
 
     def intervals(self, *, level: float) -> tuple[Floats, Floats]:
-        """Return the intervals, within the range of each ratio."""
         found = [self.some_intervals(some, level=level) for some in batches(len(self), self.width)]
         lower, upper = (np.concatenate(ends) for ends in zip(*found, strict=True))
         return lower, upper

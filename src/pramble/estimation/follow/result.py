@@ -278,7 +278,6 @@ class Settings:
     method: str
 
     def sampling_share(self, n: float) -> float:
-        """Return the share of the sampling variance that counts."""
         if self.covers == "randomisation":
             return 0.0
         N = self.population_size

@@ -47,22 +47,11 @@ class Telling(Protocol):
 
 @value(eq=False)
 class Part:
-    """What one block tells of a table.
+    """What one block tells of a table."""
 
-    Attributes
-    ----------
-    needed : tuple of str
-        The columns whose released values count.
-    outputs : (T,) array
-        The key of each output, over those columns.
-    cells : mapping from shared column to (K,) array
-        Its code in each margin that is told.
-    telling : Telling
-    """
-
-    needed: Block
-    outputs: Integers
-    cells: Mapping[str, Integers]
+    needed: Block  # The columns whose released values count
+    outputs: Integers  # (T,): the key of each output, over those columns
+    cells: Mapping[str, Integers]  # (K,): its code in each margin that is told
     telling: Telling
 
 
@@ -91,7 +80,6 @@ class ByCells:
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether all cells of a margin have the same row."""
         _, first = np.unique(self.onto, return_index=True)
         return bool(np.abs(self.matrix - self.matrix[first][self.onto]).max() < 1e-12)
 
@@ -123,7 +111,6 @@ class ByOperator:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each cell is a margin of its own."""
         return len(self.onto) == int(self.onto.max()) + 1
 
     def at(self, counts: Floats) -> tuple[Floats, Floats]:
@@ -137,7 +124,6 @@ class ByOperator:
 
 
 def summed(rows: Floats, onto: Integers) -> Floats:
-    """Return the sums of rows that belong together."""
     answer = np.zeros((int(onto.max()) + 1, rows.shape[1]))
     np.add.at(answer, onto, rows)
     return answer
@@ -162,7 +148,6 @@ def part_of(seen: SeenBlock) -> Part | None:
 
 
 def subsets(names: Sequence[str]) -> Iterator[Block]:
-    """Yield all non-empty subsets, the largest first."""
     for size in range(len(names), 0, -1):
         yield from combinations(names, size)
 

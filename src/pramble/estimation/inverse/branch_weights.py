@@ -50,7 +50,6 @@ class Pooled:
 
     @property
     def possible(self) -> Integers:
-        """The cells that are possible."""
         return self.aspects[0].possible
 
     @property
@@ -61,7 +60,6 @@ class Pooled:
         return alone and len(one.matrix) == len(one.possible)
 
     def even(self) -> Floats:
-        """Return the even law on the possible cells."""
         law = np.zeros(len(self.aspects[0].onto))
         law[self.possible] = 1 / len(self.possible)
         return law

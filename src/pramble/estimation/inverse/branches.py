@@ -66,7 +66,6 @@ class BranchTable:
 
     @property
     def needed(self) -> list[str]:
-        """The columns whose released values count."""
         found = (name for parts in self.parts for part in parts for name in part.needed)
         return list(dict.fromkeys(found))
 
@@ -93,7 +92,6 @@ class BranchTable:
         return np.where(possible, place, -1)
 
     def aspects(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[Aspect, ...]:
-        """Return what some branches tell, with counts of their outputs."""
         ontos = [self.onto(self.parts[b]) for b in branches]
         impossible = np.any([onto < 0 for onto in ontos], axis=0)
         answer = []
@@ -112,7 +110,6 @@ class BranchTable:
 
     @cached_property
     def is_estimable(self) -> bool:
-        """Whether records of all branches tell every cell."""
         told = [b for b, parts in enumerate(self.parts) if parts]
         if not told:
             return False
@@ -196,7 +193,6 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
 
 
 def outputs_of(parts: Sequence[Part]) -> int:
-    """Return the number of outputs of a branch."""
     return int(np.prod([len(part.outputs) for part in parts], dtype=np.int64))
 
 

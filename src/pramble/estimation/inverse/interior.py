@@ -74,7 +74,6 @@ def woodbury(axis: UniformOperator, w: Floats, *, ridge: Floats) -> Solve:
 
 
 def cholesky(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
-    """Solve with a dense factor on the free coordinates."""
     from scipy.linalg import cho_factor, cho_solve
 
     free = np.isfinite(ridge.ravel())
@@ -189,7 +188,6 @@ def predictor_corrector(
     law: Floats,
     g: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return p and s after one predictor and corrector predictor_corrector."""
     solve = normal_solver(axes, ratio(ratio(shares, law), law), ridge=s / p)
     residual = 1 - g - s
     mu = float((p * s).mean())

@@ -175,21 +175,13 @@ LARGEST_LOGIT = 500.0
 
 @value(eq=False)
 class Candidates:
-    """Cells of equal weight, taken together; one row per query.
+    """Cells of equal weight, taken together; one row per query."""
 
-    Attributes
-    ----------
-    weights : (Q, V) array
-        The distinct weights, in [0, 1].
-    shares : (Q, V) array
-        What the cells of each weight have together under the fitted law; zero pads shorter rows.
-    moments : (Q, V) array
-        The mean of a second moment over the cells of each weight.
-    """
-
-    weights: Floats
+    weights: Floats  # (Q, V): the distinct weights, in [0, 1]
+    # (Q, V): what the cells of each weight have together under the fitted law; zero pads shorter
+    # rows
     shares: Floats
-    moments: Floats
+    moments: Floats  # (Q, V): the mean of a second moment over the cells of each weight
 
     def moment(self, mu: Floats) -> Floats:
         """Return the second moment of each query under the law whose mean is mu."""
@@ -256,5 +248,4 @@ def weights_and_places(row: Floats) -> tuple[Floats, Integers]:
 
 
 def logit(inside: Floats, outside: Floats) -> Floats:
-    """Return the logarithm of odds, kept finite."""
     return np.asarray(np.log(np.maximum(inside, SMALLEST)) - np.log(np.maximum(outside, SMALLEST)))

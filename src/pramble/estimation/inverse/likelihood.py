@@ -281,7 +281,6 @@ def fit(axes: Sequence[Inverting], counts: Floats, *, method: str) -> FittedTabl
 
 
 def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
-    """Return the unbiased inverse, which may leave the simplex."""
     shares = counts / counts.sum()
     p = along_axes([inverse.apply for inverse in right_inverses(axes)], shares)
     return FittedTable(p, shares, float("nan"), float("nan"), counts)

@@ -47,27 +47,15 @@ from pramble.values import Floats, value
 
 @value(eq=False)
 class SecondMoments:
-    """The second moments of one estimate.
-
-    Attributes
-    ----------
-    axes, inverses : operators of the randomised columns, and their right inverses
-    p : (R, S1, …, Sk) array
-        Estimated probabilities.
-    law : (R, T1, …, Tk) array
-        Released law that belongs to p; it sums to one.
-    squared_weights : (R, T1, …, Tk) array
-        The ℓ above.
-    sampling : float
-        Share of the sampling variance that counts: 1 for a sample of a large population, 0 when
-        the file is the population.
-    """
+    """The second moments of one estimate."""
 
     axes: tuple[Inverting, ...]
     inverses: tuple[RightInverse, ...]
-    p: Floats
-    law: Floats
-    squared_weights: Floats
+    p: Floats  # (R, S1, …, Sk): estimated probabilities
+    law: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
+    squared_weights: Floats  # (R, T1, …, Tk): the ℓ above
+    # Share of the sampling variance that counts: 1 for a sample of a large population, 0 when the
+    # file is the population
     sampling: float
 
     @cached_property
@@ -99,7 +87,6 @@ class SecondMoments:
         return np.asarray(np.maximum(answer, 0.0))
 
     def covariance(self) -> Floats:
-        """Return the covariance of all cells, flattened."""
         p, s = self.p.ravel(), self.true_squared_weights.ravel()
         cross = np.outer(p, s)
         sampling = np.outer(p, p) * self.squared_weights.sum() - cross - cross.T
@@ -128,11 +115,9 @@ class SecondMoments:
 
     @property
     def is_common(self) -> bool:
-        """Whether all groups have the same inverse."""
         return not any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
 
     def dense_inverse(self, group: int) -> Floats:
-        """Return the right inverse over all cells of a group."""
         G: Floats = np.ones((1, 1))
         for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
             one = inverse.of_group(group) if isinstance(inverse, StackedInverse) else inverse
@@ -187,7 +172,6 @@ def right_inverses(
 
 
 def margin(law: Floats, axis: int) -> Floats:
-    """Return the sums along one axis."""
     return np.asarray(law.sum(axis=tuple(i for i in range(law.ndim) if i != axis)))
 
 
@@ -301,23 +285,14 @@ def batches(rows: int, width: int) -> Iterator[slice]:
 
 @value(eq=False)
 class CellAnswers:
-    """What the cells of one table answer.
-
-    Attributes
-    ----------
-    layout : Layout
-    moments : SecondMoments
-    centre : (R, S1, …, Sk) array
-        The unbiased cells.
-    """
+    """What the cells of one table answer."""
 
     layout: Layout
     moments: SecondMoments
-    centre: Floats
+    centre: Floats  # (R, S1, …, Sk): the unbiased cells
 
     @cached_property
     def p(self) -> Floats:
-        """The fitted cells."""
         return self.layout.flatten(self.moments.p)
 
     @cached_property
@@ -326,21 +301,17 @@ class CellAnswers:
 
     @cached_property
     def squares(self) -> Floats:
-        """The squared weights over the true cells."""
         return self.layout.flatten(self.moments.true_squared_weights)
 
     @property
     def sampling(self) -> float:
-        """The share of the sampling variance that counts."""
         return self.moments.sampling
 
     @property
     def width(self) -> int:
-        """The larger number of cells, true or released."""
         return max(self.moments.law.size, self.moments.p.size)
 
     def weighing(self, w: Floats) -> Weighing:
-        """Return queries as weights of true and of released cells."""
         moments = self.moments
         flat = np.empty_like(w)
         flat[:, self.layout.order] = w
@@ -349,7 +320,6 @@ class CellAnswers:
         return Weighing(moments.axes, flat, u.reshape(len(w), -1))
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers by randomisation."""
         moments = self.moments
         return self.weighing(w).covariance(
             moments.squared_weights.ravel(),

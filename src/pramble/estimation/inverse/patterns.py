@@ -35,70 +35,40 @@ MOST_ERROR = 0.5
 
 @value(eq=False)
 class Axis:
-    """One block, or all branches: the rows of a right inverse, and which cell each tells of.
+    """One block, or all branches: the rows of a right inverse, and which cell each tells of."""
 
-    Attributes
-    ----------
-    G : (T, S) array
-        The right inverse.
-    M : (S, T) array
-        The matrix that it inverts.
-    place : (P,) array
-        The output that each pattern shows.
-    """
-
-    G: Floats
-    M: Floats
-    place: Integers
+    G: Floats  # (T, S): the right inverse
+    M: Floats  # (S, T): the matrix that it inverts
+    place: Integers  # (P,): the output that each pattern shows
 
 
 @value(eq=False)
 class Patterns:
-    """Distinct patterns, sorted by their untouched values.
-
-    Attributes
-    ----------
-    cells : mapping from randomised column to (K,) array
-        The code of its label in each cell.
-    labels : mapping from column to labels
-        Categories of randomised columns, values that occur of the others.
-    groups : (W, u) array
-        The codes of untouched columns in each combination that occurs.
-    group : (P,) array
-        Which of them each pattern has.
-    beside : mapping from column to (P,) array
-        Codes of columns that are no part of the model.
-    axes : tuple of Axis
-    branch : (P,) array
-        What of a plan's branches each pattern shows, as places of those that tell something.
-    numbers, sums, squares : (P,) arrays
-        Records of each pattern, their weights, and the squares of these; weights sum to ``n``.
-    dropped : mapping from column to number of records
-        Records without a value in it, which were left out.
-    """
+    """Distinct patterns, sorted by their untouched values."""
 
     untouched: tuple[str, ...]
-    cells: Mapping[str, Integers]
+    cells: Mapping[str, Integers]  # (K,): the code of its label in each cell
+    # by column: categories of randomised columns, values that occur of the others
     labels: Mapping[str, Sequence[Label]]
-    groups: Integers
-    group: Integers
-    beside: Mapping[str, Integers]
+    groups: Integers  # (W, u): the codes of untouched columns in each combination that occurs
+    group: Integers  # (P,): which of them each pattern has
+    beside: Mapping[str, Integers]  # (P,): codes of columns that are no part of the model
     axes: tuple[Axis, ...]
+    # (P,): what of a plan's branches each pattern shows, as places of those that tell something
     branch: Integers
+    # (P,): records of each pattern, their weights, and the squares of these; weights sum to n
     numbers: Floats
     sums: Floats
     squares: Floats
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, int]  # by column: records without a value in it, which were left out
     backend: str
 
     @property
     def n(self) -> float:
-        """Number of records."""
         return float(self.numbers.sum())
 
     @property
     def size(self) -> int:
-        """Number of cells of the randomised columns."""
         return int(np.prod([axis.G.shape[1] for axis in self.axes], dtype=np.int64))
 
     @cached_property

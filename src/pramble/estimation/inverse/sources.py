@@ -40,7 +40,6 @@ class Moments:
     randomisation: Floats
 
     def covers(self, share: float) -> Floats:
-        """Return the covariance with a share of that of sampling."""
         return np.asarray(share * self.both + (1 - share) * self.randomisation)
 
 
@@ -77,12 +76,10 @@ class RecordSource:
 
     @property
     def n(self) -> float:
-        """Number of records."""
         return self.patterns.n
 
     @cached_property
     def counts(self) -> Floats:
-        """The weight of each group."""
         return totals(self.patterns.group, self.patterns.sums, len(self.patterns.groups))
 
     def chunks(self, width: int) -> Iterator[slice]:
@@ -99,7 +96,6 @@ class RecordSource:
             yield slice(start, min(start + step, int(starts[some.stop])))
 
     def weights(self, some: slice) -> Floats:
-        """Return the signed weights of some groups."""
         return self.kept[some] if self.kept is not None else self.summed(some, self.patterns.sums)
 
     @cached_property
@@ -122,7 +118,6 @@ class RecordSource:
         return answer
 
     def moments(self, function: Function, width: int) -> Moments:
-        """Return the covariance of the sums of several functions."""
         within, plain = np.zeros((width, width)), np.zeros((width, width))
         tally, branches = self.survey.tally(width), BranchTally(self.patterns, width)
         for some in self.chunks(width):
@@ -168,12 +163,10 @@ class InsideSource:
 
     @property
     def n(self) -> float:
-        """Number of records."""
         return self.source.n
 
     @property
     def counts(self) -> Floats:
-        """The weight of each group."""
         return self.source.counts
 
     def chunks(self, width: int) -> Iterator[slice]:
@@ -181,11 +174,9 @@ class InsideSource:
         return self.source.chunks(width)
 
     def weights(self, some: slice) -> Floats:
-        """Return the weights of some groups."""
         return self.cells[some]
 
     def moments(self, function: Function, width: int) -> Moments:
-        """Return the covariance of the sums of several functions."""
         return self.source.moments(function, width)
 
     def inside(self) -> Floats | None:

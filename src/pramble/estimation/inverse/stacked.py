@@ -30,32 +30,22 @@ RESIDUAL = 1e-9
 
 @value(eq=False)
 class Aspect:
-    r"""What the records of one branch tell of a table.
+    r"""What the records of one branch tell of a table."""
 
-    Attributes
-    ----------
-    onto : (K,) array
-        Which told margin each cell of the table is in; −1 for an impossible cell.
-    matrix : (K_b, T) array
-        From those margins to outputs.
-    u : (T, K_b) array
-        A right inverse of it, unbiased whatever law the columns have that the table leaves out.
-    told : (K_b, r) array or None
-        An orthonormal basis Q of the sums of margins that are told, for which alone u is right,
-        :math:`u = uQQ^\top`; None if all margins are told.
-    is_exact : bool
-        Whether the matrix is that of the margins whatever the law of columns beside them.
-    """
-
+    # (K,): which told margin each cell of the table is in; −1 for an impossible cell
     onto: Integers
-    matrix: Floats
+    matrix: Floats  # (K_b, T): from those margins to outputs
+    # (T, K_b): a right inverse of it, unbiased whatever law the columns have that the table leaves
+    # out
     u: Floats
+    # (K_b, r): an orthonormal basis Q of the sums of margins that are told, for which alone u is
+    # right, u = uQQ^\top; None if all margins are told
     told: Floats | None = None
+    # Whether the matrix is that of the margins whatever the law of columns beside them
     is_exact: bool = True
 
     @cached_property
     def possible(self) -> Integers:
-        """The cells that are possible."""
         return np.flatnonzero(self.onto >= 0)
 
     def sums(self, p: Floats) -> Floats:
@@ -78,23 +68,13 @@ def slices_of(aspects: tuple[Aspect, ...]) -> list[slice]:
 
 @value(eq=False)
 class StackedInverse(RightInverse):
-    """The right inverse φ, group by group.
-
-    Attributes
-    ----------
-    aspects : tuple of Aspect
-    shares : (R, B + 1) array
-        The shares of the aspects among the records of each group, silence last.
-    weights : tuple of (R, K_b, K) arrays
-        The L above.
-    shifts : (R, B + 1, K) array
-        The δ above.
-    """
+    """The right inverse φ, group by group."""
 
     aspects: tuple[Aspect, ...]
+    # (R, B + 1): the shares of the aspects among the records of each group, silence last
     shares: Floats
-    weights: tuple[Floats, ...]
-    shifts: Floats
+    weights: tuple[Floats, ...]  # (R, K_b, K): the L above
+    shifts: Floats  # (R, B + 1, K): the δ above
 
     def apply(self, c: Floats) -> Floats:
         """Return cG."""
@@ -161,21 +141,12 @@ def stacked_matrix(aspects: tuple[Aspect, ...], shares: Floats) -> Floats:
 
 @value(eq=False)
 class StackedOperator:
-    """All branches on the cells of a table, in each group with its own shares of them.
+    """All branches on the cells of a table, in each group with its own shares of them."""
 
-    Attributes
-    ----------
-    inverse : StackedInverse
-        Right for what is told.
-    lost : (K, L) array
-        A basis of the changes of the cells that no release shows, one in each column.
-    refusal : NotShown or None
-        Why not all cells are told, if they are not.
-    """
-
-    inverse: StackedInverse
+    inverse: StackedInverse  # Right for what is told
+    # (K, L): a basis of the changes of the cells that no release shows, one in each column
     lost: Floats
-    refusal: NotShown | None = None
+    refusal: NotShown | None = None  # Why not all cells are told, if they are not
 
     @property
     def is_exact(self) -> bool:
@@ -184,7 +155,6 @@ class StackedOperator:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of cells and of outputs."""
         aspects = self.inverse.aspects
         return len(aspects[0].onto), sum(len(aspect.u) for aspect in aspects) + 1
 
@@ -231,11 +201,9 @@ class GroupOperator(ArrayAlgebra, InvertibleOperator):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of cells and of outputs."""
         return self.inverse.M.shape[0], self.inverse.M.shape[1]
 
     def dense(self) -> Floats:
-        """Return the matrix."""
         return self.inverse.M
 
     def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:

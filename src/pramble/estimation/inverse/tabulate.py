@@ -82,7 +82,6 @@ def default_table(plan: Plan) -> list[str]:
 
 
 def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    """Return the sums of a vector of counts."""
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(counts, mechanism.shape[1])
@@ -95,7 +94,6 @@ def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
 
 
 def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    """Return the sums of one column of released values."""
     if not hasattr(values, "__len__") or isinstance(values, bytes):
         raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
     return from_records(

@@ -21,21 +21,11 @@ DECIMAL = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?|\.\d+)(e[-+]?\d+)?", re.IGNORECAS
 
 @value(eq=False)
 class Column:
-    """A column of a model.
-
-    Attributes
-    ----------
-    name : str
-    labels : tuple
-        Numbers, or categories in their order.
-    is_numeric : bool
-        Whether it enters as a number.
-    is_randomised : bool
-    """
+    """A column of a model."""
 
     name: str
-    labels: tuple[Label, ...]
-    is_numeric: bool = False
+    labels: tuple[Label, ...]  # Numbers, or categories in their order
+    is_numeric: bool = False  # Whether it enters as a number
     is_randomised: bool = False
 
     def numbers(self) -> Floats:
@@ -58,7 +48,6 @@ class Rows:
     codes: Mapping[str, Integers]
 
     def numbers(self, name: str) -> Floats:
-        """Return the numbers of a column."""
         return np.asarray(self.columns[name].numbers()[self.codes[name]])
 
     def repeated(self, times: Integers) -> "Rows":

@@ -48,12 +48,10 @@ class Number:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The column."""
         return (self.name,)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column."""
         return (self.name,)
 
     def encode(self, rows: Rows) -> Floats:
@@ -68,16 +66,13 @@ class Indicators:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The column."""
         return (self.column.name,)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column with each label but the first."""
         return tuple(f"{self.column.name}[{label}]" for label in self.column.labels[1:])
 
     def encode(self, rows: Rows) -> Floats:
-        """Return zeros and ones."""
         return np.eye(len(self.column.labels))[rows.codes[self.column.name]][:, 1:]
 
 
@@ -87,27 +82,16 @@ Term = tuple[Factor, ...]
 
 @value(eq=False)
 class Response:
-    """The response: a number or a label for every row of one of the two sides.
-
-    Attributes
-    ----------
-    name : str
-    values : (rows,) array
-        Numbers, or codes of labels.
-    labels : tuple
-        Empty for numbers alone.
-    is_randomised : bool
-        Whether the rows are cells of the randomised columns, else groups of untouched values.
-    """
+    """The response: a number or a label for every row of one of the two sides."""
 
     name: str
     variables: tuple[str, ...]
-    values: Floats | Integers
-    labels: tuple[object, ...]
+    values: Floats | Integers  # (rows,): numbers, or codes of labels
+    labels: tuple[object, ...]  # Empty for numbers alone
+    # Whether the rows are cells of the randomised columns, else groups of untouched values
     is_randomised: bool
 
     def numbers(self) -> Floats:
-        """Return the values as numbers."""
         if not self.labels:
             return np.asarray(self.values, dtype=np.float64)
         known = Column(self.name, self.labels).numbers()
@@ -167,7 +151,6 @@ class Design:
 
     @cached_property
     def pairs(self) -> tuple[Integers, Integers, Floats]:
-        """All pairs of columns, and their products over cells."""
         one, two = np.triu_indices(self.A.shape[1])
         return one, two, self.B[:, one] * self.B[:, two]
 
@@ -186,12 +169,10 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the design matrix."""
         return tuple(name for term in self.terms for name in term_names(term))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The columns of the data that the terms need."""
         found = (name for term in self.terms for factor in term for name in factor.variables)
         return tuple(dict.fromkeys(found))
 
@@ -217,7 +198,6 @@ class Model:
         return np.concatenate(parts, axis=1) if parts else np.zeros((rows.size, 0))
 
     def design(self, groups: Rows, cells: Rows) -> Design:
-        """Return the design matrix over groups and cells."""
         A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
         for half in (A, B):
             bad = np.flatnonzero(~np.isfinite(half).all(axis=0))

@@ -34,46 +34,31 @@ if TYPE_CHECKING:
 
 @value(eq=False)
 class Fitted:
-    """A solution.
-
-    Attributes
-    ----------
-    problem, point : Problem, Point
-    model : Model
-    groups, cells : Rows
-        The values of untouched columns in each group, of randomised ones in each cell.
-    told : Told
-    sampling : float
-        Share of the sampling variance that counts.
-    """
+    """A solution."""
 
     problem: Problem
     point: Point
     model: Model
-    groups: Rows
+    groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
     cells: Rows
     told: Told
-    sampling: float
+    sampling: float  # Share of the sampling variance that counts
 
     @property
     def covariates(self) -> Mapping[str, Column]:
-        """The columns of the terms."""
         return {name: self.model.columns[name] for name in self.model.variables}
 
     @cached_property
     def bread(self) -> Floats:
-        """The inverse of the information."""
         return self.problem.basis.inverse(self.point.information)
 
     @cached_property
     def meat(self) -> Moments:
-        """The covariance of the score."""
         theta = self.point.theta
         return self.problem.source.moments(self.problem.scores(theta), len(theta))
 
     @cached_property
     def covariance(self) -> Floats:
-        """The sandwich, of what is covered."""
         return positive(self.bread @ self.meat.covers(self.sampling) @ self.bread)
 
     @cached_property
@@ -169,7 +154,6 @@ class Change:
 
 
 def changes(fitted: Fitted) -> Iterator[Change]:
-    """Yield the changes of every covariate."""
     for name, column in fitted.covariates.items():
         sides = (fitted.groups, fitted.cells)
         own = sides[1] if column.is_randomised else sides[0]

@@ -73,7 +73,6 @@ class Family(Protocol):
 
 
 def one_predictor(names: Sequence[str]) -> Parameters:
-    """Return one parameter for each column."""
     return Parameters(tuple(names), np.arange(len(names)), np.ones((1, len(names))))
 
 
@@ -91,20 +90,16 @@ class Linear:
     answers: tuple[str, ...] = ("mean",)
 
     def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column."""
         return one_predictor(names)
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return the mean."""
         return from_intercept(parameters, float(shares[0]))
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return half the squared residual, the residual, and one."""
         residual = y - eta
         return Pieces(-0.5 * residual[0] ** 2, residual, np.ones((1, *eta.shape)))
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the predictor."""
         return eta
 
     def slope(self, eta: Floats) -> Floats:
@@ -118,22 +113,18 @@ class Logistic:
     answers: tuple[str, ...] = ("probability",)
 
     def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column."""
         return one_predictor(names)
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return the logit of the share."""
         share = float(np.clip(shares[0], FEWEST, 1 - FEWEST))
         return from_intercept(parameters, float(np.log(share / (1 - share))))
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what Bernoulli's law says."""
         mean = self.mean(eta)
         value = y * eta[0] - np.logaddexp(0.0, eta[0])
         return Pieces(value, y - mean, (mean * (1 - mean))[None])
 
     def mean(self, eta: Floats) -> Floats:
-        """Return probabilities."""
         from scipy.special import expit
 
         return np.asarray(expit(eta))
@@ -151,11 +142,9 @@ class Poisson:
     answers: tuple[str, ...] = ("mean",)
 
     def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column."""
         return one_predictor(names)
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return the logarithm of the mean."""
         return from_intercept(parameters, float(np.log(max(shares[0], FEWEST))))
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
@@ -164,11 +153,9 @@ class Poisson:
         return Pieces(y * eta[0] - mean[0], y - mean, mean[None])
 
     def mean(self, eta: Floats) -> Floats:
-        """Return rates."""
         return np.asarray(np.exp(np.minimum(eta, LARGEST)))
 
     def slope(self, eta: Floats) -> Floats:
-        """Return rates."""
         return self.mean(eta)[None]
 
 
@@ -186,7 +173,6 @@ class Multinomial:
         return Parameters(together, np.tile(np.arange(p), classes), loads)
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return logarithms of shares against the first."""
         logs = np.log(np.maximum(shares, FEWEST))
         theta = np.zeros(len(parameters.names))
         for label, level in zip(self.answers[1:], logs[1:] - logs[0], strict=True):
@@ -196,7 +182,6 @@ class Multinomial:
         return theta
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what the multinomial law says."""
         p = self.mean(eta)
         shown = np.broadcast_to(y, eta.shape[1:])
         value = np.log(np.maximum(np.take_along_axis(p, shown[None], axis=0)[0], 1e-300))
@@ -207,13 +192,11 @@ class Multinomial:
         return Pieces(value, is_class - p[1:], h)
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the probabilities of all classes."""
         from scipy.special import softmax
 
         return np.asarray(softmax(np.concatenate([np.zeros((1, *eta.shape[1:])), eta]), axis=0))
 
     def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of all probabilities."""
         p = self.mean(eta)
         answer = -p[:, None] * p[None, 1:]
         for c in range(1, len(p)):
@@ -240,7 +223,6 @@ class Ordinal:
         )
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return logits of the cumulated shares."""
         inside = np.maximum(shares, FEWEST)
         below = (inside / inside.sum()).cumsum()[:-1]
         theta = np.zeros(len(parameters.names))
@@ -248,7 +230,6 @@ class Ordinal:
         return theta
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what the difference of two logistic laws says."""
         from scipy.special import expit
 
         F = expit(eta)
@@ -271,14 +252,12 @@ class Ordinal:
             return Pieces(np.where(p > 0, np.log(sound), -np.inf), g, h)
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the probabilities of all classes."""
         from scipy.special import expit
 
         shape = (1, *eta.shape[1:])
         return np.diff(expit(eta), axis=0, prepend=np.zeros(shape), append=np.ones(shape))
 
     def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of all probabilities."""
         from scipy.special import expit
 
         F = expit(eta)

@@ -52,11 +52,9 @@ class Expression:
 
     @property
     def is_categorical(self) -> bool:
-        """Whether it gives indicators of categories."""
         return "categories" in self.spec.encoder_state[self.text][1]
 
     def encode(self, rows: Rows) -> Floats:
-        """Return the columns for some rows."""
         matrix = self.spec.get_model_matrix(frame_of(rows, self.variables, self.text), context={})
         columns = np.asarray(matrix, dtype=np.float64)
         return columns[:, 1:] if self.reduced else columns

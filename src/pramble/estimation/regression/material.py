@@ -27,7 +27,6 @@ class Asked:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the data that are needed."""
         return list(dict.fromkeys([*self.response, *self.covariates]))
 
 
@@ -94,13 +93,11 @@ def material_of_records(
 
 
 def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
-    """Return what stands in the cells of randomised columns."""
     columns = {name: Column(name, tuple(labels[name]), is_randomised=True) for name in cells}
     return Rows(K, columns, dict(cells))
 
 
 def dropping(patterns: Patterns) -> tuple[str, ...]:
-    """Say how many records were left out."""
     if not patterns.dropped:
         return ()
     listed = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())

@@ -40,7 +40,6 @@ class Basis:
         return values, vectors
 
     def directions(self, vectors: Floats) -> Floats:
-        """Return directions of φ as those of θ."""
         return np.asarray(self.T @ vectors)
 
     def loads(self, vectors: Floats) -> Floats:
@@ -61,7 +60,6 @@ class Basis:
 
 
 def basis_of(gram: Floats) -> Basis:
-    """Return the basis that makes a Gram matrix the identity."""
     size = np.sqrt(np.diag(gram))
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
     roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
@@ -80,33 +78,19 @@ class Point:
 
 @value(eq=False)
 class Problem:
-    r"""A regression with signed weights.
-
-    Attributes
-    ----------
-    source : Source
-    design : Design
-    family : Family
-    parameters : Parameters
-    y : (W,) or (K,) array
-        The response of every group, or of every cell.
-    of_cells : bool
-        Whether the response is one of cells.
-    hold : (q, q) array, optional
-        A matrix H that holds θ near zero by :math:`-\theta^\top H \theta / 2`.
-    """
+    r"""A regression with signed weights."""
 
     source: Source
     design: Design
     family: Family
     parameters: Parameters
-    y: Any
-    of_cells: bool
+    y: Any  # (W,): the response of every group, or of every cell
+    of_cells: bool  # Whether the response is one of cells
+    # (q, q): A matrix H that holds θ near zero by -\theta^\top H \theta / 2
     hold: Floats | None = None
 
     @property
     def width(self) -> int:
-        """Numbers that are held for one combination."""
         L = len(self.parameters.loads)
         return max(len(self.parameters.names), int(self.design.A.shape[1]) + L**2)
 
@@ -127,11 +111,9 @@ class Problem:
         return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
 
     def pieces(self, some: slice, theta: Floats) -> Pieces:
-        """Return log-likelihood, slopes and curvatures of some groups."""
         return self.family.pieces(self.responses(some), self.predictors(some, theta))
 
     def at(self, theta: Floats) -> Point:
-        """Return log-likelihood, score and information."""
         p, loads, column = self.design.A.shape[1], self.parameters.loads, self.parameters.column
         L, value = len(loads), 0.0
         slopes, bends = np.zeros((L, p)), np.zeros((L, L, p, p))
@@ -156,8 +138,6 @@ class Problem:
         return Point(theta, value - float(theta @ pull) / 2, score - pull, information + self.hold)
 
     def scores(self, theta: Floats) -> Function:
-        """Return the function that gives ψ of every parameter."""
-
         def psi(some: slice) -> Floats:
             g = self.pieces(some, theta).g
             slopes = np.moveaxis(np.tensordot(self.parameters.loads.T, g, axes=1), 0, -1)

@@ -175,7 +175,6 @@ def replicated(
 
 
 def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
-    """Return the terms and the response."""
     groups, cells = material.groups, material.cells
     if asked.formula is not None:
         return formula_model(asked.formula, groups, cells, counts=material.numbers)
@@ -209,7 +208,6 @@ def pose(material: Material, asked: Asked, *, family: str, success: Any = None) 
 def fit(
     material: Material, asked: Asked, settings: Settings, *, family: str, success: Any
 ) -> Regression:
-    """Return the regression on signed weights."""
     posed = pose(material, asked, family=family, success=success)
     problem, point, notes = solve(posed.problem, classes=posed.classes)
     answer = told(problem, point)

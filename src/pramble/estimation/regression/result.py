@@ -41,13 +41,11 @@ def title_of(regression: Regression) -> str:
 
 
 def head_of(regression: Regression) -> list[str]:
-    """Return the headings of the table."""
     low, high = 50 * (1 - regression.level), 50 * (1 + regression.level)
     return ["", "coef", "std err", "z", "P>|z|", f"[{low:g} %", f"{high:g} %]", "inflation"]
 
 
 def lines_of(regression: Regression) -> list[list[str]]:
-    """Return the cells of the table."""
     columns = zip(
         regression.names,
         regression.coefficients,

@@ -44,7 +44,6 @@ class Told:
 
     @property
     def lost(self) -> NDArray[np.bool_]:
-        """Both."""
         return np.asarray(self.by_noise | self.unbounded)
 
 
@@ -58,7 +57,6 @@ class Directions:
 
     @property
     def are_noise(self) -> NDArray[np.bool_]:
-        """Which are not clearly known."""
         return np.asarray(self.values <= CLEARLY * self.errors)
 
 
