@@ -18,9 +18,8 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.replaced import labels_like, with_columns
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.chain import Chain, start_law
+from pramble.estimation.draws.chain import Chain, Model, model_of, start_law
 from pramble.estimation.draws.columns import gathered, given_columns
-from pramble.estimation.draws.model import Model, model_of
 from pramble.estimation.draws.released import (
     Released,
     Units,

@@ -16,10 +16,10 @@ import numpy as np
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.intervals import candidates_of, unified_interval
+from pramble.estimation.inverse.intervals import candidates_of, inner_point, unified_interval
 from pramble.estimation.inverse.layout import Layout, Tabulated
 from pramble.estimation.inverse.likelihood import FittedTable, axes_of_group, fit_table
-from pramble.estimation.inverse.moments import Known, Weighing, inner_point, right_inverses
+from pramble.estimation.inverse.moments import Known, Weighing, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.mechanisms.operators.base import (
     Inverting,

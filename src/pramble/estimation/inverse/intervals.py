@@ -50,6 +50,13 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def normal_quantile(level: float) -> float:
+    """Return how many standard errors a normal interval reaches to either side."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + level) / 2))
+
+
 def unified_interval(
     y: Floats, variance: Callable[[Floats], Floats], *, level: float
 ) -> tuple[Floats, Floats]:
@@ -164,6 +171,12 @@ def crossing(excess: Callable[[Floats], Floats], inside: Floats, *, end: Floats)
         done = np.abs(value) <= PRECISION
         near, far = np.where(done, middle, near), np.where(done, middle, far)
     return np.where(reached, end, near)
+
+
+def inner_point(p: Floats, *, n: float) -> Floats:
+    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
+    inside = np.maximum(p, 0.0)
+    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
 MOST_TILTS = 60

@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pramble.estimation.inverse.intervals import unified_interval
+from pramble.estimation.inverse.intervals import inner_point, unified_interval
 from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.stacked import StackedInverse
 from pramble.mechanisms.operators.base import (
@@ -151,12 +151,6 @@ class SecondMoments:
         unit = self.variances_at(self.law, self.invert(self.law))
         flat = np.full_like(unit, self.squared_weights.sum())
         return np.divide(own, unit, out=flat, where=unit > 1e-14)
-
-
-def inner_point(p: Floats, *, n: float) -> Floats:
-    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
-    inside = np.maximum(p, 0.0)
-    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
 def right_inverses(
@@ -341,3 +335,11 @@ class CellAnswers:
         """Return the (K, K) covariance of the cells, in the order of the table."""
         order = self.layout.order
         return np.asarray(self.moments.covariance()[np.ix_(order, order)])
+
+
+def noise_of(covariance: Floats, *, draws: int) -> Floats:
+    """Return normal draws with a covariance, the same ones for the same covariance."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    rng = np.random.default_rng(0)
+    scaled = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(rng.standard_normal((draws, len(values))) @ scaled.T)

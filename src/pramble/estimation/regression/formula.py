@@ -11,8 +11,14 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.columns import Column, Rows
-from pramble.estimation.regression.design_matrix import Model, Response, Term, plain_response
+from pramble.estimation.regression.design_matrix import (
+    Column,
+    Model,
+    Response,
+    Rows,
+    Term,
+    plain_response,
+)
 from pramble.values import Floats, Integers, value
 
 MOST_STATE_ROWS = 5_000_000

@@ -8,12 +8,11 @@ import numpy as np
 from pramble.data.open import open_records
 from pramble.data.table import totals
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.patterns import Patterns, patterns_of
-from pramble.estimation.inverse.sources import RecordSource, Source
+from pramble.estimation.inverse.signed import Patterns, RecordSource, Source, patterns_of
 from pramble.estimation.inverse.tabulate import plan_of
-from pramble.estimation.regression.columns import Column, Rows, untouched_column
+from pramble.estimation.regression.design_matrix import Column, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
-from pramble.estimation.survey import Sampled, Survey
+from pramble.estimation.survey import Survey
 from pramble.values import Integers, names_of, value
 
 
@@ -67,7 +66,7 @@ def material_of_records(
     asked: Asked,
     *,
     weights: Any,
-    sampled: Sampled,
+    survey: Survey,
     reading: Any,
 ) -> Material:
     records = open_records(data, reading)
@@ -75,7 +74,7 @@ def material_of_records(
         records,
         plan_of(plan, asked.columns),
         by=asked.columns,
-        beside=sampled.columns,
+        beside=survey.columns,
         weights=weights,
     )
     columns, codes = {}, {}
@@ -83,7 +82,7 @@ def material_of_records(
         columns[name], place = untouched_column(records, name, patterns.labels[name])
         codes[name] = place[patterns.groups[:, axis]]
     return Material(
-        RecordSource(patterns, Survey.of(patterns, sampled)),
+        RecordSource(patterns, survey.strata, survey.clusters),
         Rows(len(patterns.groups), columns, codes),
         rows_of_cells(patterns.cells, patterns.labels, patterns.size),
         totals(patterns.group, patterns.numbers, len(patterns.groups)).astype(np.int64),
