@@ -145,8 +145,8 @@ def test_branches_take_clusters_too():
     e = pramble.estimate(out, plan, by=["a", "b"], survey={"clusters": "cluster"}, weights="w")
     assert (e.standard_errors > 0).all()
     single = pramble.estimate(
-        out | {"row": list(range(240))}, plan, by=["a", "b"], survey={"clusters": "row"}, weights="w",
-        method="inverse",
+        out | {"row": list(range(240))}, plan, by=["a", "b"], survey={"clusters": "row"},
+        weights="w", method="inverse",
     )  # fmt: skip
     usual = pramble.estimate(out, plan, by=["a", "b"], weights="w", method="inverse")
     assert single.standard_errors == pytest.approx(usual.standard_errors, rel=0.1)

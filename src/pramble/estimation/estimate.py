@@ -45,21 +45,14 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     p, errors = layout.flatten(fitted.p), np.sqrt(layout.flatten(moments.variances()))
     if settings.method == "mle":
         errors = errors_within(p, errors, layout.flatten(moments.noise()))
-    return Estimate(
-        cells=layout.labels(),
-        probabilities=p,
-        standard_errors=errors,
-        lower=layout.flatten(lower),
-        upper=layout.flatten(upper),
-        n=tabulated.n,
-        covariance_parts=CellAnswers(layout, moments, centre),
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        log_likelihood=fitted.log_likelihood,
-        gap=fitted.gap,
+    return settings.estimate(
+        tabulated,
+        p,
+        errors,
+        (layout.flatten(lower), layout.flatten(upper)),
+        covariance=CellAnswers(layout, moments, centre),
+        fitted=fitted,
         misfit=misfit,
-        backend=tabulated.backend,
         notes=(*nothing_known(lower, upper, "cells"), *([MISFIT] if misfit < UNLIKELY else [])),
     )
 

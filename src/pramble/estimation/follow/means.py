@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pramble.estimation.follow.result import Estimate, Settings
+from pramble.estimation.inverse.intervals import normal_quantile
 from pramble.estimation.inverse.layout import Tabulated
 from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments
@@ -165,27 +166,15 @@ KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
 
 def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
     """Return totals or means of a measure within the cells of a table."""
-    from scipy.special import ndtri
-
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
     groups = KINDS[kind](GroupSums(tabulated, moments))
     values = layout.flatten(groups.values())
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
-    lower, upper = groups.intervals(float(ndtri((1 + settings.level) / 2)))
-    return Estimate(
-        cells=layout.labels(),
-        probabilities=values,
-        standard_errors=errors,
-        lower=layout.flatten(lower),
-        upper=layout.flatten(upper),
-        n=tabulated.n,
-        covariance_parts=groups,
-        method="inverse",
-        level=settings.level,
-        covers=settings.covers,
-        quantity=kind,
-        backend=tabulated.backend,
-        notes=groups.notes(upper),
+    lower, upper = groups.intervals(normal_quantile(settings.level))
+    ends = layout.flatten(lower), layout.flatten(upper)
+    notes = groups.notes(upper)
+    return settings.estimate(
+        tabulated, values, errors, ends, covariance=groups, quantity=kind, notes=notes
     )

@@ -162,21 +162,16 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     )
     whole = (lower <= weighing.w.min(axis=1)) & (upper >= weighing.w.max(axis=1)) & (lower < upper)
     note = f"Nothing is known of {int(whole.sum())} of {len(names)} answers."
-    return Estimate(
+    errors = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    return settings.estimate(
+        tabulated,
+        values,
+        errors,
+        (lower, upper),
+        covariance=Known(matrix),
         cells={"query": names},
-        probabilities=values,
-        standard_errors=np.sqrt(np.maximum(np.diag(matrix), 0.0)),
-        lower=lower,
-        upper=upper,
-        n=tabulated.n,
-        covariance_parts=Known(matrix),
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        log_likelihood=fitted.log_likelihood,
-        gap=fitted.gap,
+        fitted=fitted,
         quantity="estimate",
-        backend=tabulated.backend,
         notes=(note,) if whole.any() else (),
     )
 
@@ -201,22 +196,10 @@ def query_intervals(
 ) -> tuple[Floats, Floats]:
     """Return unified intervals, within the smallest and the largest weight of each query.
 
-    Each candidate answer is tested under a law that has it
-    (:mod:`pramble.estimation.inverse.intervals`), scaled to weights in [0, 1].
-
-    Parameters
-    ----------
-    w, spread : (Q, K) arrays
-        Weights of the cells, and the variance of one record's part in each of them.
-    centre : (Q,) array
-        Unbiased answers.
-    true : (K,) array
-        The law of the cells, positive.
-    scale : (Q,) array or float
-        The variances relative to those of one record.
-    settings : Settings
-    sampling : float
-        Share of the sampling variance that counts.
+    Each candidate answer is tested under a law near ``true`` that has it
+    (:mod:`pramble.estimation.inverse.intervals`), scaled to weights in [0, 1]. By cells, ``spread``
+    is the variance of one record's part in each; by queries, ``centre`` are the unbiased answers
+    and ``scale`` the variances relative to those of one record.
     """
     low, high = w.min(axis=1, keepdims=True), w.max(axis=1, keepdims=True)
     width = np.where(high > low, high - low, 1.0)

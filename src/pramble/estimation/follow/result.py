@@ -1,6 +1,7 @@
 """The answer of an estimation, as a value."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,12 @@ from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.figure import Figure
+
+    from pramble.estimation.inverse.layout import Tabulated
+    from pramble.estimation.inverse.likelihood import FittedTable
 
 
 Covers = Literal["both", "randomisation", "randomization"]
@@ -175,7 +181,7 @@ class Estimate(Display, Tidy):
             for name, labels in self.cells.items()
         }
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Return a figure of the estimates with their intervals."""
         from pramble.plots.estimates import estimate_figure
 
@@ -208,3 +214,37 @@ class Settings:
                 f"population_size must be at least the number of records, {n:g}; found {N!r}."
             )
         return float((N - n) / (N - 1))
+
+    def estimate(
+        self,
+        tabulated: Tabulated,
+        values: Floats,
+        errors: Floats,
+        ends: tuple[Floats, Floats],
+        *,
+        covariance: Any,
+        cells: Mapping[str, Sequence[Any]] | None = None,
+        fitted: FittedTable | None = None,
+        misfit: float = float("nan"),
+        quantity: str = "probability",
+        notes: tuple[str, ...] = (),
+    ) -> Estimate:
+        """Return estimates from a table, in its order or of ``cells``, as these choices have it."""
+        return Estimate(
+            cells=tabulated.layout.labels() if cells is None else cells,
+            probabilities=values,
+            standard_errors=errors,
+            lower=ends[0],
+            upper=ends[1],
+            n=tabulated.n,
+            covariance_parts=covariance,
+            method="inverse" if fitted is None else self.method,
+            level=self.level,
+            covers=self.covers,
+            log_likelihood=float("nan") if fitted is None else fitted.log_likelihood,
+            gap=float("nan") if fitted is None else fitted.gap,
+            misfit=misfit,
+            quantity=quantity,
+            backend=tabulated.backend,
+            notes=notes,
+        )

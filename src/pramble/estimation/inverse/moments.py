@@ -12,10 +12,6 @@ Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without wei
 
 and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
 
-Queries as weights of true and of released cells, and the variances of their answers.
-
-What a table answers: sums of its cells, with the errors of randomisation and of sampling.
-
 Whatever a table comes from, a query w of its K cells has the unbiased answer
 :math:`w \cdot \tilde p`, the fitted one :math:`w \cdot \hat p`, and
 
@@ -205,10 +201,6 @@ class Weighing:
         whole = covariance_of_sums(self.u, released, values)
         return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
 
-    def variances(self, released: Floats, true: Floats) -> Floats:
-        """Return the variances of the answers by randomisation alone, for squared weights."""
-        return self.products(self, released, true)
-
     def products(self, other: "Weighing", released: Floats, true: Floats) -> Floats:
         """Return the covariance of each answer with another, by randomisation alone."""
         return np.asarray((self.u * other.u) @ released - (self.w * other.w) @ true)
@@ -231,31 +223,29 @@ MOST_AT_ONCE = 4_000_000
 
 
 class Answers(Protocol):
-    """A table that answers queries; its cells are in the order of the table."""
+    """A table that answers queries; its cells are in the order of the table.
+
+    It has the fitted cells p and the unbiased ones, the squared weights s over the true cells, the
+    share f of the sampling variance that counts, and how many numbers a query takes.
+    """
 
     @property
-    def layout(self) -> Layout:
-        """The columns of the table and its cells."""
+    def layout(self) -> Layout: ...
 
     @property
-    def p(self) -> Floats:
-        """The fitted cells."""
+    def p(self) -> Floats: ...
 
     @property
-    def unbiased(self) -> Floats:
-        """The unbiased cells."""
+    def unbiased(self) -> Floats: ...
 
     @property
-    def squares(self) -> Floats:
-        """The squared weights s over the true cells."""
+    def squares(self) -> Floats: ...
 
     @property
-    def sampling(self) -> float:
-        """The share f of the sampling variance that counts."""
+    def sampling(self) -> float: ...
 
     @property
-    def width(self) -> int:
-        """How many numbers a query takes."""
+    def width(self) -> int: ...
 
     def randomised(self, w: Floats) -> Floats:
         """Return the (Q, Q) covariance of answers by randomisation alone."""
@@ -314,22 +304,17 @@ class CellAnswers:
         return Weighing(moments.axes, flat, u.reshape(len(w), -1))
 
     def randomised(self, w: Floats) -> Floats:
-        moments = self.moments
-        return self.weighing(w).covariance(
-            moments.squared_weights.ravel(),
-            moments.true_squared_weights.ravel(),
-            values=np.zeros(len(w)),
-            sampling=0.0,
-        )
+        released, true = self.squared_weights
+        return self.weighing(w).covariance(released, true, values=np.zeros(len(w)), sampling=0.0)
 
     def products(self, w: Floats, other: Floats) -> Floats:
         """Return the covariance of each answer with another one, by randomisation."""
-        moments = self.moments
-        return self.weighing(w).products(
-            self.weighing(other),
-            moments.squared_weights.ravel(),
-            moments.true_squared_weights.ravel(),
-        )
+        return self.weighing(w).products(self.weighing(other), *self.squared_weights)
+
+    @property
+    def squared_weights(self) -> tuple[Floats, Floats]:
+        """The squared weights over released and over true cells."""
+        return self.moments.squared_weights.ravel(), self.moments.true_squared_weights.ravel()
 
     def covariance(self) -> Floats:
         """Return the (K, K) covariance of the cells, in the order of the table."""
