@@ -14,8 +14,7 @@ import pramble.estimation.inverse.branches as branches
 from pramble.data.open import open_records
 from pramble.errors import NotShown
 from pramble.estimation.estimate import cell_estimate
-from pramble.estimation.follow.means import group_estimate
-from pramble.estimation.follow.queries import query_estimate
+from pramble.estimation.follow.queries import group_estimate, query_estimate
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.branches import answerable, from_branches
 from pramble.estimation.inverse.tabulate import plan_of, tabulate

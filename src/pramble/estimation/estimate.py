@@ -11,8 +11,7 @@ import numpy as np
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.functions import conditional
-from pramble.estimation.follow.means import group_estimate
-from pramble.estimation.follow.queries import query_estimate
+from pramble.estimation.follow.queries import group_estimate, query_estimate
 from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
 from pramble.estimation.inverse.intervals import errors_within, nothing_known
 from pramble.estimation.inverse.layout import Tabulated

@@ -27,7 +27,6 @@ from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.columns import chosen_columns, in_memory
 from pramble.estimation.draws.distribution import (
     Shares,
     draw_cells,
@@ -40,9 +39,13 @@ from pramble.estimation.draws.distribution import (
     wanted_tables,
     without_zeros,
 )
-from pramble.estimation.draws.released import possible_cells, wider_zeros
-from pramble.estimation.estimate import estimate
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.draws.released import (
+    chosen_columns,
+    in_memory,
+    possible_cells,
+    refuse_no_whole,
+    wider_zeros,
+)
 from pramble.estimation.inverse.tabulate import data_and_plan
 from pramble.estimation.tables.cells import measured_of
 from pramble.information.distributions import Table
@@ -300,17 +303,21 @@ def synthesis(
         )
     data, plan = data_and_plan(data, plan)
     data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
-    clock = Clock(progress)
+    clock, plan = Clock(progress), {} if plan is None else plan
     wanted = wanted_tables(tables, names)
-    first, found, labels, left = estimates(data, plan, wanted, clock=clock.part(0.0, 0.6))
-    rows = round(first.n) if rows is None else rows
-    how = chosen_method(method, [len(labels[name]) for name in names])
-    possible = possible_cells(plan or {}, {name: labels[name] for name in names})
-    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
-    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock.part(0.6, 0.4))
-    frame = frame_of_codes(codes, {n: labels[n] for n in names}, types, backend=first.backend)
-    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
-    return Synthesis(frame, rows, fits, how, (*notes, *left))
+    first, found, labels, left = estimated(data, plan, wanted, clock=clock.part(0.0, 0.6))
+    return drawn_from(
+        found,
+        {name: labels[name] for name in names},
+        possible_cells(plan, {name: labels[name] for name in names}),
+        rows=round(first.n) if rows is None else rows,
+        method=method,
+        seed=seed,
+        types=types,
+        backend=first.backend,
+        notes=(*notes, *left),
+        clock=clock.part(0.6, 0.4),
+    )
 
 
 def from_measured(
@@ -322,36 +329,58 @@ def from_measured(
     possible: Any,
     clock: Clock,
 ) -> Synthesis:
+    """Return synthetic records from protected tables."""
     plan, total = measured.plan, max(measured.total, 1)
     labels = {name: own.as_tuple() for name, own in plan.labels.items()}
-    cells = as_possible(possible, labels)
-    found = {
-        part: without_zeros(
-            Shares(
-                measured.table(part) / total,
-                np.full(plan.shape(part), plan.cell_variance(part) / total**2),
-                math.prod(plan.sizes[name] - 1 for name in part)
-                / (plan.precision[part] * total**2),
-            ),
-            cells.mask(part),
-        )
-        for part in plan.parts
-    }
-    names, size = list(plan.columns), total if rows is None else rows
-    how = chosen_method(method, list(plan.sizes.values()))
-    codes = drawn(found, names, cells, rows=size, how=how, seed=seed, clock=clock)
-    frame = frame_of_codes(codes, labels, {}, backend="pyarrow")
+    found = {}
+    for part in plan.parts:
+        degrees = math.prod(plan.sizes[name] - 1 for name in part)
+        variances = np.full(plan.shape(part), plan.cell_variance(part) / total**2)
+        noise = degrees / (plan.precision[part] * total**2)
+        found[part] = Shares(measured.table(part) / total, variances, noise)
+    return drawn_from(
+        found,
+        labels,
+        as_possible(possible, labels),
+        rows=total if rows is None else rows,
+        method=method,
+        seed=seed,
+        types={},
+        backend="pyarrow",
+        notes=(),
+        clock=clock,
+    )
+
+
+def drawn_from(
+    found: Mapping[Table, Shares],
+    labels: Mapping[str, Sequence[Label]],
+    possible: Possible,
+    *,
+    rows: int,
+    method: str,
+    seed: int | None,
+    types: Mapping[str, Any],
+    backend: str,
+    notes: tuple[str, ...],
+    clock: Clock,
+) -> Synthesis:
+    """Return records drawn from the law of estimated tables, and how far their tables are."""
+    names = list(labels)
+    how = chosen_method(method, [len(own) for own in labels.values()])
+    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
+    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock)
+    frame = frame_of_codes(codes, labels, types, backend=backend)
     fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
-    return Synthesis(frame, size, fits, how)
+    return Synthesis(frame, rows, fits, how, notes)
 
 
 def refuse_settings(rows: Any, method: str) -> None:
     """Refuse a number of rows below one, and a method that there is not."""
     if method not in METHODS:
         raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
-    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
-    if rows is not None and not (whole and rows >= 1):
-        raise InvalidInput(f"rows must be a whole number of at least 1; found {rows!r}.")
+    if rows is not None:
+        refuse_no_whole(rows, "rows")
 
 
 def opened(
@@ -371,24 +400,6 @@ def opened(
     types = {name: records.schema.field(name).type for name in names} if records.typed else {}
     blanks = [name for name in as_plan(plan or {}).columns if name in records.names]
     return in_memory(records, list(dict.fromkeys([*names, *blanks]))), names, types, notes
-
-
-def estimates(
-    data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
-) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
-    """Return a first estimate, and the shares, labels and notes of all wanted tables."""
-    first: list[Estimate] = []
-
-    def one(table: Table) -> Estimate:
-        answer = estimate(
-            data, {} if plan is None else plan, by=list(table), method="inverse",
-            covers="randomisation",
-        )  # fmt: skip
-        first.append(answer)
-        return answer
-
-    found, labels, left = estimated(wanted, one, clock=clock)
-    return first[0], found, labels, left
 
 
 def chosen_method(method: str, sizes: Sequence[int]) -> str:

@@ -1,30 +1,29 @@
-r"""What one block tells of a table: the block seen through the columns that the table shares.
+r"""Tables from plans of several branches and blocks: sums over what the records of each show.
 
-Where margins are randomised by a matrix of their own (:mod:`pramble.mechanisms.channel`), its
-inverse is all that counts. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient
-unbiased estimate of those sums of margins that are told, with an orthonormal basis Q, whatever the
-law of the columns beside them.
-
-Tables from plans of several branches and blocks: sums over what the records of each show.
+What one block tells of a table is the block seen through the columns that the table shares. Where
+margins are randomised by a matrix of their own (:mod:`pramble.mechanisms.channel`), its inverse is
+all that counts. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient unbiased estimate
+of those sums of margins that are told, with an orthonormal basis Q, whatever the law of the columns
+beside them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import crosstab
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, refuse_empty, totals
+from pramble.data.table import Crosstab, Powers, totals
 from pramble.errors import NotShown
 from pramble.estimation.inverse.layout import (
     Layout,
     Tabulated,
+    count_released,
     groups_of,
-    powers_for,
     refuse_many,
     sums_over,
 )
@@ -39,37 +38,10 @@ from pramble.mechanisms.plan import Block, Plan
 from pramble.values import Floats, Integers, value
 
 STEPS = 3
+"""Rounds in which the law of a block is fitted to its counts, from an even one."""
 
-
-class Telling(Protocol):
-    """How outputs tell of margins.
-
-    Attributes
-    ----------
-    told : (K, r) array or None
-        An orthonormal basis of the sums of margins that are told; None if all are.
-    """
-
-    @property
-    def told(self) -> Floats | None:
-        """The sums of margins that are told."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the law of outputs given a margin is known, whatever else the record holds."""
-
-    def at(self, counts: Floats) -> tuple[Floats, Floats]:
-        """Return the matrix from margins to outputs and its right inverse, for such counts."""
-
-
-@value(eq=False)
-class Part:
-    """What one block tells of a table."""
-
-    needed: Block  # The columns whose released values count
-    outputs: Integers  # (T,): the key of each output, over those columns
-    cells: Mapping[str, Integers]  # (K,): its code in each margin that is told
-    telling: Telling
+MOST_FITTED = 500
+"""Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
 
 
 @value(eq=False)
@@ -78,7 +50,7 @@ class ByMargin:
 
     matrix: Floats
     u: Floats
-    told: Floats | None = None
+    told: None = None
     is_exact: bool = True
 
     def at(self, counts: Floats) -> tuple[Floats, Floats]:
@@ -93,10 +65,12 @@ class ByCells:
 
     matrix: Floats
     onto: Integers
+    # (K, r): an orthonormal basis of the sums of margins that are told; None if all are
     told: Floats | None = None
 
     @cached_property
     def is_exact(self) -> bool:
+        """Whether the law of outputs given a margin is known, whatever else the record holds."""
         _, first = np.unique(self.onto, return_index=True)
         return bool(np.abs(self.matrix - self.matrix[first][self.onto]).max() < 1e-12)
 
@@ -115,7 +89,8 @@ class ByCells:
         u = summed(G.T, self.onto).T
         if self.told is not None:
             u = u @ self.told @ self.told.T
-        return margins_of(fitted[:, None] * self.matrix, self.onto, fitted), u
+        joint = summed(fitted[:, None] * self.matrix, self.onto)
+        return joint / np.bincount(self.onto, weights=fitted)[:, None], u
 
 
 @value(eq=False)
@@ -124,7 +99,7 @@ class ByOperator:
 
     operator: MechanismOperator
     onto: Integers
-    told: Floats | None = None
+    told: None = None
 
     @property
     def is_exact(self) -> bool:
@@ -140,19 +115,31 @@ class ByOperator:
         return matrix, np.ascontiguousarray(inverse.adjoint(margins).T)
 
 
+@value(eq=False)
+class Part:
+    """What one block tells of a table."""
+
+    needed: Block  # The columns whose released values count
+    outputs: Integers  # (T,): the key of each output, over those columns
+    cells: Mapping[str, Integers]  # (K,): its code in each margin that is told
+    telling: ByMargin | ByCells | ByOperator
+
+    @property
+    def margins(self) -> int:
+        return len(next(iter(self.cells.values())))
+
+
 def summed(rows: Floats, onto: Integers) -> Floats:
+    """Return the sums of the rows of each margin."""
     answer = np.zeros((int(onto.max()) + 1, rows.shape[1]))
     np.add.at(answer, onto, rows)
     return answer
 
 
-def margins_of(joint: Floats, onto: Integers, law: Floats) -> Floats:
-    return np.asarray(summed(joint, onto) / np.bincount(onto, weights=law)[:, None])
-
-
 def part_of(seen: SeenBlock) -> Part | None:
     """Return what a block tells of the columns asked for: of all it has, or else of fewer."""
-    for columns in subsets(seen.asked):
+    sizes = range(len(seen.asked), 0, -1)
+    for columns in (some for size in sizes for some in combinations(seen.asked, size)):
         margin = seen.margin(columns)
         alone = by_margin(margin)
         if alone is not None:
@@ -162,11 +149,6 @@ def part_of(seen: SeenBlock) -> Part | None:
             outputs = seen.coding.keys(seen.outputs, seen.columns, released=True)
             return Part(seen.columns, outputs, margin.cells, telling)
     return None
-
-
-def subsets(names: Sequence[str]) -> Iterator[Block]:
-    for size in range(len(names), 0, -1):
-        yield from combinations(names, size)
 
 
 def by_margin(margin: Margin) -> ByMargin | None:
@@ -196,21 +178,10 @@ def by_block(seen: SeenBlock, onto: Integers) -> ByCells | ByOperator | None:
     return ByOperator(operator, onto) if seen.is_identifiable else None
 
 
-MOST_FITTED = 500
-"""Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
-
-
 class BranchTable:
-    """A table of columns as the branches of a plan show it.
+    """A table of columns as the branches of a plan without products show it.
 
-    Parameters
-    ----------
-    plan : Plan
-        Without products, which are blocks of their own.
-    columns : sequence of str
-        The randomised columns of the table.
-    bearing : sequence of str, optional
-        Blocks count that hold one of these; of the columns unless given.
+    Blocks count that hold one of the ``bearing`` columns; of those of the table unless given.
     """
 
     def __init__(
@@ -316,20 +287,18 @@ def told_of(parts: Sequence[Part]) -> Floats | None:
     """Return a basis of the sums that several blocks tell together; None if they tell all."""
     if all(part.telling.told is None for part in parts):
         return None
-    whole = np.ones((1, 1))
-    for part in parts:
-        told = part.telling.told
-        own = np.eye(len(next(iter(part.cells.values())))) if told is None else told
-        whole = np.asarray(np.kron(whole, own))
-    return whole
+    own = (part.telling.told for part in parts)
+    bases = [
+        np.eye(part.margins) if told is None else told
+        for part, told in zip(parts, own, strict=True)
+    ]
+    return np.asarray(reduce(np.kron, bases))
 
 
 def fitting(parts: list[Part]) -> list[Part]:
     """Return as many parts as can be held together, without the largest first."""
     while len(parts) > 1:
-        outputs = int(np.prod([len(part.outputs) for part in parts], dtype=object))
-        margins = int(np.prod([len(next(iter(p.cells.values()))) for p in parts], dtype=object))
-        if outputs * margins <= MOST_CELLS:
+        if math.prod(len(part.outputs) * part.margins for part in parts) <= MOST_CELLS:
             break
         parts = sorted(parts, key=lambda part: len(part.outputs))[:-1]
     return parts
@@ -338,13 +307,6 @@ def fitting(parts: list[Part]) -> list[Part]:
 def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     """Whether a plan can give the table of some columns; those it leaves untouched never hinder.
 
-    Parameters
-    ----------
-    plan : Plan
-    columns : sequence of str
-
-    Examples
-    --------
     >>> import pramble
     >>> from fractions import Fraction
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
@@ -360,7 +322,7 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
 
 
 def outputs_of(parts: Sequence[Part]) -> int:
-    return int(np.prod([len(part.outputs) for part in parts], dtype=np.int64))
+    return math.prod(len(part.outputs) for part in parts)
 
 
 def from_branches(
@@ -417,18 +379,15 @@ def shown_by_branches(
     The cells are by the untouched columns, those ``beside`` the table, and what is released.
     """
     table = table_of(plan, by)
-    untouched = [name for name in by if name not in plan.columns]
-    needed = table.needed
-    found = crosstab(
+    needed, coding = table.needed, table.coding
+    found = count_released(
         records,
-        [*untouched, *beside, *needed],
-        labels={name: table.coding.outputs[name] for name in needed},
+        [*(name for name in by if name not in plan.columns), *beside],
+        {name: coding.outputs[name] for name in needed},
         weights=weights,
         measure=measure,
-        powers=powers_for(weights, measure),
-        presence=[name for name in table.coding.blank if name not in needed],
+        presence=[name for name in coding.blank if name not in needed],
     )
-    refuse_empty(found, records.name)
     return table, found, branches_of(found, table.channel, needed=needed)
 
 
@@ -457,22 +416,13 @@ def stacked_places(
     place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
     for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=False):
         rows = np.flatnonzero(branch_of == b)
-        place[rows] = start + released_places(table, b, found, rows)
+        codes = {n: found.cells[rows, i] for i, n in enumerate(found.columns)}
+        own = np.zeros(len(rows), dtype=np.int64)
+        for part in table.parts[b]:
+            keys = table.coding.keys(codes, part.needed, released=True)
+            own = own * len(part.outputs) + places_among(part.outputs, keys)
+        place[rows] = start + own
     return told, sizes, place
-
-
-def released_places(table: BranchTable, b: int, found: Crosstab, rows: Integers) -> Integers:
-    """Return which output of a branch each of some released cells is."""
-    codes = {
-        name: found.cells[rows, found.columns.index(name)]
-        for part in table.parts[b]
-        for name in part.needed
-    }
-    place = np.zeros(len(rows), dtype=np.int64)
-    for part in table.parts[b]:
-        own = table.coding.keys(codes, part.needed, released=True)
-        place = place * len(part.outputs) + places_among(part.outputs, own)
-    return place
 
 
 def branches_of(found: Crosstab, channel: Channel, *, needed: Sequence[str]) -> Integers:

@@ -67,7 +67,7 @@ def unified_interval(
     """
     from scipy.special import ndtri
 
-    target = ndtri((1 + level) / 2)
+    target = normal_quantile(level)
 
     def excess(mu: Floats) -> Floats:
         deviation = np.sqrt(np.maximum(variance(mu), SMALLEST_DEVIATION**2))

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import Label
-from pramble.data.table import Crosstab, Powers, totals
+from pramble.data.crosstab import crosstab
+from pramble.data.labels import Label, Labels
+from pramble.data.records import Records
+from pramble.data.table import Crosstab, Powers, refuse_empty, totals
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.limits import MOST_CELLS
@@ -126,21 +128,35 @@ class Tabulated:
         return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None
 
 
-def powers_for(weights: Any, measure: str | None) -> tuple[Powers, ...]:
-    if measure is not None:
-        return MEASURED
-    return () if weights is None else WEIGHTED
+def count_released(
+    records: Records,
+    untouched: Sequence[str],
+    labels: Mapping[str, Labels],
+    *,
+    weights: Any,
+    measure: str | None,
+    presence: Sequence[str] = (),
+) -> Crosstab:
+    """Return released cells by untouched columns and by those whose released labels are given."""
+    powers: tuple[Powers, ...] = () if weights is None else WEIGHTED
+    found = crosstab(
+        records,
+        [*untouched, *labels],
+        labels=labels,
+        weights=weights,
+        measure=measure,
+        powers=powers if measure is None else MEASURED,
+        presence=presence,
+    )
+    refuse_empty(found, records.name)
+    return found
 
 
 def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
     """Return counts and sums of a cross-tabulation as arrays, its cells at the places given."""
-    size = int(np.prod(shape))
-
-    def array_of(values: Any) -> Floats:
-        return totals(place, values, size).reshape(shape)
-
-    sums = {powers: array_of(values) for powers, values in table.sums.items()}
-    sums = sums or {(1, 0): array_of(table.counts)}
+    given = table.sums or {(1, 0): table.counts}
+    size = math.prod(shape)
+    sums = {powers: totals(place, own, size).reshape(shape) for powers, own in given.items()}
     refuse_no_weight(sums[1, 0])
     return sums
 

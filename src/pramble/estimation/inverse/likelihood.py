@@ -1,22 +1,4 @@
-r"""A primal-dual interior point method for the likelihood on the simplex.
-
-With shares :math:`\hat c` summing to one, the maximiser of :math:`\sum_z \hat c_z\log(pM)_z` on
-the simplex is the minimiser of
-
-.. math:: F(p) = \sum_x p_x - \sum_z \hat c_z \log (pM)_z \quad\text{over } p \ge 0 ,
-
-for at that minimiser :math:`\sum_x p_x = \sum_x p_x g_x = 1`. Its conditions are
-:math:`1 - g = s`, :math:`p_x s_x = 0`, :math:`p, s \ge 0`; Mehrotra's predictor and corrector
-follow :math:`p_x s_x = \mu \to 0`. As soon as the face is recognised, Newton's method on that face
-ends it with exact zeros.
-
-Solve :math:`(M W M^\top + E)\,x = r` with diagonal W and E: the step of every Newton method.
-
-An infinite entry of E fixes that coordinate of x at zero. Uniform rows are solved in O(S) by the
-Woodbury identity, small tables by a Cholesky factor of a matrix contracted axis by axis, and large
-tables by conjugate gradients that never build a matrix.
-
-Maximum likelihood on the simplex, with a proven optimality gap.
+r"""Maximum likelihood on the simplex, with a proven optimality gap.
 
 .. math:: \max_{p \in \Delta} \; \ell(p) = \sum_z c_z \log (pM)_z .
 
@@ -28,14 +10,28 @@ the simplex :math:`\ell(q) \le \ell(p) + g\cdot(q-p) \le \ell(p) + \max_x g_x - 
 
 whatever p is and however it was found. Every estimate carries this number.
 
-Fit the probabilities of a table, group by group.
+**The interior point method.** With shares :math:`\hat c` summing to one, the maximiser is the
+minimiser of
 
-The table without negative cells that is nearest to an unbiased one.
+.. math:: F(p) = \sum_x p_x - \sum_z \hat c_z \log (pM)_z \quad\text{over } p \ge 0 ,
+
+for at that minimiser :math:`\sum_x p_x = \sum_x p_x g_x = 1`. Its conditions are
+:math:`1 - g = s`, :math:`p_x s_x = 0`, :math:`p, s \ge 0`; Mehrotra's predictor and corrector
+follow :math:`p_x s_x = \mu \to 0`. As soon as the face is recognised, Newton's method on that face
+ends it with exact zeros.
+
+Every step solves :math:`(M W M^\top + E)\,x = r` with diagonal W and E, where an infinite entry of
+E fixes that coordinate of x at zero. Uniform rows are solved in O(S) by the Woodbury identity,
+small tables by a Cholesky factor of a matrix contracted axis by axis, and large tables by conjugate
+gradients that never build a matrix.
+
+**The nearest table.** Where the likelihood depends on columns that the table leaves out, the table
+without negative cells that is nearest to the unbiased one takes its place,
 
 .. math:: \min_{p \ge 0,\; \sum p = t} (p - \hat p)^\top V^{-1} (p - \hat p)
 
 with the covariance V of the unbiased estimate: minimum chi-square, which is efficient as maximum
-likelihood is, and needs no law of columns that the table leaves out.
+likelihood is.
 """
 
 import math
@@ -237,7 +233,7 @@ def predictor_corrector(
 
 
 def longest(x: Floats, dx: Floats) -> float:
-    """Return the longest predictor_corrector, at most 1 / 0.99, that keeps x non-negative."""
+    """Return the longest step, at most 1 / 0.99, that keeps x non-negative."""
     falling = dx < 0
     limit = 1 / KEEP_FROM_BOUNDARY
     return min(limit, float((-x[falling] / dx[falling]).min())) if falling.any() else limit
@@ -289,12 +285,9 @@ def log_likelihood(axes: Axes, p: Floats, *, counts: Floats) -> float:
 def optimality_gap(axes: Axes, p: Floats, *, counts: Floats) -> float:
     r"""Return :math:`\max_x g_x - n`, a bound on how much likelihood p leaves."""
     law = apply_axes(axes, p)
-    seen = counts > 0
-    if not (law[seen] > 0).all():
+    if not (law[counts > 0] > 0).all():
         return float("inf")
-    ratio = np.zeros_like(counts)
-    ratio[seen] = counts[seen] / law[seen]
-    return max(float(adjoint_axes(axes, ratio).max() - counts.sum()), 0.0)
+    return max(float(adjoint_axes(axes, ratio(counts, law)).max() - counts.sum()), 0.0)
 
 
 def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:
@@ -472,7 +465,10 @@ def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
     if method == "mle" and any(isinstance(a, StackedOperator) and not a.is_exact
                                for a in tabulated.axes):  # fmt: skip
         return by_chi_square(tabulated)
-    return fit(tabulated.axes, tabulated.counts, method=method)
+    if method not in METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
+    fit = maximum_likelihood if method == "mle" else by_inverse
+    return fit(tabulated.axes, tabulated.counts)
 
 
 def by_chi_square(tabulated: Tabulated) -> FittedTable:
@@ -490,15 +486,6 @@ def by_chi_square(tabulated: Tabulated) -> FittedTable:
     ]
     whole = np.array(inside).reshape(unbiased.p.shape)
     return replace(unbiased, p=whole / max(whole.sum(), 1e-300))
-
-
-def fit(axes: Sequence[Inverting], counts: Floats, *, method: str) -> FittedTable:
-    """Return the fit of a count array by maximum likelihood or by the inverse."""
-    if method == "mle":
-        return maximum_likelihood(axes, counts)
-    if method == "inverse":
-        return by_inverse(axes, counts)
-    raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
 
 
 def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
@@ -527,10 +514,12 @@ def maximum_likelihood(axes: Sequence[Inverting], counts: Floats) -> FittedTable
         total = own.sum()
         if not total:
             continue
-        best = maximise(axes_of_group(axes, group), own) if axes else None
-        p[group] = total / n if best is None else best.p * (total / n)
-        value += total * np.log(total / n) + (best.log_likelihood if best else 0.0)
-        gap += best.gap if best else 0.0
+        p[group] = total / n
+        value += total * np.log(total / n)
+        if axes:
+            best = maximise(axes_of_group(axes, group), own)
+            p[group] = best.p * (total / n)
+            value, gap = value + best.log_likelihood, gap + best.gap
     return FittedTable(p, apply_axes(axes, p), float(value), gap, counts)
 
 

@@ -14,15 +14,13 @@ B_b^\top)^{-1}`, weighs branches by their information :math:`F_b`; with the shif
 :math:`\delta_b = p B_b L_b - p` every branch has the same mean, so that the drawing of branches,
 which is known, adds no variance.
 
-How much each branch counts for a table: the best linear combination of what branches tell.
-
-With :math:`m_b` the law of a branch's outputs and :math:`u_b` unbiased for the margins that it
-tells, one record has the information :math:`F_b = (u_b^\top D_{m_b} u_b)^{-1}` on them, and the
-weights of :mod:`pramble.estimation.inverse.stacked` follow. The law is one for all branches, that
-of all groups together: were each branch weighed by its own counts, those with too few of a cell
-would count too much.
+With :math:`m_b` the law of a branch's outputs, one record has the information :math:`F_b =
+(u_b^\top D_{m_b} u_b)^{-1}` on the margins that the branch tells. The law is one for all branches,
+that of all groups together: were each branch weighed by its own counts, those with too few of a
+cell would count too much.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -229,29 +227,14 @@ FEW = 10
 """Records of a group in a branch below which the branches' shares are those of all groups."""
 
 
+@value(eq=False)
 class Pooled:
-    """The branches' weights for all records together.
+    """The branches' weights for all records together."""
 
-    Parameters
-    ----------
-    aspects : tuple of Aspect
-    shares : (B,) array
-        Their shares of all records, or of weights.
-    margins : list of arrays, optional
-        What each found; without, the law is even.
-    n : float
-        Number of records.
-    """
-
-    def __init__(
-        self,
-        aspects: tuple[Aspect, ...],
-        shares: Floats,
-        *,
-        margins: list[Floats] | None = None,
-        n: float = 1.0,
-    ) -> None:
-        self.aspects, self.shares, self.margins, self.n = aspects, shares, margins, n
+    aspects: tuple[Aspect, ...]
+    shares: Floats  # (B,): of all records, or of weights
+    margins: Sequence[Floats] | None = None  # What each branch found; without, the law is even
+    n: float = 1.0  # Number of records
 
     @property
     def possible(self) -> Integers:

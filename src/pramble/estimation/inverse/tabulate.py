@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.crosstab import crosstab
 from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, refuse_empty
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.inverse.branches import from_branches
 from pramble.estimation.inverse.layout import (
     NO_GROUPS,
     Layout,
     Tabulated,
+    count_released,
     groups_of,
-    powers_for,
     refuse_many,
     sums_over,
 )
@@ -167,15 +166,13 @@ def shown_by_blocks(
     """
     axes = channel.axes or ()
     columns = [name for seen in axes for name in seen.columns]
-    table = crosstab(
+    table = count_released(
         records,
-        [*(name for name in by if name not in columns), *beside, *columns],
-        labels={name: channel.coding.outputs[name] for name in columns},
+        [*(name for name in by if name not in columns), *beside],
+        {name: channel.coding.outputs[name] for name in columns},
         weights=weights,
         measure=measure,
-        powers=powers_for(weights, measure),
     )
-    refuse_empty(table, records.name)
     released = {name: table.cells[:, table.columns.index(name)] for name in columns}
     return table, [seen.output_place(released) for seen in axes]
 

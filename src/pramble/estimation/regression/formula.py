@@ -1,7 +1,4 @@
-"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads.
-
-Expressions of formulas: factors that formulaic evaluates.
-"""
+"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads."""
 
 import ast
 import re

@@ -1,22 +1,15 @@
-r"""Average effects: what a covariate does to the mean, averaged over the records.
+r"""What a regression answers: coefficients, predictions and average effects, with their errors.
+
+With J the information and u the scores of records, the covariance of the coefficients is the
+sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
 
 With :math:`\Delta(w, x; \theta)` the slope of the mean in a column of numbers, or its change from
-one label to another, the effect is :math:`a = \sum \omega \Delta / n`. A record moves it by
+one label to another, the average effect is :math:`a = \sum \omega \Delta / n`. A record moves it by
 
 .. math:: \frac{\sum_x G_{z_i x} \Delta(w_i, x) - a}{n}
           + \frac{\partial a}{\partial \theta} J^{-1} u_i ,
 
 so that its error holds that of the averaging as well as that of the coefficients.
-
-A fitted regression: its solution, what it was solved on, and the sandwich variance.
-
-With J the information and u the scores of records, :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
-
-The answer of a regression, as a value.
-
-A regression in words: for a terminal and for a notebook.
-
-Predictions of a regression, with intervals that stay where a mean can be.
 """
 
 from __future__ import annotations
@@ -29,7 +22,7 @@ import numpy as np
 from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import COVERS
-from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.inverse.intervals import check_level, normal_quantile
 from pramble.estimation.regression.design_matrix import Column, Design, Model, Rows, rows_of
 from pramble.estimation.regression.families import Linear, Poisson
 from pramble.shown import Display, Grid, number, shortened
@@ -112,9 +105,7 @@ class Effects(Display, Tidy):
     @property
     def reach(self) -> Floats:
         """Half the width of the intervals."""
-        from scipy.special import ndtri
-
-        return np.asarray(ndtri((1 + self.level) / 2) * self.standard_errors)
+        return normal_quantile(self.level) * self.standard_errors
 
     @property
     def lower(self) -> Floats:
@@ -250,12 +241,6 @@ def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:
     return np.flatnonzero(np.repeat(hit, answers))
 
 
-def as_grid(regression: Regression) -> Grid:
-    """Return a title, a line for each coefficient, and notes."""
-    rows = shortened(lines_of(regression))
-    return Grid(title_of(regression), head_of(regression), rows, notes=regression.notes)
-
-
 def title_of(regression: Regression) -> str:
     """Return what was regressed, on how many records, and what the errors cover."""
     return (
@@ -331,9 +316,9 @@ def range_of(family: Any) -> tuple[float, float]:
 
 def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Return intervals on the scale on which the mean has no bounds."""
-    from scipy.special import expit, logit, ndtri
+    from scipy.special import expit, logit
 
-    reach = ndtri((1 + level) / 2) * error
+    reach = normal_quantile(level) * error
     if isinstance(family, Linear):
         return mean - reach, mean + reach
     if isinstance(family, Poisson):
@@ -404,7 +389,7 @@ class Regression(Display, Tidy):
 
     def shown(self) -> Grid:
         """Return a line for each coefficient, and notes."""
-        return as_grid(self)
+        return Grid(title_of(self), head_of(self), shortened(lines_of(self)), notes=self.notes)
 
     def summary(self) -> str:
         """Return the coefficients as a table of text, with what to know about them."""
@@ -433,9 +418,7 @@ class Regression(Display, Tidy):
     @property
     def reach(self) -> Floats:
         """Half the width of the intervals."""
-        from scipy.special import ndtri
-
-        return np.asarray(ndtri((1 + self.level) / 2) * self.standard_errors)
+        return normal_quantile(self.level) * self.standard_errors
 
     @cached_property
     def z(self) -> Floats:

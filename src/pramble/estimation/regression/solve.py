@@ -1,4 +1,4 @@
-r"""A fit with signed weights: the corrected log-likelihood, its score and its information.
+r"""The root of a corrected score, by Newton steps of limited length, and what it tells.
 
 .. math:: \ell(\theta) = \sum_{w,x} \omega(w,x)\, \ell(y(w,x), \eta(w,x)), \qquad
           \sum_{w,x} \omega(w,x)\, \psi(w,x;\theta) = 0 .
@@ -6,15 +6,10 @@ r"""A fit with signed weights: the corrected log-likelihood, its score and its i
 The expectation of the score over the randomisation is the score of the original records, whatever
 the model is and whether it fits.
 
-Parameters on one scale: coordinates in which the linear predictor has the mean square one.
-
-With the Gram matrix A of the design, every cell counted alike, :math:`\theta = T\varphi` with
+Parameters are put on one scale, on which the linear predictor has the mean square one: with the
+Gram matrix A of the design, every cell counted alike, :math:`\theta = T\varphi` with
 :math:`T^\top A T = I`. Steps, errors and what is lost then do not depend on the units of columns,
 nor on how nearly a column is made of others.
-
-The root of a corrected score, by Newton steps of limited length.
-
-Which coefficients the release tells at all, by the variance that it implies.
 
 Along a direction v the information :math:`v^\top J v` is itself estimated. Where it is not clearly
 above what randomisation alone may make of nothing, no slope along v can be told. And where
