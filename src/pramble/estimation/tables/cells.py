@@ -18,7 +18,7 @@ from pramble.estimation.inverse.intervals import (
 )
 from pramble.estimation.inverse.layout import refuse_many
 from pramble.estimation.inverse.likelihood import METHODS
-from pramble.estimation.inverse.moments import Answers, Known, covariance_of, inner_point
+from pramble.estimation.inverse.moments import Known, covariance_of, inner_point
 from pramble.estimation.tables.answers import (
     TableAnswers,
     layout_of,
@@ -34,6 +34,9 @@ from pramble.values import Floats, names_of
 
 SHOWN = 6
 """Measured tables that a refusal lists."""
+
+AnyAnswers = TableAnswers | ModelledAnswers
+"""What a table answers, measured or modelled."""
 
 REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
@@ -80,7 +83,8 @@ def table_estimate(
     """Return the estimate of a table, modelled where its columns were not measured together."""
     plan = measured.plan
     names = checked_columns(plan, by)
-    answers: TableAnswers | ModelledAnswers
+    check_method(settings)
+    answers: AnyAnswers
     if plan.is_measured(names):
         answers = table_answers(measured, names, settings)
     else:
@@ -97,12 +101,9 @@ def table_answers(
     measured: Measured, by: Sequence[str] | str | None, settings: Settings
 ) -> TableAnswers:
     """Return what answers queries of a table that lies within a measured one; refuse others."""
-    if settings.method not in METHODS:
-        raise InvalidInput(
-            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
-        )
     plan = measured.plan
     names = checked_columns(plan, by)
+    check_method(settings)
     refuse_many(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
@@ -118,6 +119,14 @@ def table_answers(
         total_variance=total_variance(plan),
         sampling=settings.sampling_share(n),
     )
+
+
+def check_method(settings: Settings) -> None:
+    """Refuse a method that there is not."""
+    if settings.method not in METHODS:
+        raise InvalidInput(
+            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
+        )
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
@@ -147,12 +156,13 @@ def not_measured(plan: TablePlan, names: Columns) -> NotShown:
     listed = ", ".join(near[:SHOWN]) + (", …" if len(near) > SHOWN else "")
     return NotShown(
         f"No measured table holds {' × '.join(names)} together. Tables of some of these columns "
-        f"that can be estimated: {listed}. Complete records from pramble.synthesize(…), which "
-        "model all columns together, can be counted by any."
+        f"that were measured: {listed}. Release with tables=[{names!r}, …] to have this one. "
+        "pramble.estimate(…) models it without interactions beyond the measured ones, and so do "
+        "complete records from pramble.synthesize(…)."
     )
 
 
-def cells_of(answers: TableAnswers | ModelledAnswers, settings: Settings) -> Estimate:
+def cells_of(answers: AnyAnswers, settings: Settings) -> Estimate:
     p, f, n = answers.p, answers.cell_sampling, answers.n
     noise = answers.cell_variances
 
@@ -176,7 +186,7 @@ def cells_of(answers: TableAnswers | ModelledAnswers, settings: Settings) -> Est
     )
 
 
-def queries_of(answers: TableAnswers | ModelledAnswers, settings: Settings, query: Any) -> Estimate:
+def queries_of(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
     names, flat = parse_queries(query, answers.layout)
     w = flat.reshape(len(names), -1)
     covariance = covariance_of(answers, w)
@@ -193,7 +203,7 @@ def queries_of(answers: TableAnswers | ModelledAnswers, settings: Settings, quer
     )
 
 
-def query_ends(answers: Answers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
+def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Return unified intervals, within the smallest and the largest weight of each query.
 
     Noise counts alike for every candidate answer; sampling as it does under the distribution
@@ -222,7 +232,7 @@ def query_ends(answers: Answers, w: Floats, *, level: float) -> tuple[Floats, Fl
 
 
 def estimate_of(
-    answers: TableAnswers | ModelledAnswers,
+    answers: AnyAnswers,
     settings: Settings,
     *,
     cells: Mapping[str, Sequence[Any]],

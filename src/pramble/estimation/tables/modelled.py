@@ -24,6 +24,7 @@ All of this is right if the model is. Nothing in the measured tables says whethe
 """
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -67,26 +68,15 @@ class Contrasts:
     bases: tuple[Floats, ...]
     places: Integers
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The numbers of categories."""
-        return tuple(len(basis) for basis in self.bases)
-
     def of(self, cells: Floats) -> Floats:
         """Return the contrasts (Q, d) of many tables (Q, K)."""
-        found = cells.reshape(-1, *self.shape)
-        for axis, basis in enumerate(self.bases):
-            found = np.moveaxis(np.tensordot(found, basis, axes=(1 + axis, 1)), -1, 1 + axis)
-        return np.asarray(found.reshape(len(cells), -1)[:, self.places])
+        return np.asarray(along(self.bases, cells)[:, self.places])
 
     def spread(self, contrasts: Floats) -> Floats:
         """Return the tables (Q, K) that have some contrasts (Q, d) and no others."""
-        found = np.zeros((len(contrasts), math.prod(self.shape)))
+        found = np.zeros((len(contrasts), math.prod(map(len, self.bases))))
         found[:, self.places] = contrasts
-        found = found.reshape(-1, *self.shape)
-        for axis, basis in enumerate(self.bases):
-            found = np.moveaxis(np.tensordot(found, basis, axes=(1 + axis, 0)), -1, 1 + axis)
-        return np.asarray(found.reshape(len(contrasts), -1))
+        return along([basis.T for basis in self.bases], found)
 
     def information(self, p: Floats) -> Floats:
         """Return the (d, d) matrix M of a distribution."""
@@ -98,10 +88,20 @@ class Contrasts:
 
     def diagonal(self, matrix: Floats) -> Floats:
         """Return the diagonal of X times a matrix times the transpose of X."""
-        d, found = len(self.places), np.zeros(math.prod(self.shape))
+        d, found = len(self.places), np.zeros(math.prod(map(len, self.bases)))
         for some in batches(d, found.size):
-            found += (self.spread(np.eye(d)[some]) * self.spread(matrix[some])).sum(axis=0)
+            own, moved = self.spread(np.eye(d)[some]), self.spread(matrix[some])
+            found += np.einsum("qk,qk->k", own, moved)
         return np.maximum(found, 0.0)
+
+
+def along(bases: Sequence[Floats], cells: Floats) -> Floats:
+    """Return tables (Q, K) multiplied by a square matrix along each axis."""
+    shape, after = cells.shape, cells.shape[1]
+    for basis in bases[:-1]:
+        after //= len(basis)
+        cells = basis @ cells.reshape(-1, len(basis), after)
+    return np.asarray((cells.reshape(-1, after) @ bases[-1].T).reshape(shape))
 
 
 @value(eq=False)
@@ -251,8 +251,8 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
 
 
 def measured_within(plan: TablePlan, names: Columns) -> tuple[Columns, ...]:
-    """Return the largest measured tables of some of the columns, in the order of the columns."""
-    shared = (tuple(name for name in names if name in table) for table in plan.tables)
+    """Return the largest measured tables of some of the columns."""
+    shared = (tuple(name for name in table if name in names) for table in plan.tables)
     return largest_tables([table for table in dict.fromkeys(shared) if table])
 
 
