@@ -161,7 +161,7 @@ class ModelledAnswers:
     def by_noise(self) -> Floats:
         """The covariance of β by noise."""
         found = (self.inverse * self.noise) @ self.inverse
-        if self.total_variance:  # shares, but that of everything, fall as the total grows
+        if self.total_variance:  # all shares but that of everything fall as the total grows
             moved = self.inverse[:, 1:] @ self.measured[1:]
             found += self.total_variance / self.n**2 * np.outer(moved, moved)
         return np.asarray(found)
@@ -170,7 +170,7 @@ class ModelledAnswers:
     def by_sampling(self) -> Floats:
         """The covariance of β by sampling, all of it."""
         found = self.inverse.copy()
-        found[0, 0] -= self.width  # the contrasts of β = constant are t, and the constant is √K
+        found[0, 0] -= self.width  # the inverse times t has the contrasts of 1: √K, then zeros
         return np.asarray(found / self.n)
 
     @cached_property
