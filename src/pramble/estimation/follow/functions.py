@@ -304,9 +304,9 @@ def counts_by_noisy_total(e: Estimate) -> Estimate:
 
     What that adds to a variance is added to the square of both arms of its interval.
     """
-    ratios, n = ratios_of(e), float(e.n)
-    even = np.asarray(ratios.top.sum(axis=1)).ravel() / ratios.top.shape[1]
-    counted = CountedByTotal(e.covariance_parts, n, parts_of(e).total_variance, e.values, even)
+    answers, ratios, n = parts_of(e), ratios_of(e), float(e.n)
+    even = np.asarray(ratios.top @ answers.even)
+    counted = CountedByTotal(e.covariance_parts, n, answers.total_variance, e.values, even)
     added = normal_quantile(e.level) ** 2 * counted.added
     middle = n * inner_values(e)
     down, up = (
