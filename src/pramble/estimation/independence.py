@@ -386,7 +386,8 @@ def from_released(tabulated: Tabulated, *, level: float) -> Independence:
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     return outcome(
         test,
-        *(two_way(cells, tabulated, side=0) for cells in (moments.p, moments.variances())),
+        two_way(moments.p, tabulated, side=0),
+        two_way(moments.variances(), tabulated, side=0),
         lambda: two_way_covariance(moments, tabulated),
         level=level,
         n=tabulated.n,

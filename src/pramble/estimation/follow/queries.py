@@ -58,7 +58,7 @@ RESIDUAL = 1e-9
 
 def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     """Return names and weights (Q, R, K) of one query, a list, or named ones."""
-    if isinstance(query, Mapping) and query and not all(map(is_number, query.values())):
+    if isinstance(query, Mapping) and query and not all(map(is_weight, query.values())):
         named = {str(name): weights for name, weights in query.items()}
     elif isinstance(query, str):
         named = {query: query}
@@ -78,13 +78,13 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
 
 
-def is_number(weight: Any) -> bool:
+def is_weight(weight: Any) -> bool:
     return isinstance(weight, int | float | np.number)
 
 
 def is_vector(query: Any) -> bool:
     return isinstance(query, np.ndarray) or (
-        isinstance(query, Sequence) and len(query) > 0 and all(map(is_number, query))
+        isinstance(query, Sequence) and len(query) > 0 and all(map(is_weight, query))
     )
 
 
@@ -92,7 +92,7 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
     """Return one weight per cell, in the order of the table."""
     cells = len(layout.order)
     if isinstance(weights, str):
-        return indicator(weights, layout)
+        return selected_cells(weights, layout)
     if isinstance(weights, Mapping):
         return weights_of_mapping(weights, layout)
     answer = np.asarray(weights, dtype=np.float64).reshape(-1)
@@ -104,7 +104,7 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
     return answer
 
 
-def indicator(conditions: str, layout: Layout) -> Floats:
+def selected_cells(conditions: str, layout: Layout) -> Floats:
     """Return 1 for the cells that conditions such as ``"sex=f,town=x|y"`` select, else 0."""
     labels = layout.labels()
     answer = np.ones(len(layout.order))
@@ -261,16 +261,14 @@ class GroupSums:
 
 
 @value(eq=False)
-class Totals:
+class Totals(GroupSums):
     """Estimated totals of a numeric column within true cells."""
 
-    groups: GroupSums
-
     def values(self) -> Floats:
-        return self.groups.totals()
+        return self.totals()
 
     def variances(self) -> Floats:
-        moments, tabulated = self.groups.moments, self.groups.tabulated
+        moments, tabulated = self.moments, self.tabulated
         f, second = moments.sampling, tabulated.sums[2, 2]
         within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
         return np.asarray(moments.squares(second) - within)
@@ -278,8 +276,7 @@ class Totals:
     @property
     def largest(self) -> float:
         r"""No total is larger, in absolute value: :math:`|\sum w y| \le \sqrt{n \sum w^2 y^2}`."""
-        tabulated = self.groups.tabulated
-        return float(np.sqrt(tabulated.n * tabulated.sums[2, 2].sum()))
+        return float(np.sqrt(self.tabulated.n * self.tabulated.sums[2, 2].sum()))
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
         """Return normal intervals that reach z standard errors, and never beyond any total."""
@@ -302,28 +299,26 @@ class Totals:
 
     def covariance(self) -> Floats:
         """Return the covariance of all totals, in the order of the table."""
-        moments, tabulated = self.groups.moments, self.groups.tabulated
+        moments, tabulated = self.moments, self.tabulated
         second, totals = tabulated.sums[2, 2], self.values().ravel()
         known = moments.sampling * np.outer(totals, totals) / tabulated.n
-        return self.groups.in_order(moments.sandwich(second) - known, moments.invert(second))
+        return self.in_order(moments.sandwich(second) - known, moments.invert(second))
 
 
 @value(eq=False)
-class Means:
+class Means(GroupSums):
     """Estimated means of a numeric column within true cells; NaN where no size is left."""
 
-    groups: GroupSums
-
     def sizes(self) -> Floats:
-        sizes = self.groups.moments.invert(self.groups.tabulated.counts)
+        sizes = self.moments.invert(self.tabulated.counts)
         return np.where(sizes > 0, sizes, np.nan)
 
     def values(self) -> Floats:
-        return np.asarray(self.groups.totals() / self.sizes())
+        return np.asarray(self.totals() / self.sizes())
 
     def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
         """Return a function of the sums of w², w²y and w²y²."""
-        zero, one, two = (of(self.groups.tabulated.sums[2, b]) for b in range(3))
+        zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
         return zero, one, two
 
     def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
@@ -332,18 +327,18 @@ class Means:
         return np.asarray(two - 2 * self.values() * one + self.values() ** 2 * zero)
 
     def variances(self) -> Floats:
-        moments = self.groups.moments
+        moments = self.moments
         whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
         return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
         """Return Fieller's intervals; normal ones where nothing was randomised."""
-        moments, f = self.groups.moments, self.groups.moments.sampling
+        moments, f = self.moments, self.moments.sampling
         if not moments.axes:
             reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
             return self.values() - reach, self.values() + reach
         zero, one, two = self.squares(lambda s: moments.squares(s) - (1 - f) * moments.invert(s))
-        T, N = self.groups.totals(), moments.invert(self.groups.tabulated.counts)
+        T, N = self.totals(), moments.invert(self.tabulated.counts)
         a, b, c = N**2 - z**2 * zero, T * N - z**2 * one, T**2 - z**2 * two
         bounded = (a > 0) & (N > 0)
         reach = np.sqrt(np.maximum(b**2 - a * c, 0.0))
@@ -371,10 +366,10 @@ class Means:
     def covariance(self) -> Floats:
         """Return the covariance of all means, in the order of the table."""
         R, N = self.values().ravel(), self.sizes().ravel()
-        zero, one, two = self.squares(self.groups.moments.sandwich)
+        zero, one, two = self.squares(self.moments.sandwich)
         whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
-        within = self.residuals(self.groups.moments.invert).ravel()
-        return self.groups.in_order(whole / np.outer(N, N), within / N**2)
+        within = self.residuals(self.moments.invert).ravel()
+        return self.in_order(whole / np.outer(N, N), within / N**2)
 
 
 KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
@@ -385,7 +380,7 @@ def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Es
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
-    groups = KINDS[kind](GroupSums(tabulated, moments))
+    groups = KINDS[kind](tabulated, moments)
     values = layout.flatten(groups.values())
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
     lower, upper = groups.intervals(normal_quantile(settings.level))

@@ -288,7 +288,7 @@ def told_of(parts: Sequence[Part]) -> Floats | None:
     if all(part.telling.told is None for part in parts):
         return None
     own = (part.telling.told for part in parts)
-    bases = [
+    bases: list[Any] = [
         np.eye(part.margins) if told is None else told
         for part, told in zip(parts, own, strict=True)
     ]

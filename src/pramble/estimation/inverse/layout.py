@@ -154,7 +154,7 @@ def count_released(
 
 def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
     """Return counts and sums of a cross-tabulation as arrays, its cells at the places given."""
-    given = table.sums or {(1, 0): table.counts}
+    given: Mapping[Powers, Any] = table.sums or {(1, 0): table.counts}
     size = math.prod(shape)
     sums = {powers: totals(place, own, size).reshape(shape) for powers, own in given.items()}
     refuse_no_weight(sums[1, 0])

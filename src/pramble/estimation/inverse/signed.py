@@ -33,6 +33,7 @@ from pramble.estimation.inverse.layout import groups_of, refuse_many, refuse_no_
 from pramble.estimation.inverse.likelihood import nearest_inside
 from pramble.estimation.inverse.tabulate import cells_of, refuse_randomised, shown_by_blocks
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS
+from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.mechanisms.plan import Plan
 from pramble.values import Floats, Integers, value
 
@@ -112,46 +113,70 @@ def patterns_of(
     refuse_randomised([weights, *beside], plan.columns)
     extra = [name for name in dict.fromkeys(beside) if name not in by]
     channel = plan.channel(by)
-    axes: list[tuple[Any, Any, Integers]]
-    if channel.axes is not None:
-        refuse_many([s.mechanism.shape[0] for s in channel.axes], by, most=MOST_PATTERN_CELLS)
-        for seen in channel.axes:
-            refuse_many([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
-        found, places = shown_by_blocks(records, channel, by=by, beside=extra, weights=weights)
-        operators = [seen.mechanism.operator for seen in channel.axes]
-        axes = [(o.right_inverse(), o, z) for o, z in zip(operators, places, strict=True)]
-        cells: Mapping[str, Integers] = cells_of(channel)
-        branch = np.zeros(len(found.cells), dtype=np.int64)
-    else:
-        table, found, branch_of = shown_by_branches(
-            records, plan, by=by, beside=extra, weights=weights
-        )
-        cells = table.cells
-        together = np.zeros(len(found.cells), dtype=np.int64)
-        gathered = gather(table, found, branch_of, group_of=together)
-        if gathered is None or gathered[0].lost.shape[1]:
-            raise table.refusal()
-        whole = gathered[0].of_group(0)
-        _, sizes, place = stacked_places(table, found, branch_of)
-        branch = np.searchsorted(np.cumsum(sizes), place, side="right")
-        axes = [(whole.right_inverse(), whole, place)]
+    axes_of = axes_of_branches if channel.axes is None else axes_of_blocks
+    found, cells, branch, axes = axes_of(records, plan, by=by, beside=extra, weights=weights)
     untouched = tuple(name for name in by if name not in plan.columns)
     kept, dropped = (np.arange(len(found.cells)), {}) if missing else complete(found, untouched)
-    arrays = [(inverse.adjoint(np.eye(o.shape[0])).T, o.dense(), z) for inverse, o, z in axes]
     if not missing:
-        refuse_untold(arrays, cells, n=float(found.counts[kept].sum()))
-    return pruned(
-        found,
-        kept,
+        refuse_untold(axes, cells, n=float(found.counts[kept].sum()))
+    codes, labels = found.cells[kept], {n: own.values for n, own in channel.labels.items()}
+    for axis, name in enumerate(untouched):
+        used, codes[:, axis] = np.unique(codes[:, axis], return_inverse=True)
+        labels[name] = tuple(found.levels[axis][code] for code in used.tolist())
+    some = Crosstab(found.columns, found.levels, codes, found.counts[kept])
+    groups, group = groups_of(some, len(untouched))
+    numbers = found.counts[kept].astype(np.float64)
+    sums, squares = (found.sums[p][kept] if found.sums else numbers for p in ((1, 0), (2, 0)))
+    refuse_no_weight(sums)
+    scale = numbers.sum() / sums.sum()
+    return Patterns(
         untouched=untouched,
-        beside=beside,
         cells={name: np.asarray(cells[name]) for name in by if name in cells},
-        categories={name: own.values for name, own in channel.labels.items()},
-        axes=tuple(Axis(np.ascontiguousarray(G), M, z[kept]) for G, M, z in arrays),
+        labels=labels,
+        groups=groups,
+        group=group,
+        beside={name: codes[:, found.columns.index(name)] for name in beside},
+        axes=tuple(Axis(axis.G, axis.M, axis.place[kept]) for axis in axes),
         branch=branch[kept],
+        numbers=numbers,
+        sums=sums * scale,
+        squares=squares * scale**2,
         dropped=dropped,
         backend=records.backend,
     )
+
+
+Released = tuple[Crosstab, Mapping[str, Integers], Integers, list[Axis]]
+"""Released cells, the codes of the true cells, the branch of each released one, and the axes."""
+
+
+def axes_of_blocks(records: Records, plan: Plan, *, by: Sequence[str], **given: Any) -> Released:
+    """Return what is released of the columns of a plan without branches, an axis a block."""
+    channel = plan.channel(by)
+    blocks = channel.axes or ()
+    refuse_many([seen.mechanism.shape[0] for seen in blocks], by, most=MOST_PATTERN_CELLS)
+    for seen in blocks:
+        refuse_many([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
+    found, places = shown_by_blocks(records, channel, by=by, **given)
+    axes = [axis_of(s.mechanism.operator, z) for s, z in zip(blocks, places, strict=True)]
+    return found, cells_of(channel), np.zeros(len(found.cells), dtype=np.int64), axes
+
+
+def axes_of_branches(records: Records, plan: Plan, *, by: Sequence[str], **given: Any) -> Released:
+    """Return what is released of the columns of a plan of branches, which are one axis."""
+    table, found, branch_of = shown_by_branches(records, plan, by=by, **given)
+    together = np.zeros(len(found.cells), dtype=np.int64)
+    gathered = gather(table, found, branch_of, group_of=together)
+    if gathered is None or gathered[0].lost.shape[1]:
+        raise table.refusal()
+    _, sizes, place = stacked_places(table, found, branch_of)
+    branch = np.searchsorted(np.cumsum(sizes), place, side="right")
+    return found, table.cells, branch, [axis_of(gathered[0].of_group(0), place)]
+
+
+def axis_of(operator: InvertibleOperator, place: Integers) -> Axis:
+    G = operator.right_inverse().adjoint(np.eye(operator.shape[0])).T
+    return Axis(np.ascontiguousarray(G), operator.dense(), place)
 
 
 def complete(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[str, int]]:
@@ -172,60 +197,17 @@ def complete(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[
     return np.flatnonzero(fine), dropped
 
 
-def pruned(
-    found: Crosstab,
-    kept: Integers,
-    *,
-    untouched: tuple[str, ...],
-    beside: Sequence[str],
-    cells: Mapping[str, Integers],
-    categories: Mapping[str, Sequence[Label]],
-    axes: tuple[Axis, ...],
-    branch: Integers,
-    dropped: Mapping[str, int],
-    backend: str,
-) -> Patterns:
-    """Return the patterns of some cells of a cross-tabulation, with the labels that occur."""
-    codes = found.cells[kept]
-    labels = dict(categories)
-    for axis, name in enumerate(untouched):
-        used, codes[:, axis] = np.unique(codes[:, axis], return_inverse=True)
-        labels[name] = tuple(found.levels[axis][code] for code in used.tolist())
-    some = Crosstab(found.columns, found.levels, codes, found.counts[kept])
-    groups, group = groups_of(some, len(untouched))
-    numbers = found.counts[kept].astype(np.float64)
-    sums, squares = (found.sums[p][kept] if found.sums else numbers for p in ((1, 0), (2, 0)))
-    refuse_no_weight(sums)
-    scale = numbers.sum() / sums.sum()
-    return Patterns(
-        untouched=untouched,
-        cells=cells,
-        labels=labels,
-        groups=groups,
-        group=group,
-        beside={name: codes[:, found.columns.index(name)] for name in beside},
-        axes=axes,
-        branch=branch,
-        numbers=numbers,
-        sums=sums * scale,
-        squares=squares * scale**2,
-        dropped=dropped,
-        backend=backend,
-    )
-
-
-def refuse_untold(
-    axes: Sequence[tuple[Floats, Floats, Integers]], cells: Mapping[str, Integers], *, n: float
-) -> None:
+def refuse_untold(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: float) -> None:
     r"""Refuse columns whose shares n records do not tell, by the variance that follows.
 
     Rank is not enough. An output that shows a category with the chance :math:`10^{-7}` completes
     the rank and is never seen, and what was seen then looks certain. The variance for the worst
     law, :math:`\max_x \sum_z M_{xz} G_{zs}^2 / n`, knows.
     """
-    sizes = [G.shape[1] for G, _, _ in axes]
+    sizes = [axis.G.shape[1] for axis in axes]
     grid = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()
-    for (G, M, _), place in zip(axes, grid, strict=True):
+    for axis, place in zip(axes, grid, strict=True):
+        G, M = axis.G, axis.M
         for name, codes in cells.items():
             own = np.full(G.shape[1], -1)
             own[place] = codes
@@ -295,7 +277,7 @@ class StratumTally:
             self.squares[stratum] += weighted.T @ u[some]
 
     def total(self) -> Floats:
-        answer = np.zeros_like(self.squares[0])
+        answer = np.zeros(self.squares.shape[1:])
         for m, U, squares in zip(self.numbers, self.sums, self.squares, strict=True):
             if m > 1:
                 answer += m / (m - 1) * (squares - np.outer(U, U) / m)
