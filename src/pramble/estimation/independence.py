@@ -55,7 +55,7 @@ from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import check_level
 from pramble.estimation.inverse.layout import Tabulated, refuse_many
 from pramble.estimation.inverse.likelihood import by_inverse, inverse_moments
-from pramble.estimation.inverse.moments import SecondMoments, noise_of, right_inverses
+from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.estimation.inverse.tabulate import tabulate
 from pramble.estimation.tables.cells import measured_of, refuse_records, table_answers
@@ -208,7 +208,7 @@ def v_interval(
     margins = [np.maximum(p.sum(axis=1), 0), np.maximum(p.sum(axis=0), 0)]
     independent = np.outer(margins[0] / margins[0].sum(), margins[1] / margins[1].sum())
     draws = max(min(STRENGTH_DRAWS, MOST_NUMBERS // p.size), 200)
-    noise = noise_of(covariance()[np.ix_(order.ravel(), order.ravel())], draws=draws)
+    noise = normal_draws(covariance()[np.ix_(order.ravel(), order.ravel())], draws=draws)
     noise = noise.reshape(-1, *p.shape)
     direction = p - independent
     used = independent > 0

@@ -54,7 +54,7 @@ and the more of them a small one may leave, the more laws there are with less of
 
 
 @value(eq=False)
-class Term:
+class LawTerm:
     """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``.
 
     The ``whole`` one has all cells of the law, in their order.
@@ -81,18 +81,18 @@ class Term:
         scale_margin(law, self.high, self.low, factors)
 
 
-def terms_of(release: Released, tables: Sequence[Table]) -> list[Term]:
+def terms_of(release: Released, tables: Sequence[Table]) -> list[LawTerm]:
     """Return the terms of a model: how many records are in each group, and tables."""
     groups, combinations = len(release.groups), math.prod(release.shape)
     nowhere = np.zeros(combinations, dtype=np.int64)
-    everyone = Term(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
+    everyone = LawTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
     within = {table for table in tables for other in tables if set(table) < set(other)}
     return [everyone, *(term_of(release, table) for table in tables if table not in within)]
 
 
-def whole_term(release: Released) -> Term:
+def whole_term(release: Released) -> LawTerm:
     groups, combinations = len(release.groups), math.prod(release.shape)
-    return Term(
+    return LawTerm(
         (*release.given, *release.labels),
         combinations * np.arange(groups),
         np.arange(combinations),
@@ -102,7 +102,7 @@ def whole_term(release: Released) -> Term:
     )
 
 
-def term_of(release: Released, table: Table) -> Term:
+def term_of(release: Released, table: Table) -> LawTerm:
     """Return the term of a table of untouched and randomised columns."""
     shape = sizes_of(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
@@ -114,7 +114,7 @@ def term_of(release: Released, table: Table) -> Term:
         codes = np.arange(release.shape[axis])
         others = [i for i in range(len(release.shape)) if i != axis]
         low += strides.get(name, 0) * np.expand_dims(codes, others)
-    return Term(table, high, low.reshape(-1), math.prod(shape))
+    return LawTerm(table, high, low.reshape(-1), math.prod(shape))
 
 
 def sizes_of(release: Released, table: Table) -> list[int]:
@@ -134,7 +134,7 @@ class Chain:
     """A law and the originals of all records, which are by pattern."""
 
     def __init__(
-        self, release: Released, terms: Sequence[Term], units: Units, rng: np.random.Generator
+        self, release: Released, terms: Sequence[LawTerm], units: Units, rng: np.random.Generator
     ) -> None:
         self.release, self.terms, self.units, self.rng = release, terms, units, rng
         self.groups = np.repeat(release.group_of, release.counts)
@@ -174,7 +174,7 @@ class Chain:
 SWEEPS = 12
 
 
-def start_law(release: Released, terms: Sequence[Term], *, rng: np.random.Generator) -> Floats:
+def start_law(release: Released, terms: Sequence[LawTerm], *, rng: np.random.Generator) -> Floats:
     """Return a law fitted to the tables of records that are weighed at random."""
     weights = rng.standard_exponential(release.rows)
     law = np.outer(
@@ -192,7 +192,7 @@ def start_law(release: Released, terms: Sequence[Term], *, rng: np.random.Genera
     return law
 
 
-def weighed(release: Released, term: Term, weights: Floats) -> Floats:
+def weighed(release: Released, term: LawTerm, weights: Floats) -> Floats:
     """Return the expected records in the cells of a table, by weighed records, none quite zero."""
     tabulated = tabulate(release.records, release.plan, by=list(term.table), weights=weights)
     p, layout = fit_table(tabulated, method="inverse").p, tabulated.layout
@@ -225,15 +225,15 @@ LEAST = 1e-6
 
 
 @value(eq=False)
-class Model:
+class LawModel:
     """The terms of a law, what the release is worth for the poorest of them, and notes."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[LawTerm, ...]
     worth: float
     notes: tuple[str, ...] = ()
 
 
-def model_of(release: Released, tables: Any, *, clock: Clock) -> Model:
+def model_of_law(release: Released, tables: Any, *, clock: Clock) -> LawModel:
     """Return the model: as asked for, or all columns together where they are told, else pairs."""
     whole = (*release.given, *release.labels)
     if tables == "all" or (tables is None and release.cells <= MOST_WHOLE):
@@ -243,17 +243,17 @@ def model_of(release: Released, tables: Any, *, clock: Clock) -> Model:
                 "The plan cannot give the table of all columns; leave tables= to find out which."
             )
         if tables == "all" or value >= (PER_CELL * release.cells) ** 2:
-            return Model((whole_term(release),), value)
+            return LawModel((whole_term(release),), value)
     wanted = [
         table
         for table in wanted_tables(2 if tables is None else tables, list(whole))
         if set(table) & set(release.labels)
     ]
-    found, notes = told(wanted, release, clock=clock)
-    return Model(tuple(terms_of(release, list(found))), min(found.values()), tuple(notes))
+    found, notes = estimable_tables(wanted, release, clock=clock)
+    return LawModel(tuple(terms_of(release, list(found))), min(found.values()), tuple(notes))
 
 
-def told(
+def estimable_tables(
     wanted: Sequence[Table], release: Released, *, clock: Clock
 ) -> tuple[dict[Table, float], list[str]]:
     """Return what the release is worth for each table that it tells, and notes on the others."""

@@ -15,7 +15,7 @@ from pramble.data.reading import Reading
 from pramble.data.records import Records
 from pramble.data.replaced import labels_like, with_columns
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.chain import Chain, Model, model_of, start_law
+from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
 from pramble.estimation.draws.released import (
     Released,
     Units,
@@ -86,7 +86,7 @@ def imputation(
             "has more. Name fewer columns."
         )
     release = released(counted, plan, names, records=given.records)
-    model = model_of(release, tables, clock=clock.part(0.0, 0.2))
+    model = model_of_law(release, tables, clock=clock.part(0.0, 0.2))
     units = units_of(release)
     sweeps = sweeps_of(release, model, units, copies=copies)
     clock, drawn = clock.part(0.2, 0.8), []
@@ -128,7 +128,7 @@ def left_for_cells(left: Sequence[str]) -> list[str]:
     return [f"{room}What is drawn tells nothing of them; choose other columns with using=."]
 
 
-def sweeps_of(release: Released, model: Model, units: Units, *, copies: int) -> int:
+def sweeps_of(release: Released, model: LawModel, units: Units, *, copies: int) -> int:
     """Return how many sweeps a chain takes: as many as it needs to forget, within bounds."""
     wanted = LONG * release.rows / max(model.worth, 1.0)
     together = len(units) == 1

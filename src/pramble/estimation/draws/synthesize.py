@@ -145,7 +145,7 @@ def step_towards(
     from pramble.estimation.draws.kernels import walk
 
     sizes = np.array([len(targets[name,]) for name in columns])
-    strides, starts = layout_of(list(targets), sizes, columns)
+    strides, starts = strides_of(list(targets), sizes, columns)
     members, wanted = members_of(strides), flat(list(targets.values()))
     width = flat([spread[table] for table in targets])
     counts = np.zeros_like(wanted)
@@ -159,7 +159,7 @@ def step_towards(
         walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
 
 
-def layout_of(
+def strides_of(
     tables: Sequence[Table], sizes: Integers, columns: Sequence[str]
 ) -> tuple[Integers, Integers]:
     """Return the stride of every column in every table, and where each table starts."""

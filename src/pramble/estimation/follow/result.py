@@ -10,6 +10,7 @@ import numpy as np
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.estimation.follow import functions
+from pramble.estimation.follow.contrasts import contrast
 from pramble.estimation.follow.loglinear import loglinear
 from pramble.estimation.follow.numbers import distribution
 from pramble.estimation.inverse.intervals import check_level
@@ -188,7 +189,7 @@ class Estimate(Display, Tidy):
     cumulative = functions.cumulative
     quantiles = functions.quantiles
     distribution = distribution
-    contrast = functions.contrast
+    contrast = contrast
     function = functions.function
     loglinear = loglinear
 

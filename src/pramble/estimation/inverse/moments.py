@@ -322,7 +322,7 @@ class CellAnswers:
         return np.asarray(self.moments.covariance()[np.ix_(order, order)])
 
 
-def noise_of(covariance: Floats, *, draws: int) -> Floats:
+def normal_draws(covariance: Floats, *, draws: int) -> Floats:
     """Return normal draws with a covariance, the same ones for the same covariance."""
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     rng = np.random.default_rng(0)

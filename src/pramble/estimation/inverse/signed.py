@@ -31,7 +31,7 @@ from pramble.errors import InvalidData, NotIdentifiable
 from pramble.estimation.inverse.branches import gather, shown_by_branches, stacked_places
 from pramble.estimation.inverse.layout import groups_of, refuse_many, refuse_no_weight
 from pramble.estimation.inverse.likelihood import nearest_inside
-from pramble.estimation.inverse.tabulate import cells_of, refuse_randomised, shown_by_blocks
+from pramble.estimation.inverse.tabulate import cells_of_blocks, refuse_randomised, shown_by_blocks
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.mechanisms.plan import Plan
@@ -146,11 +146,13 @@ def patterns_of(
     )
 
 
-Released = tuple[Crosstab, Mapping[str, Integers], Integers, list[Axis]]
+ReleasedAxes = tuple[Crosstab, Mapping[str, Integers], Integers, list[Axis]]
 """Released cells, the codes of the true cells, the branch of each released one, and the axes."""
 
 
-def axes_of_blocks(records: Records, plan: Plan, *, by: Sequence[str], **given: Any) -> Released:
+def axes_of_blocks(
+    records: Records, plan: Plan, *, by: Sequence[str], **given: Any
+) -> ReleasedAxes:
     """Return what is released of the columns of a plan without branches, an axis a block."""
     channel = plan.channel(by)
     blocks = channel.axes or ()
@@ -159,10 +161,12 @@ def axes_of_blocks(records: Records, plan: Plan, *, by: Sequence[str], **given: 
         refuse_many([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
     found, places = shown_by_blocks(records, channel, by=by, **given)
     axes = [axis_of(s.mechanism.operator, z) for s, z in zip(blocks, places, strict=True)]
-    return found, cells_of(channel), np.zeros(len(found.cells), dtype=np.int64), axes
+    return found, cells_of_blocks(channel), np.zeros(len(found.cells), dtype=np.int64), axes
 
 
-def axes_of_branches(records: Records, plan: Plan, *, by: Sequence[str], **given: Any) -> Released:
+def axes_of_branches(
+    records: Records, plan: Plan, *, by: Sequence[str], **given: Any
+) -> ReleasedAxes:
     """Return what is released of the columns of a plan of branches, which are one axis."""
     table, found, branch_of = shown_by_branches(records, plan, by=by, **given)
     together = np.zeros(len(found.cells), dtype=np.int64)

@@ -85,7 +85,7 @@ def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(counts, mechanism.shape[1])
     channel = Plan({ONE_COLUMN: mechanism}).channel()
-    layout = layout_of(channel, by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
+    layout = layout_of_blocks(channel, by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
     axes = axes_of(mechanism)
     cells = vector.reshape(1, *output_shape(axes))
     known: dict[Block, Mechanism] = {(ONE_COLUMN,): mechanism}
@@ -104,17 +104,17 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
     )
 
 
-def layout_of(
+def layout_of_blocks(
     channel: Channel, *, by: Sequence[str], levels: Mapping[str, Sequence[Any]], groups: Any
 ) -> Layout:
     """Return the layout of a table of blocks: the cells of each, the last running fastest."""
     refuse_many([len(groups), *(seen.mechanism.shape[1] for seen in channel.axes or ())], by)
-    cells = cells_of(channel)
+    cells = cells_of_blocks(channel)
     categories = {name: channel.coding.categories[name].values for name in cells}
     return Layout(tuple(by), cells, categories, dict(levels), groups)
 
 
-def cells_of(channel: Channel) -> dict[str, Integers]:
+def cells_of_blocks(channel: Channel) -> dict[str, Integers]:
     """Return the code of each column in every combination of the cells of blocks."""
     axes = channel.axes or ()
     sizes = [seen.mechanism.shape[0] for seen in axes]
@@ -141,7 +141,7 @@ def from_records(
     untouched = [name for name in by if name not in channel.columns]
     groups, group_of = groups_of(table, len(untouched))
     levels = dict(zip(untouched, table.levels, strict=False))
-    layout = layout_of(channel, by=by, levels=levels, groups=groups)
+    layout = layout_of_blocks(channel, by=by, levels=levels, groups=groups)
     outer = (len(groups), *(m.shape[1] for m in known.values()))
     axes = tuple(axis for m in known.values() for axis in axes_of(m))
     place = np.ravel_multi_index((group_of, *places), outer)

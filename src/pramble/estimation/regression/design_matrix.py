@@ -74,7 +74,7 @@ def untouched_column(
     records: Records, name: str, labels: Sequence[Label]
 ) -> tuple[Column, Integers]:
     """Return an untouched column, and the new place of each label that was found."""
-    declared = categories_of(records, name)
+    declared = declared_categories(records, name)
     if declared is None:
         values = as_decimals(labels, records)
         is_numeric = all(is_number(one) for one in values)
@@ -86,7 +86,7 @@ def untouched_column(
     return Column(name, tuple(labels[i] for i in order)), place
 
 
-def categories_of(records: Records, name: str) -> Sequence[Label] | None:
+def declared_categories(records: Records, name: str) -> Sequence[Label] | None:
     """Return the categories that a column declares, if it is one of categories; maybe none.
 
     Those of pandas have an order, be they ordered or not; others come in natural order then.

@@ -25,7 +25,13 @@ from pramble.estimation.regression.material import (
     material_of_records,
 )
 from pramble.estimation.regression.result import Fitted, Regression
-from pramble.estimation.regression.solve import Problem, notes_of, rare_classes, solve, told
+from pramble.estimation.regression.solve import (
+    Problem,
+    notes_on_unestimable,
+    rare_classes,
+    solve,
+    unestimable,
+)
 from pramble.estimation.survey import Survey, as_survey
 from pramble.estimation.tables.cells import measured_of, refuse_records
 from pramble.estimation.tables.regression import material_of_tables
@@ -151,7 +157,7 @@ def estimate_regression(
     return replace(found, covariance=covariance, fitted=None)
 
 
-def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
+def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
     groups, cells = material.groups, material.cells
     if asked.formula is not None:
         return formula_model(asked.formula, groups, cells, counts=material.numbers)
@@ -165,7 +171,7 @@ def pose(
     material: Material, asked: Asked, *, family: str, success: Any = None
 ) -> tuple[Problem, Model, Response, int]:
     """Return a regression before it is solved, with the number of classes of its response."""
-    model, response = model_of(material, asked)
+    model, response = model_asked_for(material, asked)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(material.groups, material.cells)
     refuse_collinear(design, source.counts, model.names)
@@ -179,7 +185,7 @@ def fit(
 ) -> Regression:
     posed, model, response, classes = pose(material, asked, family=family, success=success)
     problem, point, notes = solve(posed, classes=classes)
-    answer, n = told(problem, point), problem.source.n
+    answer, n = unestimable(problem, point), problem.source.n
     sampling = settings.sampling_share(n)
     fitted = Fitted(problem, point, model, material.groups, material.cells, answer, sampling)
     names = problem.parameters.names
@@ -200,7 +206,7 @@ def fit(
         response=response.name,
         level=settings.level,
         covers=settings.covers,
-        notes=(*material.notes, *notes, *notes_of(answer, names), *rare),
+        notes=(*material.notes, *notes, *notes_on_unestimable(answer, names), *rare),
         backend=material.backend,
         fitted=fitted,
     )

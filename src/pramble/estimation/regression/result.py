@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pramble.estimation.inverse.signed import Moments
-    from pramble.estimation.regression.solve import Point, Problem, Told
+    from pramble.estimation.regression.solve import Point, Problem, Unestimable
 
 
 @value(eq=False)
@@ -46,7 +46,7 @@ class Fitted:
     model: Model
     groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
     cells: Rows
-    told: Told
+    told: Unestimable
     sampling: float  # Share of the sampling variance that counts
 
     @property
@@ -64,7 +64,7 @@ class Fitted:
 
     @cached_property
     def covariance(self) -> Floats:
-        return positive(self.bread @ self.meat.covers(self.sampling) @ self.bread)
+        return positive_covariance(self.bread @ self.meat.covers(self.sampling) @ self.bread)
 
     @cached_property
     def inflation(self) -> Floats:
@@ -75,7 +75,7 @@ class Fitted:
         return np.asarray(np.where(left > 0, both / np.where(left > 0, left, 1.0), np.inf))
 
 
-def positive(covariance: Floats) -> Floats:
+def positive_covariance(covariance: Floats) -> Floats:
     """Return the nearest covariance without negative variances."""
     scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
@@ -209,7 +209,7 @@ def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
     names = [change.name for change in every]
     if answers > 1:
         names = [f"{label}: {name}" for name in names for label in problem.family.answers]
-    covariance = positive(moments.covers(fitted.sampling))
+    covariance = positive_covariance(moments.covers(fitted.sampling))
     lost = touched(fitted, every, answers)
     covariance[lost, lost] = np.inf
     return Effects(tuple(names), values, covariance, level, backend)
@@ -292,7 +292,7 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))
     is_open = (np.abs(D[:, problem.parameters.column]) > 0)[:, fitted.told.lost].any(axis=1)
     lower, upper = ends(problem.family, mean, error, level=check_level(level))
-    least, most = range_of(problem.family)
+    least, most = range_of_mean(problem.family)
     error, lower, upper = (
         np.where(is_open, end, values)
         for end, values in ((np.inf, error), (least, lower), (most, upper))
@@ -307,7 +307,7 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     return {**columns, "lower": lower.T.ravel().tolist(), "upper": upper.T.ravel().tolist()}
 
 
-def range_of(family: Any) -> tuple[float, float]:
+def range_of_mean(family: Any) -> tuple[float, float]:
     """Return where a mean can be."""
     if isinstance(family, Linear):
         return -np.inf, np.inf

@@ -68,6 +68,7 @@ class Basis:
 
 
 def basis_of(gram: Floats) -> Basis:
+    """Return the basis that makes a Gram matrix the identity."""
     size = np.sqrt(np.diag(gram))
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
     roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
@@ -218,7 +219,7 @@ HELD_DIRECTIONS = 1e-6
 
 
 @value(eq=False)
-class Told:
+class Unestimable:
     """Which parameters are not told: by noise alone, and because nothing bounds them."""
 
     by_noise: NDArray[np.bool_]
@@ -267,7 +268,7 @@ def holding(problem: Problem, point: Point) -> Floats | None:
     return np.asarray((along * strength) @ along.T)
 
 
-def told(problem: Problem, point: Point) -> Told:
+def unestimable(problem: Problem, point: Point) -> Unestimable:
     """Return which parameters are not told; refuse when none is."""
     basis = problem.basis
     held = np.zeros((len(point.theta), 0))
@@ -282,9 +283,9 @@ def told(problem: Problem, point: Point) -> Told:
     roots = np.sqrt(np.maximum(np.abs(found.values[endless]), 1e-300))
     errors = np.abs(basis.directions(found.vectors[:, endless])) / roots * basis.size[:, None]
     unbounded = np.asarray((errors > 1.0).any(axis=1))
-    answer = Told(by_noise & ~unbounded, unbounded)
+    answer = Unestimable(by_noise & ~unbounded, unbounded)
     if answer.lost.all():
-        why = " ".join(notes_of(answer, problem.parameters.names))
+        why = " ".join(notes_on_unestimable(answer, problem.parameters.names))
         raise NotIdentifiable(
             f"The release must tell some coefficient; it leaves every one open. {why} Take fewer "
             "covariates, coarser categories, or more records."
@@ -313,7 +314,7 @@ def rare_classes(
     return [said]
 
 
-def notes_of(answer: Told, names: tuple[str, ...]) -> list[str]:
+def notes_on_unestimable(answer: Unestimable, names: tuple[str, ...]) -> list[str]:
     """Say which coefficients are not told, and why."""
     notes = []
     if answer.unbounded.any():
