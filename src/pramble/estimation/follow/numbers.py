@@ -419,41 +419,34 @@ class Distribution(Display, Tidy):
     def columns(self) -> dict[str, list[Any]]:
         """Return the tidy table as plain lists."""
         others = list(self.banded.grouped[1])
-        answer: dict[str, list[Any]] = {name: [] for name in (*others, "statistic")}
-        numbers = {"value": "values", "standard_error": "standard_errors"}
-        numbers |= {"lower": "lower", "upper": "upper"}
-        answer |= {name: [] for name in numbers}
+        names = (*others, "statistic", "value", "standard_error", "lower", "upper")
+        answer: dict[str, list[Any]] = {name: [] for name in names}
         for statistic, part in self.parts:
-            is_many = statistic == "quantile"
-            of = (
-                [f"{share:g} " for share in part.cells["share"]]
-                if is_many
-                else [""] * len(part.values)
-            )
-            answer["statistic"] += [share + statistic for share in of]
+            shares = part.cells["share"] if statistic == "quantile" else ()
+            own = [f"{share:g} {statistic}" for share in shares]
+            answer["statistic"] += own or [statistic] * len(part.values)
             for name in others:
                 answer[name] += list(part.cells[name])
-            for name, attribute in numbers.items():
-                answer[name] += getattr(part, attribute).tolist()
+            figures = (part.values, part.standard_errors, part.lower, part.upper)
+            for name, figure in zip(names[-4:], figures, strict=True):
+                answer[name] += figure.tolist()
         return answer
 
     def shown(self) -> Grid:
         """Return every statistic with its interval."""
-        found = self.columns()
-        others = list(self.banded.grouped[1])
-        figures = ("value", "standard_error", "lower", "upper")
+        *labels, values, errors, lower, upper = self.columns().values()
+        figures = zip(values, errors, lower, upper, strict=True)
         rows = [
-            [*(str(found[name][i]) for name in others), found["statistic"][i]]
-            + [number(found[name][i], 4) for name in figures]
-            for i in range(len(found["value"]))
+            [*map(str, cell), *(number(own, 4) for own in numbers)]
+            for cell, numbers in zip(zip(*labels, strict=True), figures, strict=True)
         ]
         e = self.banded.estimate
         return Grid(
             f"Distribution of {self.column!r} in {len(self.banded.labels):,} bands, from "
             f"{e.n:,.0f} records ({100 * e.level:g} % intervals)",
-            [*others, "statistic", "value", "std err", "from", "to"],
+            [*list(self.banded.grouped[1]), "statistic", "value", "std err", "from", "to"],
             rows,
-            left=len(others) + 1,
+            left=len(labels),
             notes=tuple(dict.fromkeys(note for _, part in self.parts for note in part.notes)),
             below="Numbers count as spread evenly within each band.",
         )

@@ -88,8 +88,42 @@ STEP = 1e-4
 """Of a column of numbers, relative to its spread, over which a slope is taken."""
 
 
+class NormalIntervals(Display, Tidy):
+    """Estimates with a covariance and normal intervals, without end where an error is infinite."""
+
+    covariance: Floats
+    level: float
+
+    @property
+    def centre(self) -> Floats:
+        """The estimates."""
+        raise NotImplementedError
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """The roots of the variances."""
+        return read_only(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def is_open(self) -> Any:
+        """Which estimates have an interval without end."""
+        return ~np.isfinite(self.standard_errors)
+
+    @cached_property
+    def lower(self) -> Floats:
+        """Lower ends of the intervals."""
+        reach = normal_quantile(self.level) * self.standard_errors
+        return read_only(np.where(self.is_open, -np.inf, self.centre - reach))
+
+    @cached_property
+    def upper(self) -> Floats:
+        """Upper ends of the intervals."""
+        reach = normal_quantile(self.level) * self.standard_errors
+        return read_only(np.where(self.is_open, np.inf, self.centre + reach))
+
+
 @value(eq=False, repr=False)
-class Effects(Display, Tidy):
+class Effects(NormalIntervals):
     """Average effects with their errors."""
 
     names: tuple[str, ...]
@@ -99,23 +133,9 @@ class Effects(Display, Tidy):
     backend: str
 
     @property
-    def standard_errors(self) -> Floats:
-        return np.sqrt(np.diag(self.covariance))
-
-    @property
-    def reach(self) -> Floats:
-        """Half the width of the intervals."""
-        return normal_quantile(self.level) * self.standard_errors
-
-    @property
-    def lower(self) -> Floats:
-        """Lower ends of the intervals."""
-        return np.asarray(self.values - self.reach)
-
-    @property
-    def upper(self) -> Floats:
-        """Upper ends of the intervals."""
-        return np.asarray(self.values + self.reach)
+    def centre(self) -> Floats:
+        """The effects."""
+        return self.values
 
     def shown(self) -> Grid:
         """Return a line for each effect."""
@@ -157,19 +177,19 @@ class Change:
 
 
 def changes(fitted: Fitted) -> Iterator[Change]:
+    """Yield the changes of every covariate: one of a number, one for each label but the first."""
     for name, column in fitted.covariates.items():
-        sides = (fitted.groups, fitted.cells)
-        own = sides[1] if column.is_randomised else sides[0]
+        randomised = column.is_randomised
+        own = fitted.cells if randomised else fitted.groups
 
-        def design(rows: Any, *, randomised: bool = column.is_randomised) -> Design:
-            groups = fitted.groups if randomised else rows
-            return fitted.model.design(groups, rows if randomised else fitted.cells)
+        def design(rows: Rows, *, randomised: bool = randomised) -> Design:
+            sides = (fitted.groups, rows) if randomised else (rows, fitted.cells)
+            return fitted.model.design(*sides)
 
         if column.is_numeric:
             step = STEP * max(float(np.std(own.numbers(name))), 1e-12)
-            yield Change(
-                name, design(own.moved(name, step)), design(own.moved(name, -step)), 0.5 / step
-            )
+            high, low = (design(own.moved(name, by)) for by in (step, -step))
+            yield Change(name, high, low, 0.5 / step)
             continue
         first = design(own.at(name, 0))
         for code, label in enumerate(column.labels[1:], start=1):
@@ -330,7 +350,7 @@ def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Flo
 
 
 @value(eq=False, repr=False)
-class Regression(Display, Tidy):
+class Regression(NormalIntervals):
     """Coefficients of a regression on the original values.
 
     Attributes
@@ -395,30 +415,10 @@ class Regression(Display, Tidy):
         """Return the coefficients as a table of text, with what to know about them."""
         return repr(self)
 
-    @cached_property
-    def standard_errors(self) -> Floats:
-        """Standard errors of the coefficients."""
-        return read_only(np.sqrt(np.diag(self.covariance)))
-
-    @cached_property
-    def lower(self) -> Floats:
-        """Lower ends of the intervals."""
-        return read_only(np.where(self.is_open, -np.inf, self.coefficients - self.reach))
-
-    @cached_property
-    def upper(self) -> Floats:
-        """Upper ends of the intervals."""
-        return read_only(np.where(self.is_open, np.inf, self.coefficients + self.reach))
-
     @property
-    def is_open(self) -> Any:
-        """Which coefficients have an interval without end."""
-        return ~np.isfinite(self.standard_errors)
-
-    @property
-    def reach(self) -> Floats:
-        """Half the width of the intervals."""
-        return normal_quantile(self.level) * self.standard_errors
+    def centre(self) -> Floats:
+        """The coefficients."""
+        return self.coefficients
 
     @cached_property
     def z(self) -> Floats:
