@@ -33,8 +33,8 @@ from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
     candidates_of,
     inner_point,
+    intervals_of_weights,
     normal_quantile,
-    unified_interval,
 )
 from pramble.estimation.inverse.layout import Layout, Tabulated
 from pramble.estimation.inverse.likelihood import (
@@ -175,16 +175,15 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
             squares, true * squares.sum(), values=values, sampling=sampling
         )
     scale = np.diag(matrix) / np.where(np.diag(unit) > 0, np.diag(unit), 1.0)
-    lower, upper = query_intervals(
-        weighing.w,
-        weighing.spread(),
-        centre=centre,
-        true=true,
-        scale=scale,
-        settings=settings,
-        sampling=sampling,
-    )
-    whole = (lower <= weighing.w.min(axis=1)) & (upper >= weighing.w.max(axis=1)) & (lower < upper)
+    w, spread = weighing.w, weighing.spread()
+
+    def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
+        moments = spread / width[:, None] ** 2 + sampling * share**2
+        candidates = candidates_of(share, true, moments)
+        return lambda mu: np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
+
+    lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)
+    whole = (lower <= w.min(axis=1)) & (upper >= w.max(axis=1)) & (lower < upper)
     note = f"Nothing is known of {int(whole.sum())} of {len(names)} answers."
     errors = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     return settings.estimate(
@@ -206,40 +205,6 @@ def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
         return fit_table(tabulated, method=settings.method)
     except NotIdentifiable:
         return fit_table(tabulated, method="mle")
-
-
-def query_intervals(
-    w: Floats,
-    spread: Floats,
-    *,
-    centre: Floats,
-    true: Floats,
-    scale: Floats | float,
-    settings: Settings,
-    sampling: float,
-) -> tuple[Floats, Floats]:
-    """Return unified intervals, within the smallest and the largest weight of each query.
-
-    Each candidate answer is tested under a law near ``true`` that has it
-    (:mod:`pramble.estimation.inverse.intervals`), scaled to weights in [0, 1]. By cells, ``spread``
-    is the variance of one record's part in each; by queries, ``centre`` are the unbiased answers
-    and ``scale`` the variances relative to those of one record.
-    """
-    low, high = w.min(axis=1, keepdims=True), w.max(axis=1, keepdims=True)
-    width = np.where(high > low, high - low, 1.0)
-    share = (w - low) / width
-    candidates = candidates_of(share, true, spread / width**2 + sampling * share**2)
-
-    def variance(mu: Floats) -> Floats:
-        return np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
-
-    middle = (centre - low[:, 0]) / width[:, 0]
-    lower, upper = unified_interval(middle, variance, level=settings.level)
-    fixed = (high == low)[:, 0]
-    return (
-        np.where(fixed, low[:, 0], low[:, 0] + width[:, 0] * lower),
-        np.where(fixed, high[:, 0], low[:, 0] + width[:, 0] * upper),
-    )
 
 
 @value(eq=False)

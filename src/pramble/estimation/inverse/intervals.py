@@ -81,6 +81,29 @@ def unified_interval(
     return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
 
 
+def intervals_of_weights(
+    w: Floats,
+    centre: Floats,
+    variance_by: Callable[[Floats, Floats], Callable[[Floats], Floats]],
+    *,
+    level: float,
+) -> tuple[Floats, Floats]:
+    """Return unified intervals, within the smallest and the largest weight of each query.
+
+    ``variance_by`` takes weights scaled to [0, 1] and how wide they were, and gives the variance of
+    the scaled answers for candidate ones.
+    """
+    low, high = w.min(axis=1), w.max(axis=1)
+    width = np.where(high > low, high - low, 1.0)
+    variance = variance_by((w - low[:, None]) / width[:, None], width)
+    lower, upper = unified_interval((centre - low) / width, variance, level=level)
+    fixed = high == low
+    return (
+        np.where(fixed, low, low + width * lower),
+        np.where(fixed, high, low + width * upper),
+    )
+
+
 def errors_within(values: Floats, errors: Floats, noise: Floats) -> Floats:
     r"""Return the standard errors of shares that are cut off at zero.
 
