@@ -67,9 +67,6 @@ class RecordOutcome:
         Part of α given to the plan, and part spent on its prior.
     pairs : tuple of PairOutcome
         Tables before and after (raw).
-    loss : float or None
-        By how much the tables would cost less with a plan that knew the file's own frequencies, as
-        a share of what they cost (raw).
     by_distance : tuple of str
         What is promised by distance between categories, in sentences.
     """
@@ -83,7 +80,6 @@ class RecordOutcome:
     prior_detail: str
     columns: tuple[FrequencyOutcome, ...]
     pairs: tuple[PairOutcome, ...] = ()
-    loss: float | None = None
     by_distance: tuple[str, ...] = ()
 
     @property
@@ -97,7 +93,6 @@ class RecordOutcome:
             self,
             columns=tuple(replace(column, before=None) for column in self.columns),
             pairs=(),
-            loss=None,
         )
 
 

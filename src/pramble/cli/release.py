@@ -18,7 +18,7 @@ from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import LockedKey, private_key
-from pramble.report.details import loss_sentence, plan_sentences, protected_sentences
+from pramble.report.details import plan_sentences, protected_sentences
 from pramble.report.pages import table_row
 from pramble.words import visible
 
@@ -320,18 +320,15 @@ def show_record(record: RecordOutcome) -> None:
     for sentence in plan_sentences(record):
         console.print(sentence, soft_wrap=True)
     console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
-    if record.loss is not None:
-        console.print(loss_sentence(record.loss), soft_wrap=True)
 
 
 def record_document(record: RecordOutcome) -> dict[str, Any]:
-    """Return the figures of a plan for records; the loss is a raw figure."""
+    """Return the figures of a plan for records."""
     return {
         "alpha": record.alpha,
         "alpha_prior": record.alpha_prior,
         "prior": record.prior_source,
         "branches": record.branches,
-        "loss": record.loss,
     }
 
 

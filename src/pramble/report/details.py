@@ -277,7 +277,6 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "plan_caption": PLAN_CAPTION,
         "columns": _frequency_views(record.columns),
         "pairs": [_pair_view(pair) for pair in record.pairs],
-        "loss": None if record.loss is None else loss_sentence(record.loss),
     }
 
 
@@ -300,15 +299,6 @@ def _pair_view(pair: PairOutcome) -> dict[str, Any]:
             for cell, before, mid, low, high in figures
         ],
     }
-
-
-def loss_sentence(loss: float) -> str:
-    """Say what it cost that the plan was designed for noisy frequencies."""
-    known = "The plan was fitted to frequencies with noise, so that it tells nothing by itself."
-    if loss < NOTICED:
-        return f"{known} The file's own frequencies would have made it no better."
-    less = numbers.percent(loss)
-    return f"{known} With the file's own, tables would have {less} less variance."
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
