@@ -1339,7 +1339,7 @@ SETTINGS = [
         csv(
             PEOPLE,
             RELEASE.replace("--design paper", "")
-            + " --columns sex,town --set possible=[{never={sex='x',town='Oslo'}}]",
+            + """ --columns sex,town --set 'possible=[{never={sex="x",town="Oslo"}}]'""",
         ),
         "'x'",
     ),

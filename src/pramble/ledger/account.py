@@ -172,8 +172,9 @@ def open_account(
         raise PrivacyError(
             f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
             f"{last.created[:10]} under the name {last.people!r} (α = {last.spent.shown:.6g}): it "
-            "has the same columns. Name these people (people, --set people=NAME): the same name if they "
-            "are the same people, even in part, so that their α adds up; another if they are not."
+            "has the same columns. Name these people (people, --set people=NAME): the same name if "
+            "they are the same people, even in part, so that their α adds up; another if they are "
+            "not."
         )
     name = people or (same[-1] if same else new_name(file.name, {e.people for e in entries}))
     stored = book.budget(name)
