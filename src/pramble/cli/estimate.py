@@ -132,7 +132,13 @@ def document_of(answer: Estimate) -> dict[str, Any]:
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     shown = ("n", "method", "level", "covers", "log_likelihood", "gap", "misfit")
-    return {**{name: getattr(answer, name) for name in shown}, "cells": rows}
+    return {
+        **{name: getattr(answer, name) for name in shown},
+        "modelled": answer.is_modelled,
+        "rests_on": [list(table) for table in answer.rests_on],
+        "notes": list(answer.notes),
+        "cells": rows,
+    }
 
 
 def print_cells(answer: Estimate) -> None:
@@ -143,7 +149,8 @@ def print_cells(answer: Estimate) -> None:
 
 def terminal_table(answer: Estimate) -> Table:
     """Return the table that a terminal shows."""
-    title = f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals"
+    modelled = "Modelled: " * answer.is_modelled
+    title = f"{modelled}{answer.n:,.0f} records, {100 * answer.level:g} % intervals"
     headings = (*answer.cells, answer.quantity, "± se", "from", "to")
     caption = f"Intervals cover {answer.covers_what}."
     table = table_of(title, *headings, left=answer.cells, caption=caption)

@@ -135,7 +135,8 @@ def estimate(
         What the data was randomised with. Columns that are not in the plan are taken as they are.
         An opened release brings its own, and goes in place of a plan for rows selected from it.
     by : str or sequence of str, optional
-        Columns to cross-classify, randomised or not.
+        Columns to cross-classify, randomised or not. Of protected tables, columns that were not
+        measured together are modelled, and marked as such (``e.rests_on``).
     given : str or sequence of str, optional
         Further columns: the shares of the table within each combination of their labels, as of
         the employed among women. Their intervals know that the size of the group is itself

@@ -151,7 +151,7 @@ def counts_by_noisy_total(e: E) -> E:
     from scipy.special import ndtri
 
     answers, ratios, n = parts_of(e), ratios_of(e), float(e.n)
-    even = np.asarray(ratios.top.sum(axis=1)).ravel() / ratios.top.shape[1]
+    even = np.asarray(ratios.top @ answers.even)
     counted = CountedByTotal(e.covariance_parts, n, answers.total_variance, e.values, even)
     added = ndtri((1 + e.level) / 2) ** 2 * counted.added
     middle = n * inner_values(e)

@@ -34,6 +34,16 @@ COVERS = {
 }
 
 
+def modelled_note(tables: Sequence[Sequence[str]]) -> str:
+    """Say what a modelled estimate rests on, and what its intervals leave out."""
+    listed = ", ".join(" × ".join(table) for table in tables)
+    return (
+        f"Modelled: these columns were not measured together. The estimates follow from the "
+        f"measured tables {listed}, if there is no interaction beyond them; errors and intervals "
+        "hold if that is so and do not measure the error of the model."
+    )
+
+
 @value(eq=False, repr=False)
 class Estimate(Display, Tidy):
     r"""What a release says about the original, cell by cell.
@@ -68,6 +78,9 @@ class Estimate(Display, Tidy):
         What to know about these estimates: which cannot be told, and why.
     given : tuple of str
         The columns that conditional shares are given.
+    rests_on : tuple of tuples of str
+        The measured tables that a modelled estimate rests on; empty where the columns asked for
+        were measured together (:mod:`pramble.estimation.tables.modelled`).
 
     Examples
     --------
@@ -104,6 +117,7 @@ class Estimate(Display, Tidy):
     backend: str = "pyarrow"
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+    rests_on: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "standard_errors", "lower", "upper"):
@@ -113,6 +127,9 @@ class Estimate(Display, Tidy):
             object.__setattr__(self, name, array)
         cells = {name: tuple(labels) for name, labels in self.cells.items()}
         object.__setattr__(self, "cells", cells)
+        if self.is_modelled:  # whatever follows from a modelled table is modelled too
+            others = (note for note in self.notes if note != modelled_note(self.rests_on))
+            object.__setattr__(self, "notes", (modelled_note(self.rests_on), *others))
 
     def summary(self) -> str:
         """Return the estimates as a table of text, with what to know about them."""
@@ -127,8 +144,8 @@ class Estimate(Display, Tidy):
             for cell, (value, *others) in zip(labels, numbers, strict=True)
         ]
         return Grid(
-            f"Estimate of {len(self.values):,} cells from {self.n:,.0f} records "
-            f"({self.method}, {100 * self.level:g} % intervals)",
+            f"{'Modelled estimate' if self.is_modelled else 'Estimate'} of {len(self.values):,} "
+            f"cells from {self.n:,.0f} records ({self.method}, {100 * self.level:g} % intervals)",
             [*self.cells, self.quantity, "std err", "from", "to"],
             shortened(rows),
             left=len(self.cells),
@@ -144,7 +161,12 @@ class Estimate(Display, Tidy):
     @property
     def covers_what(self) -> str:
         """What the intervals cover, in words."""
-        return COVERS[self.covers]
+        return COVERS[self.covers] + " and hold if the model does" * self.is_modelled
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether the columns were not measured together, so that the table is modelled."""
+        return bool(self.rests_on)
 
     @cached_property
     def covariance(self) -> Floats:

@@ -18,7 +18,8 @@ from pramble.estimation.inverse.sources import Function, Moments
 from pramble.estimation.regression.columns import Rows
 from pramble.estimation.regression.material import Asked, Material, rows_of_cells
 from pramble.estimation.tables.answers import TableAnswers
-from pramble.estimation.tables.cells import nearest_cells, notes_of, table_answers
+from pramble.estimation.tables.cells import notes_of, table_answers
+from pramble.estimation.tables.nearest import nearest_cells
 from pramble.mechanisms.measured import Measured
 from pramble.values import Floats, value
 
