@@ -72,9 +72,8 @@ if TYPE_CHECKING:
     from pramble.releasing.compare import Candidates, try_release
     from pramble.releasing.folder.open import Release, open_release
     from pramble.releasing.release import release
-    from pramble.risk.assess import assess
-    from pramble.risk.assessment import Assessment
-    from pramble.risk.models.membership import Membership
+    from pramble.risk.assess import Assessment, assess
+    from pramble.risk.membership import Membership
     from pramble.solvers.central.kept import KeptShares, kept_shares
     from pramble.solvers.design import design
     from pramble.solvers.general.circle import circle
@@ -95,7 +94,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Areas": "pramble.geography.areas",
-    "Assessment": "pramble.risk.assessment",
+    "Assessment": "pramble.risk.assess",
     "Branch": "pramble.mechanisms.plan",
     "Calibration": "pramble.calibration.calibration",
     "Candidates": "pramble.releasing.compare",
@@ -116,7 +115,7 @@ _MODULES = {
     "KeptShares": "pramble.solvers.central.kept",
     "Measured": "pramble.mechanisms.measured",
     "Mechanism": "pramble.mechanisms.plan",
-    "Membership": "pramble.risk.models.membership",
+    "Membership": "pramble.risk.membership",
     "NotConverged": "pramble.errors",
     "NotIdentifiable": "pramble.errors",
     "Pareto": "pramble.solvers.tradeoff",

@@ -11,9 +11,8 @@ import pramble
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import zeros_of_file
 from pramble.risk.cells import cross_classify
-from pramble.risk.models.diagnostics import effective_size, rank_r_hat, split_r_hat
-from pramble.risk.models.membership import Membership, binomial_risks, cell_probabilities
-from pramble.risk.models.membership_chain import Chain
+from pramble.risk.diagnostics import effective_size, rank_r_hat, split_r_hat
+from pramble.risk.membership import Chain, Membership, binomial_risks, cell_probabilities
 
 SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400, rounds=1)
 
@@ -49,7 +48,7 @@ def test_cell_probabilities_are_those_of_the_model():
 
 def test_estimated_cell_probabilities_are_unbiased(monkeypatch):
     """Beyond eight columns probabilities are estimated; here they are made to be."""
-    monkeypatch.setattr("pramble.risk.models.membership_chain.MOST_EXACT", 0)
+    monkeypatch.setattr("pramble.risk.membership.MOST_EXACT", 0)
     chain = fixed_chain(np.random.default_rng(1))
     chain.alpha = np.array([0.03, 0.4, 0.01])
     cells = np.array(list(product(range(2), range(3), range(2))), dtype=np.int32)
@@ -61,7 +60,7 @@ def test_estimated_cell_probabilities_are_unbiased(monkeypatch):
 
 
 def test_simulated_records_follow_the_model():
-    from pramble.risk.models.kernels import simulate
+    from pramble.risk.kernels import simulate
 
     rng = np.random.default_rng(2)
     chain = fixed_chain(rng)
@@ -78,7 +77,7 @@ def test_simulated_records_follow_the_model():
 @pytest.mark.parametrize("grouped", [False, True])
 def test_reassigned_profiles_follow_their_exact_conditional_law(grouped):
     """One record, fixed parameters: the chain's profiles against the enumerated posterior."""
-    from pramble.risk.models.kernels import reassign, regroup
+    from pramble.risk.kernels import reassign, regroup
 
     rng = np.random.default_rng(3)
     chain = fixed_chain(rng)
@@ -122,7 +121,7 @@ def test_a_chain_keeps_count_of_what_its_profiles_gave():
 
 
 def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
-    from pramble.risk.models.kernels import log_density
+    from pramble.risk.kernels import log_density
 
     alpha = np.array([0.4, 1.1])
     held = np.array([[2, 1], [0, 3], [3, 0]])
@@ -138,7 +137,7 @@ def test_the_density_of_the_membership_law_is_dirichlet_multinomial():
 
 
 def test_moves_of_the_membership_law_settle_on_its_posterior():
-    from pramble.risk.models.kernels import log_density, move_alpha
+    from pramble.risk.kernels import log_density, move_alpha
 
     rng = np.random.default_rng(12)
     spread = np.array([[3.0, 5.0, 9.0, 13.0], [13.0, 9.0, 5.0, 3.0]])

@@ -24,8 +24,8 @@ from pramble.cli.options import (
     names,
     rules,
 )
-from pramble.risk.assessment import Assessment
-from pramble.risk.remaining import PlanComparison
+from pramble.risk.after import PlanComparison
+from pramble.risk.assess import Assessment
 
 
 def assess(

@@ -28,8 +28,8 @@ from pramble.solvers.result import most_information
 from pramble.values import Floats, Integers
 
 if TYPE_CHECKING:
-    from pramble.risk.assessment import Assessment
-    from pramble.risk.remaining import RiskAfter
+    from pramble.risk.after import RiskAfter
+    from pramble.risk.assess import Assessment
 
 
 SEARCHED, SECONDS = 40, 1.0

@@ -14,7 +14,7 @@ from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import COLUMNS, RANDOMISED, RECORDS, TABLES, setting
-from pramble.risk.models.registry import MODELS
+from pramble.risk.assess import MODELS
 from pramble.values import value
 from pramble.words import hint_at
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.risk.diagnostics import Interval, Intervals
 from pramble.risk.measures import uniqueness_risk
-from pramble.risk.models.diagnostics import Interval, Intervals
 from pramble.values import Floats, Integers, value
 
 START = (3.0, 0.4)
@@ -213,7 +213,7 @@ class Uniques:
         One Newton step: :math:`\log\mu_{(-k)} = \log\mu_k - v_k(1-\mu_k)/(1-h_k)`, where
         :math:`v_k = x_k^\top C x_k` and the leverage is :math:`h_k = \mu_k v_k`.
         """
-        from pramble.risk.models.kernels import quadratic_forms
+        from pramble.risk.kernels import quadratic_forms
 
         variances = np.zeros(len(self.means))
         quadratic_forms(self.places, self.covariance, variances)
@@ -292,7 +292,7 @@ def covariance_of(places: Integers, means: Floats, *, size: int) -> Floats:
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    from pramble.risk.models.kernels import add_products
+    from pramble.risk.kernels import add_products
 
     matrix = np.zeros((size, size))
     add_products(places, means, matrix)

@@ -1,33 +1,48 @@
-r"""Risk that remains after randomisation, exactly under the Poisson model.
+r"""Risk that remains after randomisation, exactly under the Poisson model; and plans side by side.
 
 An intruder who knows the plan reads each released record as original keys
-(:mod:`pramble.risk.released_keys`), takes those whose reading nobody else in the release has, and
-links each to the population members whose true keys are the ones read. M is the plan's matrix over
-the cells, followed by the reading: the product over the columns.
+(:mod:`pramble.risk.readings`), takes those whose reading nobody else in the release has, and links
+each to the population members whose true keys are the ones read. M is the plan's matrix over the
+cells, followed by the reading: the product over the columns.
+
+Given the counts f of the classes, the expected number of records of class j that stay on j while no
+other record lands there is
+
+.. math:: f_j M_{jj} (1-M_{jj})^{f_j-1} \prod_{k \ne j} (1-M_{kj})^{f_k}.
+
+M is a Kronecker product over the keys, the identity on those that are not randomised, so only
+classes that agree on the latter, a block, can reach each other.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.data.frames import Tidy
-from pramble.data.table import Crosstab
-from pramble.errors import InvalidPlan
-from pramble.information.measures import entropy, mutual_information
+from pramble.data.table import Crosstab, group
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.limits import MOST_PAIRS
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.base import Operator, apply_axes
+from pramble.mechanisms.operators.uniform import UniformAlgebra
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.privacy.certificate import certify
 from pramble.risk.cells import by_record, record_array, rows_each
-from pramble.risk.left_alone import expected_alone
-from pramble.risk.models.base import CellMeans, Operators
-from pramble.risk.released_keys import KEPT, key_readings, seen_branches, shares_over
+from pramble.risk.models import CellMeans, Operators
+from pramble.risk.readings import LABELS, information_of_keys, key_readings, keys_by_branch
 from pramble.shown import Display, Facts, Grid, number
-from pramble.values import Floats, value
+from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
-    from pramble.risk.assessment import Assessment
+    from pramble.risk.assess import Assessment
+
+LARGEST_GRID = 30_000_000
+PRECISION = 1e-10
 
 
 @value(eq=False, repr=False)
@@ -36,7 +51,7 @@ class RiskAfter(Display):
 
     The intruder knows the plan, the keys of everyone, and how frequent values are. Each output is
     read as one value; by its label where the mechanism keeps its labels, else by the best of three
-    readings (:mod:`pramble.risk.released_keys`). With :math:`M_{kj}` the chance that keys k are
+    readings (:mod:`pramble.risk.readings`). With :math:`M_{kj}` the chance that keys k are
     read as keys j, for a record whose keys are cell j, were it to be alone on the reading j,
 
     .. math::
@@ -72,7 +87,7 @@ class RiskAfter(Display):
     tau1: float
     tau2: float
     records: Any
-    reading: str = KEPT
+    reading: str = LABELS
 
     def shown(self) -> Facts:
         """Return the figures of the whole file."""
@@ -103,28 +118,28 @@ def risk_after(
     figures = {name: np.zeros(len(table.counts)) for name in ("r1", "r2", "posterior")}
     tau1 = tau2 = 0.0
     readings: dict[str, None] = {}
-    for seen in seen_branches(as_plan(plan), table):
-        own, fractions = seen.fit(fit), seen.fractions(table, fraction)
+    for shown in keys_by_branch(as_plan(plan), table):
+        own, fractions = shown.fit(fit), shown.fractions(table, fraction)
         left = max(
             (
                 risk_of_reading(
-                    seen.table,
+                    shown.table,
                     own,
                     fraction=fractions,
                     operators=operators,
-                    share=seen.share,
+                    share=shown.share,
                     reading=name,
                 )
-                for name, operators in key_readings(seen.mechanisms, seen.table).items()
+                for name, operators in key_readings(shown.mechanisms, shown.table).items()
             ),
-            key=lambda risk: round(risk.tau2, 9),
+            key=lambda risk: round(risk.tau2, 9),  # ties by rounding go to the first reading
         )
         tau1, tau2 = tau1 + left.tau1, tau2 + left.tau2
         readings[left.reading] = None
         for name, values in left.classes.items():
-            figures[name] += seen.share * values[seen.class_of]
+            figures[name] += shown.share * values[shown.class_of]
     records = record_array(by_record(table, figures))
-    return RiskAfter(tau1, tau2, records, ", ".join(readings) or KEPT)
+    return RiskAfter(tau1, tau2, records, ", ".join(readings) or LABELS)
 
 
 @value(eq=False)
@@ -134,7 +149,7 @@ class ReadingRisk:
     tau1: float
     tau2: float
     classes: Mapping[str, Floats]
-    reading: str = KEPT
+    reading: str = LABELS
 
 
 def risk_of_reading(
@@ -144,7 +159,7 @@ def risk_of_reading(
     fraction: Floats,
     operators: Operators,
     share: float = 1.0,
-    reading: str = KEPT,
+    reading: str = LABELS,
 ) -> ReadingRisk:
     """Return the risk left when the keys of a share of the records move by the given operators.
 
@@ -156,10 +171,10 @@ def risk_of_reading(
     means = fit.means(table.cells)
     released = fit.released_means(table.cells, operators)
     posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
-    seen = share * stay
-    alone = expected_alone(table, with_share(operators, share), stay=seen)
+    unchanged = share * stay
+    alone = expected_alone(table, with_share(operators, share), stay=unchanged)
     one = np.ones(len(stay))
-    r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=seen)
+    r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=unchanged)
     before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
     per_class = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
     return ReadingRisk(float(alone @ before1), float(alone @ before2), per_class, reading)
@@ -172,6 +187,131 @@ def with_share(operators: Operators, share: float) -> Operators:
     first, *others = operators
     scaled = operators[first].entrywise(lambda m: np.asarray(share * m))
     return {first: scaled, **{axis: operators[axis] for axis in others}}
+
+
+def expected_alone(table: Crosstab, operators: Operators, *, stay: Floats) -> Floats:
+    """Return, per class, the expected number of its records left alone on it."""
+    counts = table.counts
+    own = counts * stay * np.where(counts == 1, 1.0, (1 - stay) ** np.maximum(counts - 1, 1))
+    return np.asarray(own * chance_of_no_other(table, operators), dtype=np.float64)
+
+
+def chance_of_no_other(table: Crosstab, operators: Operators) -> Floats:
+    """Return, per class, the chance that no record of another class lands on it."""
+    if not operators:
+        return np.ones(len(table.counts))
+    still = [axis for axis in range(len(table.columns)) if axis not in operators]
+    sizes = [table.shape[axis] for axis in still]
+    block, _ = group(list(table.cells[:, still].T), sizes, rows=len(table.cells))
+    if len(operators) == 1:
+        return by_column(table, operators, block)
+    pairs = float((np.bincount(block).astype(np.float64) ** 2).sum()) * len(operators)
+    grid = (int(block.max()) + 1) * math.prod(table.shape[axis] for axis in operators)
+    if grid <= LARGEST_GRID and 10 * grid * series_length(table.n, operators) < pairs:
+        return by_series(table, operators, block)
+    if pairs > MOST_PAIRS:
+        raise InvalidInput(
+            f"The risk left needs {pairs:,.0f} comparisons of classes, more than {MOST_PAIRS:,}; "
+            "randomise fewer keys at a time, or assess a sample of the file."
+        )
+    return by_pairs(table, operators, block)
+
+
+def by_column(table: Crosstab, operators: Operators, block: Integers) -> Floats:
+    """One randomised key: one application over the blocks, some of them at a time."""
+    ((axis, operator),) = operators.items()
+    codes, width = table.cells[:, axis], table.shape[axis]
+    chance = np.empty(len(codes))
+    step = max(1, 2**24 // width)
+    order = np.argsort(block, kind="stable")
+    bounds = np.searchsorted(block[order], np.arange(0, block.max() + 1 + step, step))
+    for first, last in pairwise(bounds):
+        rows = order[first:last]
+        if rows.size:
+            counts = np.zeros((int(block[rows[-1]] - block[rows[0]]) + 1, width))
+            place = (block[rows] - block[rows[0]], codes[rows])
+            counts[place] = table.counts[rows]
+            chance[rows] = np.exp(log_misses(operator, counts)[place])
+    return chance
+
+
+def log_misses(operator: Operator, counts: Floats) -> Floats:
+    r"""Return :math:`\sum_{k\ne j} f_k \log(1-M_{kj})` along the last axis."""
+    logs = operator.entrywise(lambda m: np.log1p(-np.where(m >= 1, 0.0, m)), diagonal=0.0)
+    missed = logs.apply(counts)
+    if operator.largest_moves().max() < 1:
+        return missed
+    sure = operator.entrywise(lambda m: (m >= 1).astype(np.float64), diagonal=0.0)
+    return np.where(sure.apply(counts) > 0, -np.inf, missed)
+
+
+def by_pairs(table: Crosstab, operators: Operators, block: Integers) -> Floats:
+    """Compare the classes of each block two by two, with no grid."""
+    from pramble.risk.kernels import chance_missed
+
+    uniform = sorted(a for a, one in operators.items() if isinstance(one, UniformAlgebra))
+    others = sorted(operators.keys() - set(uniform))
+    order = np.argsort(block, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(block))])
+    codes = np.ascontiguousarray(table.cells[order][:, [*uniform, *others]])
+    stays = pad([operators[axis].diagonal for axis in uniform])
+    moves = pad([operators[axis].largest_moves() for axis in uniform])
+    matrices = pad([operators[axis].dense() for axis in others], dimension=2)
+    chance = np.empty(len(order))
+    found = np.empty(len(order))
+    chance_missed(codes, table.counts[order], bounds, (stays, moves, matrices), found)
+    chance[order] = found
+    return chance
+
+
+def pad(arrays: list[Floats], *, dimension: int = 1) -> Floats:
+    """Return arrays of one dimension as one, with zeros beyond the smaller ones."""
+    width = max((len(array) for array in arrays), default=0)
+    stack = np.zeros((len(arrays), *[width] * dimension))
+    for place, array in enumerate(arrays):
+        stack[place][tuple(slice(size) for size in array.shape)] = array
+    return stack
+
+
+def by_series(table: Crosstab, operators: Operators, block: Integers) -> Floats:
+    r"""Sum a series of products over the grid of each block.
+
+    .. math:: \sum_{k\ne j} f_k \log(1-M_{kj}) = -\sum_{r \ge 1} \frac1r
+        \Bigl( \sum_k f_k M_{kj}^r - f_j M_{jj}^r \Bigr),
+
+    and the entrywise powers of a Kronecker product are Kronecker products.
+    """
+    moving = sorted(operators)
+    place = (block, *table.cells[:, moving].T)
+    grid = np.zeros((int(block.max()) + 1, *(table.shape[axis] for axis in moving)))
+    grid[place] = table.counts
+    total = np.zeros(len(block))
+    for r in range(1, series_length(table.n, operators) + 1):
+        powers = [operators[axis].entrywise(partial(to_power, r)) for axis in moving]
+        own = table.counts.astype(np.float64)
+        for axis, power in zip(moving, powers, strict=True):
+            own *= power.diagonal[table.cells[:, axis]]
+        total -= (apply_axes(powers, grid)[place] - own) / r
+    return np.exp(np.minimum(total, 0.0))
+
+
+def to_power(r: int, entries: Floats) -> Floats:
+    return np.asarray(entries**r, dtype=np.float64)
+
+
+def series_length(n: int, operators: Operators) -> int:
+    """Return how many terms bring the rest of the series below the precision."""
+    move = {axis: float(one.largest_moves().max()) for axis, one in operators.items()}
+    largest = {axis: max(move[axis], float(operators[axis].diagonal.max())) for axis in operators}
+    q = max(
+        move[axis] * math.prod(most for other, most in largest.items() if other != axis)
+        for axis in operators
+    )
+    if q == 0:
+        return 1
+    if q >= 1:
+        return 10**9
+    return max(1, math.ceil(math.log(PRECISION * (1 - q) / n) / math.log(q)))
 
 
 @value
@@ -275,30 +415,21 @@ def compare_plans(
     """Return what each plan leaves of the risk and keeps of the information."""
     if not plans:
         raise InvalidPlan("A comparison needs at least one plan; found none.")
-    figures = (
-        plan_figures(assessment, name, as_plan(plan), level=level) for name, plan in plans.items()
-    )
+    figures = []
+    for name, given in plans.items():
+        plan = as_plan(given)
+        left = assessment.after(plan)
+        information, whole = information_of_keys(plan, assessment.table)
+        figures.append(
+            PlanFigures(
+                name,
+                certify(plan).alpha if plan else float("inf"),
+                left.tau1,
+                left.tau2,
+                left.worst,
+                left.share_above(level),
+                information,
+                information / whole if whole else 1.0,
+            )
+        )
     return PlanComparison(assessment.tau1, assessment.tau2, level, tuple(figures))
-
-
-def plan_figures(assessment: "Assessment", name: str, plan: Plan, *, level: float) -> PlanFigures:
-    """Return what one plan leaves and keeps."""
-    left = assessment.after(plan)
-    table = assessment.table
-    information = sum(
-        seen.share * mutual_information(shares_over(seen.table, name, m.labels.values), m)
-        for seen in seen_branches(plan, table)
-        for name, m in seen.mechanisms.items()
-    )
-    randomised = [axis for axis, key in enumerate(table.columns) if key in plan.columns]
-    whole = sum(entropy(table.array(axes=[axis]) / table.n) for axis in randomised)
-    return PlanFigures(
-        name,
-        certify(plan).alpha if plan else float("inf"),
-        left.tau1,
-        left.tau2,
-        left.worst,
-        left.share_above(level),
-        information,
-        information / whole if whole else 1.0,
-    )

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from pramble.data.table import Crosstab
 from pramble.information.structural_zeros import StructuralZero
 from pramble.mechanisms.operators.base import Operator
+from pramble.risk.diagnostics import Chains, FitCriteria, Intervals
 from pramble.risk.measures import match_risk, uniqueness_risk
-from pramble.risk.models.diagnostics import Chains, FitCriteria, Intervals
-from pramble.risk.models.spread import mixed_risks
+from pramble.risk.spread import mixed_risks
 from pramble.values import Clock, Floats, Integers, value
 
 Codes = NDArray[np.integer]
@@ -24,7 +24,7 @@ Operators = Mapping[int, Operator]
 
 
 @value(eq=False)
-class Together:
+class JointKey:
     """Some keys taken as one.
 
     Attributes
@@ -77,7 +77,7 @@ class CellMeans(ABC):
         r"""Return the mean released counts :math:`\tilde\mu_j = \sum_k \mu_k M_{kj}`."""
 
     @abstractmethod
-    def over(self, keys: Sequence[Together]) -> "CellMeans":
+    def over(self, keys: Sequence[JointKey]) -> "CellMeans":
         """Return the means over some keys alone, several of them as one."""
 
     def risks(
