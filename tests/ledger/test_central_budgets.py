@@ -16,9 +16,7 @@ import pramble.releasing.central_design as central_design
 from pramble.cli.app import app
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import as_central, open_account, open_book
-from pramble.ledger.book import NOTHING, Ledger
-from pramble.ledger.budgets import smaller
-from pramble.ledger.known import KnownFile
+from pramble.ledger.book import NOTHING, KnownFile, Ledger, smaller
 from pramble.privacy.central_privacy import CentralPrivacy, composed
 from pramble.privacy.guarantee import RecordPrivacy
 
@@ -128,7 +126,7 @@ import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.ledger.known import KnownFile
+from pramble.ledger.book import KnownFile
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 ledger = Ledger(sys.argv[1])

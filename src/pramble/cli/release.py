@@ -13,13 +13,12 @@ from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, Impossible, names, new_file, new_folder, rules
 from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.account import as_central
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import LockedKey, private_key
-from pramble.report.details import loss_sentence, plan_sentences, protected_sentences
-from pramble.report.pages import table_row
+from pramble.report.pages import loss_sentence, plan_sentences, protected_sentences, table_row
 from pramble.words import visible
 
 SHOWN = (

@@ -12,7 +12,7 @@ from itertools import permutations
 import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 
