@@ -16,9 +16,8 @@ from pramble.outcome import (
     ReleaseOutcome,
     RiskOutcome,
 )
-from pramble.plots.bars import budget_figure
-from pramble.plots.estimates import frequency_figure, frequency_note
-from pramble.plots.images import to_svg
+from pramble.plots.estimates import budget_figure, frequency_figure, frequency_note
+from pramble.plots.images import page_environment, to_svg
 from pramble.plots.mechanisms import (
     MATRIX_CAPTION,
     MOST_DRAWN,
@@ -27,7 +26,6 @@ from pramble.plots.mechanisms import (
     error_figure,
     matrix_figure,
 )
-from pramble.plots.pages import page_environment
 from pramble.privacy.central_privacy import CentralPrivacy
 
 SUMMARY = "summary.html"

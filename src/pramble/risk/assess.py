@@ -259,7 +259,7 @@ class Assessment(Display):
 
     def plot(self) -> "Figure":
         """Return a figure: how many records share their keys with how many."""
-        from pramble.plots.bars import class_sizes_figure
+        from pramble.plots.estimates import class_sizes_figure
 
         return class_sizes_figure(self.table.counts)
 
