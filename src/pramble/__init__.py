@@ -63,12 +63,12 @@ if TYPE_CHECKING:
         randomized_response,
     )
     from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
-    from pramble.privacy.certificate import Certificate, certify, compose
-    from pramble.privacy.guarantee import Guarantee
-    from pramble.privacy.shuffled.central import (
+    from pramble.privacy.central import (
         CentralGuarantee,
         central_guarantee,
     )
+    from pramble.privacy.certificate import Certificate, certify, compose
+    from pramble.privacy.guarantee import Guarantee
     from pramble.releasing.compare import Candidates, try_release
     from pramble.releasing.folder.open import Release, open_release
     from pramble.releasing.release import release
@@ -98,7 +98,7 @@ _MODULES = {
     "Branch": "pramble.mechanisms.plan",
     "Calibration": "pramble.calibration.calibration",
     "Candidates": "pramble.releasing.compare",
-    "CentralGuarantee": "pramble.privacy.shuffled.central",
+    "CentralGuarantee": "pramble.privacy.central",
     "Certificate": "pramble.privacy.certificate",
     "Combined": "pramble.estimation.draws.combine",
     "Comparison": "pramble.solvers.tradeoff",
@@ -132,7 +132,7 @@ _MODULES = {
     "WriteFailed": "pramble.errors",
     "assess": "pramble.risk.assess",
     "calibrate": "pramble.calibration.calibrate",
-    "central_guarantee": "pramble.privacy.shuffled.central",
+    "central_guarantee": "pramble.privacy.central",
     "certify": "pramble.privacy.certificate",
     "circle": "pramble.solvers.general.circle",
     "combine": "pramble.estimation.draws.combine",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.mechanisms.plan import Plan
+from pramble.privacy.central import CentralGuarantee, central_guarantee, proven_epsilon
 from pramble.privacy.certificate import certify
-from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee, proven_epsilon
 from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
 from pramble.risk.cells import record_array
@@ -124,18 +124,11 @@ class Target:
 class Proposal:
     """What one promise proposes.
 
-    Attributes
-    ----------
-    designs : mapping
-        A design for each column; or the one design of all of them, by their names.
-    plan : Plan
-    informations : mapping
-        Mutual information between true and released values, in nats, by design.
-    whole : float
-        The summed entropy of the columns.
-    error : float
-        The standard error of a typical cell of the worst column or wanted table, asymptotic;
-        infinite where it is not identifiable.
+    - ``designs``: A design for each column; or the one design of all of them, by their names.
+    - ``informations``: Mutual information between true and released values, in nats, by design.
+    - ``whole``: The summed entropy of the columns.
+    - ``error``: The standard error of a typical cell of the worst column or wanted table,
+      asymptotic; infinite where it is not identifiable.
     """
 
     designs: Mapping[str, Any]

@@ -15,7 +15,7 @@ from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.account import as_central
 from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import CentralPrivacy
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import LockedKey, private_key
 from pramble.report.pages import loss_sentence, plan_sentences, protected_sentences, table_row

@@ -10,8 +10,7 @@ from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
 from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, pair, refuse_beyond
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.values import value
 
 

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, no_local_promise
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, no_local_promise
 from pramble.values import value
 
 Budgets = tuple[RecordPrivacy | None, CentralPrivacy | None]
@@ -158,19 +157,13 @@ FIELDS = (
 class Entry:
     """One release in the ledger.
 
-    Attributes
-    ----------
-    people : str
-        Which people: releases of one name add up.
-    columns : tuple of str
-        The randomised columns.
-    spent : RecordPrivacy
-        What it spent, exactly, whatever happens to the file; infinite for protected tables, which
-        have no local promise.
-    central : CentralPrivacy
-        What it spent towards those who only read the release; ε = α where nothing more is proven.
-    state : str
-        "done", or "pending": not complete, or killed; it counts until cancelled.
+    - ``people``: Which people: releases of one name add up.
+    - ``columns``: The randomised columns.
+    - ``spent``: What it spent, exactly, whatever happens to the file; infinite for protected
+      tables, which have no local promise.
+    - ``central``: What it spent towards those who only read the release; ε = α where nothing
+      more is proven.
+    - ``state``: "done", or "pending": not complete, or killed; it counts until cancelled.
     """
 
     id: int
@@ -270,10 +263,7 @@ class Ledger:
     path : str or Path
         The file; it is made, readable by its owner only, when absent.
 
-    Attributes
-    ----------
-    is_new : bool
-        Whether the file was made just now.
+    - ``is_new``: Whether the file was made just now.
 
     Examples
     --------

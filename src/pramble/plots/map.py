@@ -48,13 +48,7 @@ insets at most; and they are worth it where the main part fills less than this o
 class Layout:
     """Areas as they are drawn: in degrees east of the map's own west end, in frames.
 
-    Attributes
-    ----------
-    points : (S, 2) array
-    rings : for each area a list of polygons, each a list of rings; None without shapes
-    boxes : (S, 4) array of west, south, east and north ends
-    frames : tuple of tuples of places
-        The main frame first, then insets.
+    - ``frames``: The main frame first, then insets.
     """
 
     points: Floats

@@ -13,8 +13,7 @@ import numpy as np
 
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.book import pair
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, float_below
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_below
 
 STEPS = 48
 REFINEMENTS = 4

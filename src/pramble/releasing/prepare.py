@@ -18,9 +18,8 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, float_above, no_local_promise
-from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.privacy.central import CentralGuarantee, central_guarantee
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above, no_local_promise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
 from pramble.releasing.budget import check_spent

@@ -17,7 +17,7 @@ from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.shuffled.central import CentralGuarantee
+from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.accuracy import table_outcomes
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands

@@ -26,7 +26,7 @@ from pramble.plots.mechanisms import (
     error_figure,
     matrix_figure,
 )
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import CentralPrivacy
 
 SUMMARY = "summary.html"
 MOST_LISTED, FEWEST_DRAWN = 60, 5

@@ -73,15 +73,12 @@ class RiskAfter(Display):
 
     and likewise τ̃1 with :math:`P(F_j = 1 \mid f_j)`. With no randomisation they are τ1 and τ2.
 
-    Attributes
-    ----------
-    tau1, tau2 : float
-        Expected over the randomisation.
-    records : (n,) record array
-        ``r1``, ``r2`` and ``posterior``, the intruder's chance that a reading j is right, for each
-        row of the file; of a Spark frame for each class, with its number of ``rows``.
-    reading : str
-        ``"labels"``, or the reading that leaves the largest τ̃2 where labels are not kept.
+    - ``tau1``, ``tau2``: Expected over the randomisation.
+    - ``records``: ``r1``, ``r2`` and ``posterior``, the intruder's chance that a reading j is
+      right, for each row of the file; of a Spark frame for each class, with its number of
+      ``rows``.
+    - ``reading``: ``"labels"``, or the reading that leaves the largest τ̃2 where labels are not
+      kept.
     """
 
     tau1: float
@@ -318,16 +315,13 @@ def series_length(n: int, operators: Operators) -> int:
 class PlanFigures:
     """What one plan leaves and keeps.
 
-    Attributes
-    ----------
-    name : str
-    alpha : float
-        Over all of the plan's columns; infinite for a plan that is no protection by itself.
-    tau1, tau2, worst, share : float
-        Risk left: τ̃1, τ̃2, the largest r̃2, and the share of records with r̃2 above the level.
-    information, kept : float
-        Mutual information over the keys that the plan randomises, in nats, and as a share of the
-        sum of their entropies in the file. What a block tells of its keys together counts once.
+    - ``alpha``: Over all of the plan's columns; infinite for a plan that is no protection by
+      itself.
+    - ``tau1``, ``tau2``, ``worst``, ``share``: Risk left: τ̃1, τ̃2, the largest r̃2, and the
+      share of records with r̃2 above the level.
+    - ``information``, ``kept``: Mutual information over the keys that the plan randomises, in
+      nats, and as a share of the sum of their entropies in the file. What a block tells of its
+      keys together counts once.
     """
 
     name: str
@@ -377,13 +371,22 @@ class PlanComparison(Display, Tidy):
     def shown(self) -> Grid:
         """Return a line for each plan, after the file as it is."""
         rows = [
-            [plan.name, *(number(own, 3) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)),
-             f"{plan.kept:.1%}"]
-            for plan in self.plans
-        ]  # fmt: skip
-        now = ["as it is", "", number(self.before_tau1, 3), number(self.before_tau2, 3), "", "100%"]
-        head = ["plan", "α", "τ1", "τ2", "worst r2", "information kept"]
-        return Grid("Risk left and information kept", head, [now, *rows], below=self.verdict)
+            [
+                "as it is",
+                "∞",
+                number(self.before_tau1, 4),
+                number(self.before_tau2, 4),
+                "",
+                "",
+                "100%",
+            ]
+        ]
+        for plan in self.plans:
+            figures = [number(own, 4) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)]
+            rows.append([plan.name, *figures, f"{plan.share:.2%}", f"{plan.kept:.0%}"])
+        above = f"r2 above {self.level:g}"
+        head = ["plan", "α", "τ1", "τ2", "worst r2", above, "information kept"]
+        return Grid("Risk left and information kept", head, rows, below=self.verdict)
 
     @property
     def verdict(self) -> str:

@@ -1,5 +1,6 @@
 """The verb ``assess``: how likely re-identification is, and what it answers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from inspect import cleandoc
@@ -164,12 +165,12 @@ class Assessment(Display):
     @property
     def cells(self) -> int:
         """Number of possible combinations of the levels that occur."""
-        return self.classes.cells
+        return math.prod(self.table.shape)
 
     @property
     def sample_uniques(self) -> int:
         """Records alone in their class."""
-        return self.classes.sample_uniques
+        return int((self.classes.sizes == 1).sum())
 
     @property
     def smallest_class(self) -> int:
@@ -178,7 +179,7 @@ class Assessment(Display):
 
     def below(self, k: int) -> int:
         """Return how many records violate k-anonymity: those in classes of fewer than k."""
-        return self.classes.below(k)
+        return int(self.table.counts[self.classes.sizes < k].sum())
 
     def after(self, plan: Plan | Mapping[Any, Mechanism]) -> RiskAfter:
         """Return the risk that remains once the plan's columns have been randomised.
@@ -240,22 +241,32 @@ class Assessment(Display):
 
     def shown(self) -> Facts:
         """Return the figures of the whole file."""
-        found = self.intervals
+        size = "" if np.isnan(self.population_size) else f" of {self.population_size:,.0f}"
         rows = [
             ("keys", ", ".join(self.keys)),
-            ("records", f"{self.n:,} of {self.population_size:,.0f}"),
+            ("records", f"{self.n:,}{size}"),
+            ("classes", f"{len(self.table.counts):,} of {self.cells:,} possible"),
             ("alone in their class", f"{self.sample_uniques:,}"),
             ("in classes below 3, 5", f"{self.below(3):,}, {self.below(5):,}"),
         ]
-        for name, tau, what in (
-            ("τ1", self.tau1, "of them alone in the population too"),
-            ("τ2", self.tau2, "right matches among them"),
+        for name, sign, what in (
+            ("tau1", "τ1", "of them alone in the population too"),
+            ("tau2", "τ2", "right matches among them"),
         ):
+            tau, ends = getattr(self, name), getattr(self.intervals, name, None)
+            interval = "" if ends is None else f" ({number(ends[0], 4)} to {number(ends[1], 4)})"
             if not np.isnan(tau):
-                ends = None if found is None else (found.tau1 if name == "τ1" else found.tau2)
-                interval = "" if ends is None else f" ({number(ends[0])} to {number(ends[1])})"
-                rows.append((name, f"{number(tau)}{interval} {what}"))
+                rows.append((sign, f"{number(tau, 4)}{interval} {what}"))
+        if self.criteria is not None:
+            z1, z2 = self.criteria.standardised
+            rows.append(("fit", f"B1/√v1 = {z1:.2f}, B2/√v2 = {z2:.2f}"))
+        rows += [(f"{name} risk", f"{total:.6g} in all") for name, total in self._sums().items()]
         return Facts("Disclosure risk", [*rows, ("model", f"{self.model}: {self.reason}")])
+
+    def _sums(self) -> dict[str, float]:
+        """Return the sums of the risks that follow from weights."""
+        weighted = [one for one in ("individual", "household") if one in self.records.dtype.names]
+        return {name: float(self.records[name] @ rows_each(self.records)) for name in weighted}
 
     def plot(self) -> "Figure":
         """Return a figure: how many records share their keys with how many."""
@@ -289,15 +300,9 @@ class Assessment(Display):
             figures["tau1_interval"] = list(self.intervals.tau1)
             figures["tau2_interval"] = list(self.intervals.tau2)
         if self.chains is not None:
-            figures |= {
-                "r_hat": self.chains.r_hat,
-                "effective_size": self.chains.effective_size,
-                "converged": self.chains.converged,
-            }
-        for name in ("individual", "household"):
-            if name in self.records.dtype.names:
-                figures[f"sum_of_{name}_risk"] = float(self.records[name] @ rows_each(self.records))
-        return figures
+            names = ("r_hat", "effective_size", "converged")
+            figures |= {name: getattr(self.chains, name) for name in names}
+        return figures | {f"sum_of_{name}_risk": total for name, total in self._sums().items()}
 
 
 def assess(

@@ -112,33 +112,22 @@ def _ratio(value: float, variance: float) -> float:
 class Chains:
     """How the chains of a sampled model mixed, and the intervals they give.
 
-    Attributes
-    ----------
-    tau1_interval, tau2_interval : tuple of float
-        Central 95 % credible intervals of the population's own τ1 and τ2.
-    r_hat : float
-        The larger rank-normalised split R-hat of τ1 and τ2; near 1 when the chains agree.
-    effective_size : float
-        The smaller effective number of draws.
-    draws : (chains, draws, 2) array
-        τ1 and τ2, draw by draw.
-    sweeps : int
-        Sweeps of each chain, without those thrown away first.
-    r_hat_at_most, effective_at_least : float
-        What was asked for.
-    cut_short : bool
-        Whether a time limit ended the run: another run may then make other draws.
+    - ``intervals``: Central 95 % credible intervals of the population's own τ1 and τ2.
+    - ``r_hat``: The larger rank-normalised split R-hat of τ1 and τ2; near 1 when the chains
+      agree.
+    - ``effective_size``: The smaller effective number of draws.
+    - ``draws``: τ1 and τ2, draw by draw.
+    - ``sweeps``: Sweeps of each chain, without those thrown away first.
+    - ``r_hat_at_most``, ``effective_at_least``: What was asked for.
     """
 
-    tau1_interval: tuple[float, float]
-    tau2_interval: tuple[float, float]
+    intervals: Intervals
     r_hat: float
     effective_size: float
     draws: Floats
     sweeps: int
     r_hat_at_most: float
     effective_at_least: float
-    cut_short: bool = False
 
     @property
     def converged(self) -> bool:
@@ -147,17 +136,11 @@ class Chains:
         return mixed and self.effective_size >= self.effective_at_least
 
     @property
-    def intervals(self) -> Intervals:
-        """Both intervals."""
-        return Intervals(self.tau1_interval, self.tau2_interval)
-
-    @property
     def verdict(self) -> str:
         """Whether the chains agree, in words."""
-        ended = ", cut short by the time limit" if self.cut_short else ""
         found = (
             f"R-hat {self.r_hat:.3f} and {self.effective_size:.0f} effective draws after "
-            f"{self.sweeps:,} sweeps of each chain{ended}"
+            f"{self.sweeps:,} sweeps of each chain"
         )
         if self.converged:
             return f"{found}: the chains agree"
@@ -166,34 +149,6 @@ class Chains:
             f"{self.effective_at_least:g} were asked for); do not rely on the intervals, allow "
             "more rounds or updates"
         )
-
-
-def chains_of(
-    expected: Floats,
-    predicted: Floats,
-    *,
-    sweeps: int,
-    r_hat_at_most: float,
-    effective_at_least: float,
-    cut_short: bool = False,
-) -> Chains:
-    """Return how chains mixed, from τ1 and τ2 of every draw: two (chains, draws, 2) arrays.
-
-    ``expected`` holds them given the parameters, ``predicted`` those of a population drawn.
-    """
-    low, high = np.quantile(predicted, [0.025, 0.975], axis=(0, 1)).tolist()
-    traces = [expected[:, :, measure] for measure in (0, 1)]
-    return Chains(
-        (low[0], high[0]),
-        (low[1], high[1]),
-        max(map(rank_r_hat, traces)),
-        min(map(effective_size, traces)),
-        expected,
-        sweeps,
-        r_hat_at_most,
-        effective_at_least,
-        cut_short,
-    )
 
 
 def rank_r_hat(chains: Floats) -> float:

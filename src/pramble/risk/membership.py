@@ -1,8 +1,6 @@
 """The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
 
-import math
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,7 +11,7 @@ import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
 from pramble.information.structural_zeros import StructuralZero
-from pramble.risk.diagnostics import Chains, chains_of
+from pramble.risk.diagnostics import Chains, Intervals, effective_size, rank_r_hat
 from pramble.risk.loglinear import single_axes
 from pramble.risk.models import (
     CellMeans,
@@ -41,14 +39,10 @@ LARGEST_BATCH = 50_000
 class MixtureMeans(CellMeans):
     r"""Cell probabilities :math:`\sum_m w_m \prod_j T_{j, x_j, m}`, times the sample size n.
 
-    Attributes
-    ----------
-    n : int
-        Records of the sample.
-    tables : (d, L, m) array
-        The probability of each level of each key, in each component; 0 beyond the key's levels.
-    weights : (m,) array
-        Weights of the components; structural zeros make them sum to more than 1.
+    - ``n``: Records of the sample.
+    - ``tables``: The probability of each level of each key, in each component; 0 beyond the
+      key's levels.
+    - ``weights``: Weights of the components; structural zeros make them sum to more than 1.
     """
 
     n: int
@@ -231,31 +225,24 @@ class Walker:
         self.rest = round(sample.population_size) - table.n
         self.uniques = np.ascontiguousarray(table.cells[table.counts == 1].astype(np.int32))
 
-    def warm_up(self, sweeps: int, *, until: float) -> None:
-        """Throw sweeps away."""
-        for _ in range(sweeps):
+    def sweep(self, times: int) -> None:
+        for _ in range(times):
             self.chain.sweep()
             self.tell()
-            if time.monotonic() > until:
-                return
 
-    def walk(self, draws: int, *, thin: int, until: float, least: int) -> Round:
-        """Make the draws of a round; once a time limit is over, no more than the least."""
+    def walk(self, draws: int, *, thin: int) -> Round:
+        """Make the draws of a round."""
         risks, kept = np.zeros((2, len(self.uniques))), []
         expected, predicted = np.zeros((draws, 2)), np.zeros((draws, 2))
-        made = 0
-        while made < draws and (made < least or time.monotonic() <= until):
-            for _ in range(thin):
-                self.chain.sweep()
-                self.tell()
+        for made in range(draws):
+            self.sweep(thin)
             found, predicted[made] = self.draw_tau()
             risks += found
             expected[made] = found.sum(axis=1)
             if made % max(draws // KEPT, 1) == 0:
                 kept.append(self.chain.components())
-            made += 1
-        self.sweeps += made * thin
-        return Round(risks, expected[:made], predicted[:made], kept)
+        self.sweeps += draws * thin
+        return Round(risks, expected, predicted, kept)
 
     def draw_tau(self) -> tuple[Floats, tuple[float, float]]:
         """Return r1 and r2 of the sample uniques, and the τ1 and τ2 of a population drawn."""
@@ -275,29 +262,21 @@ def run_rounds(
 ) -> tuple[Chains, list[Round]]:
     """Run the chains side by side until they agree; return how they mixed, and what counts.
 
-    The first third of the rounds does not count. Sweeps are counted, so the same input ends at the
-    same draw on every machine; only a time limit, if one is set, looks at the clock.
+    The first third of the rounds does not count. Work is counted in sweeps and never in seconds, so
+    the same input ends at the same draw on every machine.
     """
     burn_in, draws = schedule(model, walkers[0])
     sweeps, done = burn_in + sum(draws) * model.thin, count(1)
     walkers[0].tell = lambda: clock.tell("sampling", next(done) / sweeps)
-    start, limit = time.monotonic(), math.inf if model.time_limit is None else model.time_limit
     rounds = list[list[Round]]()
     with ThreadPoolExecutor(min(len(walkers), os.cpu_count() or 1)) as pool:
-        list(pool.map(lambda own: own.warm_up(burn_in, until=start + limit / 2), walkers))
+        list(pool.map(lambda own: own.sweep(burn_in), walkers))
         for number in draws:
-            walk = partial(
-                Walker.walk,
-                draws=number,
-                thin=model.thin,
-                until=start + limit,
-                least=0 if rounds else LEAST_DRAWS,
-            )
+            walk = partial(Walker.walk, draws=number, thin=model.thin)
             rounds.append(list(pool.map(walk, walkers)))
-            is_late = time.monotonic() > start + limit
             counted = rounds[len(rounds) // 3 :]
-            chains = chains_of_rounds(model, counted, sweeps=walkers[0].sweeps, cut_short=is_late)
-            if chains.converged or is_late:
+            chains = chains_of_rounds(model, counted, sweeps=walkers[0].sweeps)
+            if chains.converged:
                 break
             for old in rounds[-2] if len(rounds) > 1 else ():
                 old.kept.clear()
@@ -318,26 +297,27 @@ def schedule(model: "Membership", walker: Walker) -> tuple[int, list[int]]:
     return burn_in, [model.draws] * full + ([rest] if rest >= LEAST_DRAWS or not full else [])
 
 
-def chains_of_rounds(
-    model: "Membership", rounds: list[list[Round]], *, sweeps: int, cut_short: bool
-) -> Chains:
-    """Return how the chains mixed over some rounds."""
+def chains_of_rounds(model: "Membership", rounds: list[list[Round]], *, sweeps: int) -> Chains:
+    """Return how the chains mixed over some rounds.
+
+    The intervals are those of the τ of populations drawn; the traces are τ given the parameters.
+    """
     by_chain = list(zip(*rounds, strict=True))
-    return chains_of(
-        end_to_end([[walk.expected for walk in walks] for walks in by_chain]),
-        end_to_end([[walk.predicted for walk in walks] for walks in by_chain]),
-        sweeps=sweeps,
-        r_hat_at_most=model.r_hat,
-        effective_at_least=model.effective_size,
-        cut_short=cut_short,
+    expected, predicted = (
+        np.stack([np.concatenate([getattr(walk, side) for walk in walks]) for walks in by_chain])
+        for side in ("expected", "predicted")
     )
-
-
-def end_to_end(parts: list[list[Floats]]) -> Floats:
-    """Return the draws of each chain end to end, cut to the shortest chain."""
-    whole = [np.concatenate(chain) for chain in parts]
-    length = min(map(len, whole))
-    return np.stack([draws[:length] for draws in whole])
+    low, high = np.quantile(predicted, [0.025, 0.975], axis=(0, 1)).tolist()
+    traces = [expected[:, :, measure] for measure in (0, 1)]
+    return Chains(
+        Intervals((low[0], high[0]), (low[1], high[1])),
+        max(map(rank_r_hat, traces)),
+        min(map(effective_size, traces)),
+        expected,
+        sweeps,
+        model.r_hat,
+        model.effective_size,
+    )
 
 
 def binomial_risks(p: Floats, rest: int) -> Floats:
@@ -370,7 +350,7 @@ class Membership(RiskModel):
     Chains run in rounds until τ1 and τ2 have a rank-normalised split R-hat of at most ``r_hat`` and
     at least ``effective_size`` effective draws, over all but the first third of the rounds; or
     until rounds or updates are used up: then ``chains.converged`` is false and the reason says so.
-    The same file, settings and generator give the same result, unless a time limit cuts it short.
+    The same file, settings and generator give the same result.
 
     Parameters
     ----------
@@ -387,9 +367,6 @@ class Membership(RiskModel):
     updates : float
         Updates of the profile of a value, times profiles, that each chain makes at most, burn-in
         included; ten draws are made at any rate. The default takes some five minutes on two cores.
-    time_limit : float, optional
-        Seconds at most. ``chains.cut_short`` says whether it ended the run; ten draws of each chain
-        are made at any rate.
 
     Examples
     --------
@@ -408,7 +385,6 @@ class Membership(RiskModel):
     effective_size: float = 200.0
     rounds: int = 100
     updates: float = 3e10
-    time_limit: float | None = None
     name: ClassVar[str] = "membership"
     summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
 
@@ -416,10 +392,10 @@ class Membership(RiskModel):
         for name, least in (
             ("profiles", 2), ("chains", 1), ("burn_in", 1), ("draws", LEAST_DRAWS), ("thin", 1),
             ("memberships", 10), ("r_hat", 1), ("effective_size", 1), ("rounds", 1),
-            ("updates", 1), ("time_limit", 0),
+            ("updates", 1),
         ):  # fmt: skip
             found = getattr(self, name)
-            if found is not None and not found >= least:
+            if not found >= least:
                 raise InvalidInput(f"{name} must be at least {least}; found {found}.")
 
     def fit(self, sample: Sample) -> FittedModel:

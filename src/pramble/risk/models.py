@@ -27,17 +27,11 @@ Operators = Mapping[int, Operator]
 class JointKey:
     """Some keys taken as one.
 
-    Attributes
-    ----------
-    axes : tuple of int
-        Their places.
-    sizes : tuple of int
-        Their numbers of levels.
-    level_of : array
-        Which level of the one each combination of their levels is, the last running fastest; −1
-        where it is none.
-    count : int
-        The number of levels of the one.
+    - ``axes``: Their places.
+    - ``sizes``: Their numbers of levels.
+    - ``level_of``: Which level of the one each combination of their levels is, the last running
+      fastest; −1 where it is none.
+    - ``count``: The number of levels of the one.
     """
 
     axes: Margin
@@ -111,18 +105,11 @@ class CellMeans(ABC):
 class Sample:
     """What a model is fitted to.
 
-    Attributes
-    ----------
-    table : Crosstab
-        The counts, with the class of each record.
-    population_size : float
-        N.
-    rules : tuple of StructuralZero
-        Structural zeros.
-    rng : numpy.random.Generator or None
-        For models that are sampled.
-    clock : Clock
-        Told how far the fit has come.
+    - ``table``: The counts, with the class of each record.
+    - ``population_size``: N.
+    - ``rules``: Structural zeros.
+    - ``rng``: For models that are sampled.
+    - ``clock``: Told how far the fit has come.
     """
 
     table: Crosstab
@@ -141,16 +128,11 @@ class Sample:
 class FittedModel:
     """What a model gave.
 
-    Attributes
-    ----------
-    means : CellMeans or None
-        None where nothing was fitted.
-    reason : str
-        Why this fit was taken.
-    chains : Chains or None
-        How its chains mixed, if it was sampled.
-    unique_risks : pair of arrays or None
-        r1 and r2 of the sample uniques, where the model has better ones than its means give.
+    - ``means``: None where nothing was fitted.
+    - ``reason``: Why this fit was taken.
+    - ``chains``: How its chains mixed, if it was sampled.
+    - ``unique_risks``: r1 and r2 of the sample uniques, where the model has better ones than
+      its means give.
     """
 
     means: CellMeans | None
@@ -162,12 +144,8 @@ class FittedModel:
 class RiskModel(ABC):
     """A model of the population; ``registry.MODELS`` lists those that have a name.
 
-    Attributes
-    ----------
-    name, summary : str
-        What it is called, and what it is, in a few words for help pages.
-    needs_population : bool
-        Whether it must know how many people the file was sampled from.
+    - ``name``, ``summary``: What it is called, and what it is, in a few words for help pages.
+    - ``needs_population``: Whether it must know how many people the file was sampled from.
     """
 
     name: ClassVar[str]

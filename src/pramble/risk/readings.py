@@ -47,16 +47,9 @@ from pramble.values import Floats, Integers, value
 class BranchKeys:
     """The classes of a file by what the records of one branch show of the keys.
 
-    Attributes
-    ----------
-    share : float
-        The probability of the branch.
-    table : Crosstab
-        Counts by what is shown: keys, and the keys of a block as one.
-    class_of : (C,) array
-        The class there of each class of the file.
-    keys : tuple of JointKey
-    mechanisms : mapping from a column of ``table`` to Mechanism
+    - ``share``: The probability of the branch.
+    - ``table``: Counts by what is shown: keys, and the keys of a block as one.
+    - ``class_of``: The class there of each class of the file.
     """
 
     share: float

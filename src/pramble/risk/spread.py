@@ -35,14 +35,9 @@ NODES = np.linspace(-3.4, 3.4, 121)
 class Spread:
     """The random effect of cells.
 
-    Attributes
-    ----------
-    level, power : float
-        log c and θ.
-    gain : float
-        What it adds to the log-likelihood.
-    covariance : (2, 2) array
-        Of level and power, from the curvature of the likelihood.
+    - ``level``, ``power``: log c and θ.
+    - ``gain``: What it adds to the log-likelihood.
+    - ``covariance``: Of level and power, from the curvature of the likelihood.
     """
 
     level: float
@@ -178,19 +173,13 @@ Risks = tuple[Floats, Floats]
 class Uniques:
     r"""The sample uniques under a fitted model.
 
-    Attributes
-    ----------
-    means : (u,) array
-        Fitted sample means μ.
-    fraction : (u,) array
-        Sampling fractions π.
-    places : (m, u) array
-        Where each of them stands among the p cells of the m fitted margins: the rows x of the
-        design.
-    covariance : (p, p) array
-        Of the margins' parameters, :math:`C = (\sum_k \mu_k x_k x_k^\top)^{-1}` over all cells.
-    spread : Spread
-        The random effect.
+    - ``means``: Fitted sample means μ.
+    - ``fraction``: Sampling fractions π.
+    - ``places``: Where each of them stands among the p cells of the m fitted margins: the rows
+      x of the design.
+    - ``covariance``: Of the margins' parameters, :math:`C = (\sum_k \mu_k x_k x_k^\top)^{-1}`
+      over all cells.
+    - ``spread``: The random effect.
     """
 
     means: Floats

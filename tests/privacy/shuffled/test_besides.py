@@ -7,8 +7,8 @@ import pytest
 from tests.privacy.shuffled.exact import exact_delta
 
 import pramble
-from pramble.privacy.shuffled.attacks import LinearTest, Rows
-from pramble.privacy.shuffled.evidence import evidence_of
+from pramble.privacy.attacks import LinearTest, Rows
+from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-12
 
@@ -72,7 +72,7 @@ def test_what_was_spent_besides_one_file_against_brute_force(seed):
 
 
 def test_pairs_that_are_alike_are_asked_once(monkeypatch):
-    import pramble.privacy.shuffled.blanket as module
+    import pramble.privacy.blanket as module
 
     asked = []
     true = module.worst_pair

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from pramble.privacy.shuffled.loss_distribution import LossSum, approximate, dominating, pure
+from pramble.privacy.hockey_stick import LossSum, approximate, dominating, pure
 
 
 def gaussian(mu):

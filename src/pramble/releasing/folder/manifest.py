@@ -10,9 +10,9 @@ from pramble.data.points import Points
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
+from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import float_above
-from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.column_design import Designed
 from pramble.releasing.distances import sentences_of
 from pramble.releasing.folder.reading import SCHEMA, points_entry, written_note

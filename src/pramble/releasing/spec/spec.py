@@ -9,8 +9,7 @@ from pramble.data.formats.registry import FORMATS
 from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings
 from pramble.errors import InvalidPlan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import COLUMNS, RANDOMISED, RECORDS, TABLES, setting

@@ -29,7 +29,7 @@ Under x the transform of T is :math:`K(z) = K_w(z)^{n-1} K_x(z)`, and with
 :math:`P(T + \xi > c) = \frac1{2\pi}\int K(z) e^{s^2z^2/2 - cz}/z\, dt`. The trapezoidal rule of
 step τ gives :math:`\sum_j e^{-\theta jP} P(T + \xi + jP > c)`, :math:`P = 2\pi/\tau`: it bounds
 the probability from above, and from below after the other terms are taken away as in
-:mod:`pramble.privacy.shuffled.hockey_stick`.
+:mod:`pramble.privacy.hockey_stick`.
 """
 
 import math
@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.privacy.shuffled.hockey_stick import (
+from pramble.privacy.hockey_stick import (
     NEGLIGIBLE,
     UNIT,
     Contour,
