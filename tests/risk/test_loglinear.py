@@ -15,9 +15,8 @@ from pramble.mechanisms.operators.dense import ArrayOperator
 from pramble.mechanisms.operators.uniform import BesideDiagonal
 from pramble.risk import loglinear
 from pramble.risk.after import log_misses
-from pramble.risk.diagnostics import fit_criteria
 from pramble.risk.loglinear import fit_independence, locate, maximal, possible_cells
-from pramble.risk.models import Sample
+from pramble.risk.models import Sample, fit_criteria
 
 SHAPE = (3, 2, 4)
 KEYS = ["a", "b", "c"]

@@ -10,8 +10,15 @@ import pramble
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import zeros_of_file
 from pramble.risk.cells import cross_classify
-from pramble.risk.diagnostics import effective_size, rank_r_hat, split_r_hat
-from pramble.risk.membership import Chain, Membership, binomial_risks, cell_probabilities
+from pramble.risk.membership import (
+    Chain,
+    Membership,
+    binomial_risks,
+    cell_probabilities,
+    effective_size,
+    rank_r_hat,
+    split_r_hat,
+)
 
 SHORT = Membership(profiles=3, chains=2, burn_in=150, draws=60, thin=2, memberships=400, rounds=1)
 

@@ -16,7 +16,7 @@ from pramble.risk import after
 from pramble.risk.after import by_pairs, by_series, risk_after
 from pramble.risk.cells import cross_classify
 from pramble.risk.loglinear import ListedMeans
-from pramble.risk.measures import match_risk
+from pramble.risk.models import match_risk
 from pramble.risk.readings import key_readings
 
 SHAPE = (3, 4)

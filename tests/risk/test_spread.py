@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import pramble
-from pramble.risk.measures import match_risk, uniqueness_risk
-from pramble.risk.spread import fit_spread, mixed_risks
+from pramble.risk.models import match_risk, mixed_risks, uniqueness_risk
+from pramble.risk.spread import fit_spread
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 300])

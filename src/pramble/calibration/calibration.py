@@ -363,9 +363,9 @@ class Calibration(Display, Tidy):
         if self.central is not None:
             proven, attack = number(self.central.epsilon), number(self.central.lower, 4)
             rows.append(("central", f"ε = {proven}, by attack at least {attack}"))
-        for name, told in self.proposal.informations.items():
+        for name, information in self.proposal.informations.items():
             alpha = number(self.designs[name].alpha, 6)
-            rows.append((name, f"α = {alpha}, {told:.4f} nats of information"))
+            rows.append((name, f"α = {alpha}, {information:.4f} nats of information"))
         rows.append(("tried", several(len(self.curve), "design")))
         return Facts("Calibration", rows, notes=self.notes)
 

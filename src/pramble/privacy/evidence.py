@@ -42,7 +42,7 @@ the same columns look alike to him, which the bounds from above may ignore and a
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
@@ -57,12 +57,9 @@ from pramble.mechanisms.plan import Branch, Plan, as_plan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.attacks import (
     Attack,
-    LinearTest,
-    Rows,
     attack_delta,
     attacks_on,
     attacks_together,
-    merge_alike,
 )
 from pramble.privacy.blanket import (
     ALIKE,
@@ -143,7 +140,7 @@ def branch_row(
     return np.asarray(float(branch.share) * kronecker(rows)[0])
 
 
-def looks(plan: Plan, crowd: Crowd | None) -> list[Floats]:
+def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
     """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
     sets = Counter(frozenset(branch.columns) for branch in plan.branches)
     if crowd is not None and len(sets) == len(plan.branches):
@@ -154,34 +151,11 @@ def looks(plan: Plan, crowd: Crowd | None) -> list[Floats]:
             parts = [few_rows(factor) for factor in single(list(branch.blocks.values()))]
             one = attacks_together(parts)[0]
             rows = np.stack([one.x, one.other, one.crowd])
-            found += [beside(rows, branch.share)]
+            found += [with_other_branches(rows, branch.share)]
     return found
 
 
-def rows_of_records(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Floats | None:
-    """Return what a reader sees of some records, given by the labels of their columns.
-
-    Branches that look alike are one output. None if a block lacks one of the cells.
-    """
-    sets = Counter(frozenset(branch.columns) for branch in plan.branches)
-    parts, alike = [], Fraction(0)
-    for branch in plan.branches:
-        if sets[frozenset(branch.columns)] > 1:
-            alike += branch.share
-            continue
-        places = {block: cell_places(m, len(block)) for block, m in branch.blocks.items()}
-        keys = [{name: label_key(label) for name, label in record.items()} for record in records]
-        rows = [branch_row(branch, places, own) for own in keys]
-        known = [row for row in rows if row is not None]
-        if len(known) < len(rows):
-            return None
-        parts.append(np.stack(known))
-    if alike:
-        parts.append(np.full((len(records), 1), float(alike)))
-    return np.concatenate(parts, axis=1)
-
-
-def beside(masses: Floats, share: Fraction) -> Floats:
+def with_other_branches(masses: Floats, share: Fraction) -> Floats:
     """Return rows of a branch with one more output: another branch."""
     rest = np.full((len(masses), 1), float(1 - share))
     return np.concatenate([float(share) * masses, rest], axis=1) if share < 1 else masses
@@ -267,7 +241,6 @@ class PlanEvidence(Evidence):
         return min(self.alpha, LARGEST_EPSILON)
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the smallest proven δ at ε, and which bound it is."""
         if epsilon >= self.alpha:
             return 0.0, "local"
         found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
@@ -278,7 +251,6 @@ class PlanEvidence(Evidence):
         return min(found)
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
         found = [(self.alpha, "local")]
         if allowed(self.most) <= 0:
             return found[0]
@@ -299,7 +271,6 @@ class PlanEvidence(Evidence):
         return min(found)
 
     def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
         if not self.attacks:
             return lambda _: 0.0
         powers = [attack.delta(epsilon, rows=self.rows) for attack in self.attacks]
@@ -307,7 +278,6 @@ class PlanEvidence(Evidence):
         return lambda epsilon: best.delta(epsilon, rows=self.rows)
 
     def attack(self, epsilon: float) -> float:
-        """Return a δ that no proof at ε can go below."""
         return attack_delta(self.attacks, epsilon, rows=self.rows)
 
     def sampled(self, share: float) -> "PlanEvidence":
@@ -320,7 +290,7 @@ def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
     crowd = plan_crowd(plan)
     if crowd is not None and len(crowd.masses) < 2:
         crowd = None
-    attacks = [attack for masses in looks(plan, crowd) for attack in attacks_on(masses)]
+    attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
     return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
 
@@ -336,17 +306,14 @@ class BesidesEvidence(Evidence):
 
     - ``alpha``: The local α of both.
     - ``besides``: What was spent besides, c.
-    - ``test``: A test of the file.
     """
 
     alpha: float
     rows: int
     file: PlanEvidence
     besides: float
-    test: LinearTest | None
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the smallest proven δ at ε, and which bound of the file it is."""
         if epsilon >= self.alpha:
             return 0.0, "local"
         low = math.nextafter(epsilon - self.besides, -math.inf)
@@ -359,26 +326,19 @@ class BesidesEvidence(Evidence):
         return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
         own, method = self.file.epsilon(lambda one: allowed(one + self.besides))
         added = math.nextafter(own + self.besides, math.inf), method
         return min((self.alpha, "local"), added)
 
     def attack(self, epsilon: float) -> float:
-        """Return a δ that no proof at ε can go below."""
-        tested = 0.0 if self.test is None else self.test.delta(epsilon)
-        return max(self.file.attack(epsilon), tested)
+        return self.file.attack(epsilon)
 
     def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
-        strikes = [self.file.best_attack(epsilon)]
-        strikes += [] if self.test is None else [self.test.delta]
-        return max(strikes, key=lambda strike: strike(epsilon))
+        return self.file.best_attack(epsilon)
 
     def sampled(self, share: float) -> "BesidesEvidence":
         """Return the same with attacks on a record that is in the file with this chance."""
-        test = None if self.test is None else self.test.sampled(share)
-        return replace(self, file=self.file.sampled(share), test=test)
+        return replace(self, file=self.file.sampled(share))
 
 
 def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
@@ -388,26 +348,7 @@ def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence 
     if not besides:
         return file
     alpha = math.nextafter(file.alpha + besides, math.inf)
-    return BesidesEvidence(alpha, rows, file, besides, linear_test(plan, rows=rows))
-
-
-def linear_test(plan: Plan, *, rows: int) -> LinearTest | None:
-    """Return a test of a file for three records that differ in every column."""
-    labels = {name: own.labels for name, own in plan.column_labels().items()}
-    records = [
-        {
-            name: own.values[code(k, place, len(own))]
-            for place, (name, own) in enumerate(labels.items())
-        }
-        for k in range(3)
-    ]
-    masses = rows_of_records(plan, records)
-    return None if masses is None else LinearTest(Rows(*merge_alike(masses)), rows=rows)
-
-
-def code(k: int, place: int, size: int) -> int:
-    """Return the category of x, x' or w in a column; w takes turns where there are only two."""
-    return k if k < size else place % size
+    return BesidesEvidence(alpha, rows, file, besides)
 
 
 def plan_of(given: Any) -> Plan:
@@ -449,12 +390,10 @@ class SampledEvidence(Evidence):
     share: float
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the smallest proven δ at ε, and which bound it is."""
         found, method = self.sample.delta(of_sample(epsilon, self.share))
         return min(found * self.share * (1 + UNIT), 1.0), method
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
 
         def allowed_in_sample(epsilon: float) -> float:
             return allowed(of_population(epsilon, self.share)) / self.share * (1 - UNIT)
@@ -463,11 +402,9 @@ class SampledEvidence(Evidence):
         return of_population(found, self.share), method
 
     def attack(self, epsilon: float) -> float:
-        """Return a δ that no proof at ε can go below."""
         return self.seen.attack(epsilon)
 
     def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
         return self.seen.best_attack(epsilon)
 
 

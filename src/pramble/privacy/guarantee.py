@@ -109,15 +109,14 @@ class RecordPrivacy(Guarantee):
         return self.alpha == math.inf
 
     def allows(self, spent: Guarantee) -> bool:
-        """Whether the α that was spent is at most this one."""
         self.of_the_same_notion(spent)
         assert isinstance(spent, RecordPrivacy), "the notion says so"
         return spent.alpha <= self.alpha
 
     def __add__(self, other: Guarantee) -> "RecordPrivacy":
-        """Add up: ratios of probabilities multiply, so α adds."""
         self.of_the_same_notion(other)
         assert isinstance(other, RecordPrivacy), "the notion says so"
+        # Ratios of probabilities multiply, so α adds.
         return RecordPrivacy(self.alpha + other.alpha, max(self.rows, other.rows))
 
     def of_rows(self, rows: int) -> "RecordPrivacy":
@@ -145,7 +144,6 @@ class RecordPrivacy(Guarantee):
         return belief_after(before, self.alpha)
 
     def sentence(self) -> str:
-        """Say what an intruder who was half sure can be sure of at most."""
         sure = self.belief()
         whole = "one record" if self.rows == 1 else f"all {self.rows} rows of the person"
         return (
@@ -155,7 +153,6 @@ class RecordPrivacy(Guarantee):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a document: the notion, α exactly and rounded up, and rows if they are several."""
         several = {} if self.rows == 1 else {"rows_per_person": self.rows}
         exact = str(self.alpha)
         return {"notion": self.notion, "alpha": self.shown, "alpha_exact": exact, **several}
@@ -402,13 +399,11 @@ class CentralPrivacy(Guarantee):
         return CentralPrivacy(local.alpha, Fraction(0), local.rows)
 
     def allows(self, spent: Guarantee) -> bool:
-        """Whether both ε and δ that were spent are at most these."""
         self.of_the_same_notion(spent)
         assert isinstance(spent, CentralPrivacy), "the notion says so"
         return spent.epsilon <= self.epsilon and spent.delta <= self.delta
 
     def __add__(self, other: Guarantee) -> "CentralPrivacy":
-        """Add up both."""
         self.of_the_same_notion(other)
         assert isinstance(other, CentralPrivacy), "the notion says so"
         delta, rows = min(self.delta + other.delta, Fraction(1)), max(self.rows, other.rows)
@@ -441,7 +436,6 @@ class CentralPrivacy(Guarantee):
         return belief_after(before, self.epsilon)
 
     def sentence(self) -> str:
-        """Say what a reader who was half sure can be sure of at most, and what that assumes."""
         sure = self.belief()
         whole = "a person's record" if self.rows == 1 else f"all {self.rows} rows of a person"
         but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
@@ -452,7 +446,6 @@ class CentralPrivacy(Guarantee):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a document: ε and δ exactly and rounded up, and rows if they are several."""
         several = {} if self.rows == 1 else {"rows_per_person": self.rows}
         gaussian = {} if self.mu_squared is None else {"mu_squared_exact": str(self.mu_squared)}
         return {
@@ -502,7 +495,7 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     if sum((part.delta for part in parts), Fraction(0)) > Fraction(repr(float(delta))):
         return math.inf
     spent = [part for part in parts if part.epsilon or part.delta]
-    smallest = min((float(part.epsilon) for part in spent if part.epsilon), default=0.0)
+    smallest = min((part.shown for part in spent if part.epsilon), default=0.0)
     basic = float_above(total)
     if len(spent) < 2 or not smallest:
         return basic

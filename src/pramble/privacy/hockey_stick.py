@@ -30,32 +30,22 @@ is off by at most :math:`e = 2^{-52}(J + 48 + 8|z| \max|u|)(K(\theta) + 1)`, hen
 :math:`K^n` by at most :math:`n e (|\hat K| + e)^{n-1}`. These errors are summed beside the terms,
 and the values' own rounding is a shift of the whole sum.
 
-**Laws of the privacy loss** that dominate a mechanism, and their sums.
-
-Let :math:`f(a) = \sup_E P(E) - a P'(E)` be the curve of two neighbouring files, with
-:math:`f(e^\varepsilon) \le \delta(\varepsilon)`, and :math:`\delta` the same with the files
-exchanged. Then :math:`f` is convex, :math:`f(0) = 1`, and
-:math:`f(a) \le 1 - a + a\,\delta(-\log a)` for :math:`a < 1`.
-
-**A law on a grid.** The lower convex hull g of the points :math:`(e^{ih}, f_i)` with proven
-:math:`f_i \ge f(e^{ih})` lies above :math:`f`: it is the largest convex function below the chords,
-and f is convex and below them ("connect the dots", Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
-2022). It is the curve of a pair of laws whose loss :math:`L = \log P/P'` takes the values
-:math:`ih`, where g has kinks, and infinity, with :math:`P(L = \log a) = a\,\Delta g'(a)`; by
-symmetry :math:`P(L = -\ell) = e^{-\ell} P(L = \ell)`.
-
-**Sums.** If each of several releases is dominated by such a pair, all of them together are
-dominated by the pair of independent draws, whose loss is the sum (Zhu, Dong and Wang 2022), and
+**Several releases.** The loss :math:`L = \log P/P'` of a release with (ε, δ) is dominated by that
+of randomised response: ±ε with the chances :math:`e^{\pm\varepsilon/2}` in proportion, and infinite
+with the chance δ (Kairouz, Oh and Viswanath 2015). A larger ε dominates too, so ε is rounded up to
+a grid. All releases together are dominated by independent draws, whose losses add up (Zhu, Dong and
+Wang 2022), and
 
 .. math:: \delta(\varepsilon) = E\left[1 - e^{\varepsilon - L}\right]_+ .
 
-The sum's law is found by one Fourier transform of the laws *tilted* by :math:`e^{\theta L}`, so
-that errors are small beside :math:`\delta` itself, however small. All masses are rounded up: a
-larger measure dominates.
+The sum's distribution is found by one Fourier transform of those *tilted* by
+:math:`e^{\theta L}`, so that errors are small beside :math:`\delta` itself, however small. All
+masses are rounded up: a larger measure dominates.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
@@ -361,105 +351,18 @@ class Losses:
         return raised / total, math.log(total) + most
 
 
-def dominating(curve: Curve, *, step: float, top: float) -> Losses:
-    """Return losses that dominate every pair of files with this curve, up to the loss ``top``.
+def approximate(epsilon: float, delta: float, *, step: float) -> Losses:
+    """Return losses that dominate any mechanism that is (ε, δ)-differentially private.
 
-    Examples
-    --------
-    >>> half = dominating(lambda e: max((math.exp(1) - math.exp(e)) / (1 + math.exp(1)), 0.0),
-    ...                   step=0.125, top=1.0)
-    >>> half.masses[[0, -1]].round(4).tolist(), half.never
+    >>> coin = approximate(1.0, 0.0, step=0.25)
+    >>> coin.masses[[0, -1]].round(4).tolist(), coin.never
     ([0.2689, 0.7311], 0.0)
     """
-    m = max(math.ceil(top / step * (1 - 1e-12)), 1)
-    deltas = np.array([min(curve(i * step), 1.0) for i in range(m + 1)])
-    kinks = hull(deltas, step)
-    masses = positive_masses(deltas, kinks, step)
-    never = float(deltas[m])
-    grown = shortfall(deltas, kinks, masses, never=never, step=step)
-    if math.isinf(grown):
-        masses, never, grown = np.zeros(m + 1), float(deltas[0]), 0.0
-    masses *= 1 + grown
-    mirrored = masses[1:] * np.exp(-step * np.arange(1, m + 1)) * (1 + SAFE)
-    rest = max(1 - float(never + masses[1:].sum() + mirrored.sum()), 0.0) + SAFE
-    return Losses(step, np.concatenate([mirrored[::-1], [rest], masses[1:]]), never)
-
-
-def hull(deltas: Floats, step: float) -> list[int]:
-    """Return the places from zero on that are corners of the lower hull of the symmetric curve."""
-    m = len(deltas) - 1
-    a = np.exp(step * np.arange(-m, m + 1))
-    heights = np.concatenate([1 - a[:m] + a[:m] * deltas[:0:-1], deltas])
-    corners: list[int] = []
-    for i in range(2 * m + 1):
-        while len(corners) > 1 and not is_below(a, heights, corners[-2], corners[-1], i):
-            corners.pop()
-        corners.append(i)
-    return [i - m for i in corners if i >= m]
-
-
-def is_below(a: Floats, heights: Floats, first: int, middle: int, last: int) -> bool:
-    """Whether the middle point is below the chord of the other two."""
-    rise = (heights[last] - heights[first]) * (a[middle] - a[first])
-    return bool(heights[middle] - heights[first] < rise / (a[last] - a[first]))
-
-
-def positive_masses(deltas: Floats, kinks: Sequence[int], step: float) -> Floats:
-    """Return P(L = i steps) from the kinks of the curve, i > 0; nothing at zero."""
-    masses = np.zeros(len(deltas))
-    a = np.exp(step * np.array(kinks))
-    slopes = [*(np.diff(deltas[list(kinks)]) / np.diff(a)).tolist(), 0.0]
-    before = None
-    for place, x, slope in zip(kinks, a.tolist(), slopes, strict=True):
-        if place > 0:
-            if before is None:  # the chord from the mirror image of the first kink
-                mirror = 1 - 1 / x + deltas[place] / x
-                before = (deltas[place] - mirror) / (x - 1 / x)
-            masses[place] = max(x * (slope - before), 0.0)
-        before = slope
-    return masses
-
-
-def shortfall(
-    deltas: Floats, kinks: Sequence[int], masses: Floats, *, never: float, step: float
-) -> float:
-    """Return by what part the masses must grow so that their curve is above at every kink.
-
-    It is infinite where no growth helps.
-    """
-    places = np.flatnonzero(masses)
-    worst = 0.0
-    for place in kinks:
-        beyond = places[places > place]
-        found = never + float(masses[beyond] @ -np.expm1(-step * (beyond - place)))
-        short = float(deltas[place]) * (1 + SAFE) - found
-        if short > 0 and deltas[place] > never:
-            worst = max(worst, short / (found - never) if found > never else math.inf)
-    return worst * (1 + SAFE) + SAFE
-
-
-def pure(epsilon: float, *, step: float) -> Losses:
-    """Return the losses of any mechanism that is ε-differentially private.
-
-    Examples
-    --------
-    >>> pure(0.5, step=0.25).reach
-    2
-    """
-    both = 1 + math.exp(epsilon)
-    top = math.ceil(epsilon / step * (1 - 1e-12)) * step
-
-    def curve(at: float) -> float:
-        return 0.0 if at >= epsilon else (math.exp(epsilon) - math.exp(at)) / both * (1 + SAFE)
-
-    return dominating(curve, step=step, top=max(top, step))
-
-
-def approximate(epsilon: float, delta: float, *, step: float) -> Losses:
-    """Return the losses of any mechanism that is (ε, δ)-differentially private."""
-    exact = pure(epsilon, step=step)
-    grown = exact.masses * max(1 - delta, 0.0) * (1 + SAFE)
-    return Losses(step, grown, delta)
+    reach = max(math.ceil(Fraction(epsilon) / Fraction(step)), 1)
+    masses = np.zeros(2 * reach + 1)
+    masses[0], masses[-1] = math.exp(-reach * step), 1.0
+    masses *= max(1 - delta, 0.0) / masses.sum() * (1 + SAFE)
+    return Losses(step, masses, delta)
 
 
 @value(eq=False)

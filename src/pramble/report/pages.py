@@ -113,13 +113,13 @@ def _budget_picture(columns: Sequence[ColumnOutcome]) -> str | None:
 
 def table_row(table: TableOutcome) -> dict[str, Any]:
     """Return one line of the list of tables."""
-    told = table.text != "cannot be told"
+    estimable = table.text != "cannot be told"
     return {
         "name": table.name,
         "cells": numbers.count(table.cells),
         "typical": f"{100 * table.typical:.2g} %",
         "error": table.text,
-        "group": numbers.rounded(table.smallest_group) if told else "—",
+        "group": numbers.rounded(table.smallest_group) if estimable else "—",
         "bad": table.useless,
     }
 

@@ -25,11 +25,18 @@ from pramble.risk.cells import (
     rows_each,
     wildcard_sums,
 )
-from pramble.risk.diagnostics import Chains, FitCriteria, Intervals
 from pramble.risk.loglinear import Independence, Margins, Search, TwoWay
-from pramble.risk.measures import household_risk, individual_risk
-from pramble.risk.membership import Membership
-from pramble.risk.models import CellMeans, FittedModel, RiskModel, Sample
+from pramble.risk.membership import Chains, Membership
+from pramble.risk.models import (
+    CellMeans,
+    FitCriteria,
+    FittedModel,
+    Intervals,
+    RiskModel,
+    Sample,
+    household_risk,
+    individual_risk,
+)
 from pramble.shown import Display, Facts, number
 from pramble.values import Clock, Floats, Watcher, value
 
@@ -49,7 +56,6 @@ class NoModel(RiskModel):
     needs_population: ClassVar[bool] = False
 
     def fit(self, sample: Sample) -> FittedModel:  # noqa: ARG002
-        """Return nothing."""
         return FittedModel(None, "class sizes only, as asked")
 
 

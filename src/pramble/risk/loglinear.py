@@ -19,16 +19,18 @@ from pramble.information.proportional import fit_listed, margin_places
 from pramble.information.structural_zeros import StructuralZero
 from pramble.limits import MOST_CELLS, MOST_MODEL_BYTES
 from pramble.mechanisms.operators.base import apply_axes
-from pramble.risk.diagnostics import FitCriteria, Intervals, fit_criteria
 from pramble.risk.models import (
     CellMeans,
     Codes,
+    FitCriteria,
     FittedModel,
+    Intervals,
     JointKey,
     Margin,
     Operators,
     RiskModel,
     Sample,
+    fit_criteria,
 )
 from pramble.risk.spread import (
     MOST_PARAMETERS,
@@ -52,7 +54,6 @@ class IndependentMeans(CellMeans):
 
     @property
     def margins(self) -> tuple[Margin, ...]:
-        """Every key by itself."""
         return single_axes(len(self.shares))
 
     def means(self, cells: Codes) -> Floats:
@@ -62,7 +63,6 @@ class IndependentMeans(CellMeans):
         return means
 
     def released_means(self, cells: Codes, operators: Operators) -> Floats:
-        """Return the mean released count of each cell: each margin moves by itself."""
         released = tuple(
             operators[axis].apply(share) if axis in operators else share
             for axis, share in enumerate(self.shares)
@@ -70,7 +70,6 @@ class IndependentMeans(CellMeans):
         return IndependentMeans(self.n, released).means(cells)
 
     def over(self, keys: Sequence[JointKey]) -> "IndependentMeans":
-        """Return the means over some keys alone: products of their shares."""
         shares = []
         for key in keys:
             share = np.ones(1)
@@ -80,9 +79,9 @@ class IndependentMeans(CellMeans):
         return IndependentMeans(self.n, tuple(shares))
 
     def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:
-        """Scan all cells as empty, a piece at a time, then put right the occupied ones."""
         if math.prod(table.shape) > MOST_CELLS:
             return None
+        # All cells are scanned as if empty, in pieces; then the occupied ones are corrected.
         tail = len(self.shares)
         while tail and math.prod(len(share) for share in self.shares[tail - 1 :]) <= PIECE:
             tail -= 1
@@ -187,7 +186,6 @@ class ListedMeans(CellMeans):
 
     @property
     def margins(self) -> tuple[Margin, ...]:
-        """The margins that were fitted."""
         return self.generators
 
     def means(self, cells: Codes) -> Floats:
@@ -220,7 +218,6 @@ class ListedMeans(CellMeans):
         return np.asarray(array[(wanted, *cells[:, moving].T)], dtype=np.float64)
 
     def over(self, keys: Sequence[JointKey]) -> "ListedMeans":
-        """Return the means over some keys alone; the spread is that of cells with such means."""
         codes = np.stack([key.codes(self.cells) for key in keys], axis=1)
         inside = (codes >= 0).all(axis=1)
         shape = tuple(key.count for key in keys)
@@ -230,15 +227,12 @@ class ListedMeans(CellMeans):
         return ListedMeans(shape, cells, values, (), self.sweeps, self.deviation, self.spread)
 
     def shapes(self, means: Floats) -> Floats | None:
-        """Return the shapes of the spread, if it is needed."""
         return self.spread.shapes(means) if self.spread is not None and self.spread.needed else None
 
     def criteria(self, table: Crosstab, fraction: float) -> FitCriteria:
-        """Return the criteria of fit, over the cells with a positive mean."""
         return fit_criteria(self.observed(table), self.values, fraction)
 
     def intervals(self, table: Crosstab, fraction: Floats) -> Intervals | None:
-        """Return intervals of τ1 and τ2, where a spread was fitted and margins are not too many."""
         sizes = [math.prod(self.shape[axis] for axis in margin) for margin in self.generators]
         if self.spread is None or sum(sizes) > MOST_PARAMETERS:
             return None
@@ -359,7 +353,6 @@ class TwoWay(RiskModel):
     )
 
     def fit(self, sample: Sample) -> FittedModel:
-        """Return the fit to all two-way margins, with the random effect of cells."""
         table = sample.table
         means = fit_margins(sample, combinations(range(len(table.columns)), 2))
         if not isinstance(means, ListedMeans):
@@ -414,7 +407,6 @@ class Search(RiskModel):
     )
 
     def fit(self, sample: Sample) -> FittedModel:
-        """Return the model found, and why the search ended."""
         step = best = first_step(sample)
         taken, why = 0, ""
         while not why:

@@ -11,12 +11,12 @@ import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
 from pramble.information.structural_zeros import StructuralZero
-from pramble.risk.diagnostics import Chains, Intervals, effective_size, rank_r_hat
 from pramble.risk.loglinear import single_axes
 from pramble.risk.models import (
     CellMeans,
     Codes,
     FittedModel,
+    Intervals,
     JointKey,
     Margin,
     Operators,
@@ -51,14 +51,12 @@ class MixtureMeans(CellMeans):
 
     @property
     def margins(self) -> tuple[Margin, ...]:
-        """Every key by itself."""
         return single_axes(len(self.tables))
 
     def means(self, cells: Codes) -> Floats:
         return self.n * cell_probabilities(cells, self.tables, self.weights)
 
     def released_means(self, cells: Codes, operators: Operators) -> Floats:
-        """Return the mean released count of each cell: each component's tables move."""
         tables = self.tables.copy()
         for axis, operator in operators.items():
             size = operator.shape[0]
@@ -66,7 +64,6 @@ class MixtureMeans(CellMeans):
         return MixtureMeans(self.n, tables, self.weights).means(cells)
 
     def over(self, keys: Sequence[JointKey]) -> "MixtureMeans":
-        """Return the means over some keys alone: products of their tables."""
         tables = np.zeros((len(keys), max(key.count for key in keys), len(self.weights)))
         for place, key in enumerate(keys):
             table = np.ones((1, len(self.weights)))
@@ -199,6 +196,127 @@ class Chain:
             missing -= possible
             drawn += passed
         self.possible = n / drawn
+
+
+@value(eq=False)
+class Chains:
+    """How the chains of a sampled model mixed, and the intervals they give.
+
+    - ``intervals``: Central 95 % credible intervals of the population's own τ1 and τ2.
+    - ``r_hat``: The larger rank-normalised split R-hat of τ1 and τ2; near 1 when the chains
+      agree.
+    - ``effective_size``: The smaller effective number of draws.
+    - ``draws``: τ1 and τ2, draw by draw.
+    - ``sweeps``: Sweeps of each chain, without those thrown away first.
+    - ``r_hat_at_most``, ``effective_at_least``: What was asked for.
+    """
+
+    intervals: Intervals
+    r_hat: float
+    effective_size: float
+    draws: Floats
+    sweeps: int
+    r_hat_at_most: float
+    effective_at_least: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether both diagnostics are as asked for."""
+        mixed = self.r_hat <= self.r_hat_at_most
+        return mixed and self.effective_size >= self.effective_at_least
+
+    @property
+    def verdict(self) -> str:
+        """Whether the chains agree, in words."""
+        found = (
+            f"R-hat {self.r_hat:.3f} and {self.effective_size:.0f} effective draws after "
+            f"{self.sweeps:,} sweeps of each chain"
+        )
+        if self.converged:
+            return f"{found}: the chains agree"
+        return (
+            f"{found}: NOT converged (at most {self.r_hat_at_most:g} and at least "
+            f"{self.effective_at_least:g} were asked for); do not rely on the intervals, allow "
+            "more rounds or updates"
+        )
+
+
+def rank_r_hat(chains: Floats) -> float:
+    """Return the larger split R-hat of normal scores, of the draws and of how far out they are.
+
+    Vehtari and others (2021): the second finds chains that differ in scale.
+
+    >>> wide = np.random.default_rng(1).normal(size=(2, 500)) * np.array([[1.0], [5.0]])
+    >>> split_r_hat(wide) < 1.01 < 1.1 < rank_r_hat(wide)
+    True
+    """
+    folded = np.abs(chains - np.median(chains))
+    return max(split_r_hat(normal_scores(chains)), split_r_hat(normal_scores(folded)))
+
+
+def normal_scores(values: Floats) -> Floats:
+    """Return the normal quantiles of the values' ranks, ties sharing theirs.
+
+    >>> normal_scores(np.array([3.0, 1.0, 2.0])).round(2)
+    array([ 0.87, -0.87,  0.  ])
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values).reshape(values.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)), dtype=np.float64)
+
+
+def split_r_hat(chains: Floats) -> float:
+    r"""Return the split R-hat of a (chains, draws) array (Gelman and others, BDA3, section 11.4).
+
+    .. math:: \hat R = \sqrt{\frac{(l-1)/l\; W + B/l}{W}}
+
+    with W the mean variance within half-chains of length l and B/l the variance of their means.
+
+    >>> split_r_hat(np.tile(np.array([0.0, 1.0]), (2, 20))) < 1.01
+    True
+    >>> split_r_hat(np.array([[0.0, 1.0] * 20, [5.0, 6.0] * 20])) > 2
+    True
+    """
+    halves = _halves(chains)
+    within = float(halves.var(axis=1, ddof=1).mean())
+    between = float(halves.mean(axis=1).var(ddof=1))
+    if within == 0:
+        return 1.0 if between == 0 else float("inf")
+    length = halves.shape[1]
+    return float(np.sqrt((length - 1) / length + between / within))
+
+
+def effective_size(chains: Floats) -> float:
+    """Return the effective number of draws, by Geyer's initial positive sequence.
+
+    >>> draws = np.random.default_rng(1).normal(size=(4, 500))
+    >>> round(effective_size(draws), -2)
+    2000.0
+    """
+    halves = _halves(chains)
+    count, length = halves.shape
+    within = float(halves.var(axis=1, ddof=1).mean())
+    total = within * (length - 1) / length + float(halves.mean(axis=1).var(ddof=1))
+    if total == 0:
+        return float(count * length)
+    centred = halves - halves.mean(axis=1, keepdims=True)
+    covariance = np.array(
+        [(centred[:, : length - lag] * centred[:, lag:]).sum() for lag in range(length)]
+    ) / (count * length)
+    correlation = 1 - (within - covariance * length / (length - 1)) / total
+    correlation[0] = 1.0
+    pairs = correlation[: length // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    kept = np.minimum.accumulate(pairs[: negative[0]] if negative.size else pairs)
+    time = max(2 * float(kept.sum()) - 1, 1 / np.log10(count * length))
+    return float(count * length / time)
+
+
+def _halves(chains: Floats) -> Floats:
+    half = chains.shape[1] // 2
+    return np.concatenate([chains[:, :half], chains[:, -half:]])
 
 
 LEAST_DRAWS = 10

@@ -11,13 +11,10 @@ With it come intervals of τ1 and τ2 under the log-linear model.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pramble.risk.diagnostics import Interval, Intervals
-from pramble.risk.measures import uniqueness_risk
+from pramble.risk.models import Interval, Intervals, mixed_risks
 from pramble.values import Floats, Integers, value
 
 START = (3.0, 0.4)
@@ -27,8 +24,6 @@ LEAST_MEAN = 1e-9
 BINS = 2000
 LOGS = 15.0
 STEP = 0.05
-NODES = np.linspace(-3.4, 3.4, 121)
-"""Of the double exponential rule, where both ends of the unit interval are met to 1e-12."""
 
 
 @value(eq=False)
@@ -112,48 +107,6 @@ def inverse_curvature(loss: Callable[[Floats], float], at: Floats) -> Floats:
     values, vectors = np.linalg.eigh(hessian)
     inverse = np.where(values > 1e-6, 1 / np.maximum(values, 1e-6), 0.0)
     return np.asarray((vectors * inverse) @ vectors.T, dtype=np.float64)
-
-
-def mixed_risks(
-    rest: Floats, sizes: NDArray[Any], *, sampled: Floats, shapes: Floats
-) -> tuple[Floats, Floats]:
-    r"""Return r1 and r2 of classes whose population means vary as gamma variables.
-
-    Given f, the rest of the cell has the generating function
-    :math:`\{1 + c(1-t)\}^{-(a+f)}` with :math:`c = \nu/(a + \mu)`, ν the mean rest and μ the mean
-    sample, so
-
-    .. math:: r_1 = (1+c)^{-(a+1)} \;(f = 1), \qquad
-        r_2 = \int_0^1 t^{f-1} \{1+c(1-t)\}^{-(a+f)}\,dt,
-
-    which is :math:`\{1-(1+c)^{-a}\}/(ac)` at f = 1.
-
-    >>> one = np.ones(1)
-    >>> r1, r2 = mixed_risks(one, one, sampled=0.1 * one, shapes=1e6 * one)
-    >>> r1.round(4), r2.round(4)  # those of a Poisson variable with mean 1
-    (array([0.3679]), array([0.6321]))
-    """
-    odds = rest / (shapes + sampled)
-    logs = np.log1p(odds)
-    r1 = uniqueness_risk((shapes + 1) * logs, sizes)
-    r2 = np.ones(rest.shape)
-    alone = (sizes == 1) & (odds > 0)
-    r2[alone] = -np.expm1(-(shapes * logs)[alone]) / (shapes * odds)[alone]
-    more = sizes > 1
-    r2[more] = _match_integral(odds[more], (shapes + sizes)[more], sizes[more])
-    return r1, r2
-
-
-def _match_integral(odds: Floats, powers: Floats, sizes: NDArray[Any]) -> Floats:
-    """Integrate by the double exponential rule: t = 1/(1 + e^-s), s = π sinh(x)."""
-    total = np.zeros(odds.shape)
-    width = NODES[1] - NODES[0]
-    for node in NODES:
-        s = np.pi * np.sinh(node)
-        log_t, log_rest = -np.logaddexp(0.0, -s), -np.logaddexp(0.0, s)
-        logs = sizes * log_t + log_rest - powers * np.log1p(odds * np.exp(log_rest))
-        total += width * np.pi * np.cosh(node) * np.exp(logs)
-    return total
 
 
 NORMAL = 1.959964
