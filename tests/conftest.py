@@ -98,11 +98,9 @@ def quick_releases(monkeypatch):
     """Search a moment for the plan of a release: what plans are worth is tested elsewhere."""
     import pramble.releasing.advice as advice
     import pramble.releasing.record_design as record_design
-    import pramble.releasing.record_figures as record_figures
 
     monkeypatch.setattr(record_design, "SECONDS", 0.25)
     monkeypatch.setattr(advice, "QUICK", 0.05)
-    monkeypatch.setattr(record_figures, "COMPARED", 0.15)
 
 
 @pytest.fixture

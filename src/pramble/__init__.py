@@ -52,11 +52,10 @@ if TYPE_CHECKING:
         mutual_information,
         released_distribution,
     )
-    from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.distance import Distance
     from pramble.mechanisms.geometric import geometric
     from pramble.mechanisms.measured import Measured
-    from pramble.mechanisms.plan import Branch, Plan
+    from pramble.mechanisms.plan import Branch, Mechanism, Plan
     from pramble.mechanisms.product import product
     from pramble.mechanisms.uniform import (
         keep_probabilities,

@@ -66,9 +66,6 @@ class RecordOutcome:
         Part of α given to the plan, and part spent on its prior.
     pairs : tuple of PairOutcome
         Tables before and after (raw).
-    loss : float or None
-        By how much the tables would cost less with a plan that knew the file's own frequencies, as
-        a share of what they cost (raw).
     by_distance : tuple of str
         What is promised by distance between categories, in sentences.
     """
@@ -82,7 +79,6 @@ class RecordOutcome:
     prior_detail: str
     columns: tuple[FrequencyOutcome, ...]
     pairs: tuple[PairOutcome, ...] = ()
-    loss: float | None = None
     by_distance: tuple[str, ...] = ()
 
     @property
@@ -96,7 +92,6 @@ class RecordOutcome:
             self,
             columns=tuple(replace(column, before=None) for column in self.columns),
             pairs=(),
-            loss=None,
         )
 
 
@@ -300,8 +295,6 @@ class ReleaseOutcome:
     total : int or None
         The number of records as it was measured, with noise where a person may have several rows;
         that is what may be published.
-    split : str
-        How α was divided over the columns.
     warnings : tuple of str
         Sentences that the curator must read; the first ones matter most.
     checks : tuple of Check
@@ -323,7 +316,6 @@ class ReleaseOutcome:
     dropped: tuple[str, ...]
     guarantee: RecordPrivacy
     limit: RecordPrivacy | CentralPrivacy
-    split: str
     warnings: tuple[str, ...]
     checks: tuple[Check, ...]
     risk: RiskOutcome | None

@@ -809,18 +809,14 @@ PLANS = [
     ),
     refused(
         "probabilities that do not sum to 1",
-        planned(PLAN.replace("m']\n", "m']\nprior = 'public'\nprior_probabilities = [0.5, 0.6]\n")),
+        planned(PLAN.replace("m']\n", "m']\nprior = [0.5, 0.6]\n")),
         "'sex'",
         "sum to 1",
     ),
     refused(
         "too many probabilities",
-        planned(
-            PLAN.replace(
-                "m']\n", "m']\nprior = 'public'\nprior_probabilities = [0.5, 0.25, 0.25]\n"
-            )
-        ),
-        "'sex' has 2 categories and 3 prior_probabilities",
+        planned(PLAN.replace("m']\n", "m']\nprior = [0.5, 0.25, 0.25]\n")),
+        "'sex' has 2 categories",
     ),
     refused(
         "an unknown risk key",
@@ -866,7 +862,7 @@ PLANS = [
             "release people.csv --out out --columns sex --alpha 1 --no-ledger --design papers",
         ),
         "design",
-        "did you mean 'paper'",
+        "must be one of",
     ),
     refused("an unknown format", csv(PEOPLE, RELEASE + " --columns sex --format sas"), "'sas'"),
     refused(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 from typer.testing import CliRunner
 
-import pramble.releasing.central_design as central_design
+import pramble.releasing.record_design as record_design
 from pramble.cli.app import app
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import as_central, open_account, open_book
@@ -259,7 +259,7 @@ def office(tmp_path, monkeypatch):
     """Two shuffled releases of the same people, and one of others that is not shuffled."""
     plan = plan_that_keeps(1.6)
     monkeypatch.setattr(
-        central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
+        record_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
     )
     book, people = tmp_path / "ledger.sqlite", crowd(300)
     common = {"central": 2.0, "tables": 2, "ledger": book, "people": "staff"}

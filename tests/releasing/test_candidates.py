@@ -39,7 +39,7 @@ def test_options_take_the_place_of_what_a_plan_says():
     assert (found.alpha, found.tables, found.drop) == (3.0, 1, ("id",))
     central = spec_from(overridden(PLAN, {"central": 1.0}))
     assert (central.alpha, central.central) == (None, 1.0)
-    assert spec_from(overridden(PLAN, {"design": "paper"})).design == "paper"
+    assert spec_from(overridden(PLAN, {"design": "paper"})).design == "columns"
 
 
 @given(st.sets(st.sampled_from(sorted(COLUMNS)), min_size=1))

@@ -173,7 +173,7 @@ def test_even_bands_and_quantiles_say_where_they_end(people, tmp_path):
         column = {"bands": bands, "release_as": "midpoint"}
         more = {"family": "circle"} if place == "quantiles" else {}
         r = pramble.release(people, tmp_path / place, ledger=False, pages=False, key=KEY,
-                            plan={"alpha": 4.0, "drop": ["sex"],
+                            plan={"alpha": 4.0, "drop": ["sex"], "design": "columns",
                                   "columns": {"age": {**column, **more}}})  # fmt: skip
         assert r.manifest["columns"][0]["released_as"]["edges"][-1] == 100
         assert pramble.open_release(r.folder).data.num_rows == people.num_rows

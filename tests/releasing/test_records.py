@@ -144,15 +144,15 @@ def test_the_paper_stays_one_word_away(people_file, tmp_path):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"family": "general"}, {"split": "optimal"}, {"columns": {"x": {"weight": 2.0}}},
-     {"columns": {"x": {"objective": "estimation"}}}],
-)  # fmt: skip
-def test_settings_of_columns_mean_columns(settings):
-    columns = {"x": {"categories": ["a", "b"]} | settings.pop("columns", {}).get("x", {})}
-    given = {"alpha": 1.0, "columns": columns, **settings}
-    assert spec_from(given).design == "paper"
-    with pytest.raises(InvalidPlan, match="designs records together"):
-        spec_from({**given, "design": "records"})
+    [{"family": "general"}, {"columns": {"x": {"objective": "estimation"}}}],
+)
+def test_settings_of_columns_are_refused_with_records_and_name_both_ways_out(settings):
+    columns = {"x": {"categories": ["a", "b"]} | settings.get("columns", {}).get("x", {})}
+    given = {"alpha": 1.0, **settings, "columns": columns}
+    assert spec_from({**given, "design": "paper"}).design == "columns"
+    for design in ({}, {"design": "records"}):
+        with pytest.raises(InvalidPlan, match=r'Leave .* out, or state design = "columns"'):
+            spec_from({**given, **design})
 
 
 def test_settings_of_records_do_not_go_with_the_paper():
@@ -256,8 +256,6 @@ def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, 
     assert len(tables) == 3
     assert set(rates) == {epsilon / 3 / 2}
     assert len(rates) == sum(len(table["probabilities"]) for table in tables)
-    assert r.outcome.record.loss is not None
-    assert 0 <= r.outcome.record.loss < 0.5
 
 
 def test_confidential_tables_are_flagged_and_not_printed(people_file, tmp_path):

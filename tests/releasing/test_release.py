@@ -190,20 +190,14 @@ def test_two_categories_need_no_prior_and_spend_nothing_on_it(people_file, tmp_p
 CONCENTRATED = [0.003, 0.423, 0.091, 0.388, 0.095]
 
 
-@pytest.mark.parametrize("estimable", [True, False])
-def test_a_design_that_merges_categories_is_replaced_unless_wanted(tmp_path, estimable):
+def test_a_design_that_merges_categories_is_replaced(tmp_path):
     pq.write_table(pa.table({"x": [0, 1, 2, 3, 4] * 400}), tmp_path / "x.parquet")
-    column = {
-        "categories": [0, 1, 2, 3, 4],
-        "prior": "public",
-        "prior_probabilities": CONCENTRATED,
-        "estimable": estimable,
-    }
-    plan = {"alpha": 1.47, "columns": {"x": column}}
+    column = {"categories": [0, 1, 2, 3, 4], "prior": CONCENTRATED}
+    plan = {"alpha": 1.47, "design": "columns", "columns": {"x": column}}
     r = release(tmp_path / "x.parquet", tmp_path / "out", plan=plan)
     (x,) = r.outcome.columns
-    assert (x.estimate is not None) == estimable
-    assert np.isinf(x.estimation_variance) == (not estimable)
+    assert x.estimate is not None
+    assert np.isfinite(x.estimation_variance)
     assert any("merges categories" in warning for warning in r.outcome.warnings)
     assert x.certificate.satisfies(1.47)
 
@@ -225,17 +219,13 @@ def test_a_dry_run_tells_and_writes_nothing(people_file, tmp_path):
         _ = r.data
 
 
-@pytest.mark.parametrize("split", ["equal", "weights", "optimal"])
-def test_every_split_stays_within_the_total(people_file, tmp_path, split):
-    columns = {**PLAN["columns"], "SEX": {**PLAN["columns"]["SEX"], "weight": 3}}
-    plan = {**PLAN, "columns": columns, "split": split, "alpha": 0.7}
+def test_the_parts_of_the_columns_stay_within_the_total(people_file, tmp_path):
+    plan = {**PLAN, "alpha": 0.7}
     r = release(people_file, tmp_path / "out", plan=plan)
     sex, age = r.outcome.columns
     total = sum(Fraction(c.alpha) for c in (sex, age)) + Fraction(age.alpha_prior)
     assert r.guarantee.alpha <= Fraction(0.7)
     assert float(total) == pytest.approx(0.7, rel=1e-9)
-    if split == "weights":
-        assert sex.alpha == pytest.approx(0.7 * 3 / 4)
 
 
 def test_columns_may_have_their_own_alpha(people_file, tmp_path):

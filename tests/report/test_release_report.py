@@ -68,7 +68,6 @@ def outcome(*columns, **changes):
         dropped=("NAME",),
         guarantee=RecordPrivacy(Fraction(1)),
         limit=RecordPrivacy(Fraction(1)),
-        split="equal",
         warnings=("Mind the gap.",),
         checks=(Check("rows", passed=True, detail="1000 in and out"),),
         risk=RiskOutcome(("SEX", "AGE"), "two-way", 20_000, 12, 1.5, 4.5, 0.1, 0.2),

@@ -18,7 +18,7 @@ from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.guarantee import CentralPrivacy
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import LockedKey, private_key
-from pramble.report.pages import loss_sentence, plan_sentences, protected_sentences, table_row
+from pramble.report.pages import plan_sentences, protected_sentences, table_row
 from pramble.words import visible
 
 SHOWN = (
@@ -60,7 +60,6 @@ def release(
         str | None, typer.Option(help="uniform, general, response or circle.")
     ] = None,
     objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
-    split: Annotated[str | None, typer.Option(help="equal, weights or optimal.")] = None,
     design: Annotated[
         str | None,
         typer.Option(help="tables (with --central), records (with --alpha), or paper."),
@@ -162,7 +161,6 @@ def release(
         "prior_file": prior_file,
         "family": family,
         "objective": objective,
-        "split": split,
         "design": design,
         "tables": None if tables is None else wanted_tables(tables),
         "whole": whole or None,
@@ -321,18 +319,15 @@ def show_record(record: RecordOutcome) -> None:
     for sentence in plan_sentences(record):
         console.print(sentence, soft_wrap=True)
     console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
-    if record.loss is not None:
-        console.print(loss_sentence(record.loss), soft_wrap=True)
 
 
 def record_document(record: RecordOutcome) -> dict[str, Any]:
-    """Return the figures of a plan for records; the loss is a raw figure."""
+    """Return the figures of a plan for records."""
     return {
         "alpha": record.alpha,
         "alpha_prior": record.alpha_prior,
         "prior": record.prior_source,
         "branches": record.branches,
-        "loss": record.loss,
     }
 
 

@@ -28,6 +28,8 @@ from pramble.values import value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["Branch", "Mechanism", "Plan"]  # a mechanism from here can be read whatever its kind
+
 T = TypeVar("T")
 
 Block = tuple[str, ...]

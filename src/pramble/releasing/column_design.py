@@ -1,35 +1,32 @@
-"""Designs of columns one by one: a mechanism for each, within the budget.
-
-An optimal split asks for hundreds of designs, and a design takes a moment. So columns of general
-matrices are designed at a few α only, spread evenly in log α over what a column may get, with a
-loose tolerance; between them the logarithm of information, or of variance, is interpolated as a
-monotone cubic function of log α (Fritsch and Carlson 1980). A mechanism for a smaller α is one for
-a larger, so what the points say is made monotone first.
-"""
+"""Designs of columns one by one: a mechanism for each, within the budget."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.fisher import estimation_variance
-from pramble.information.measures import entropy, information_bound, mutual_information
+from pramble.information.distributions import Table, as_distribution
+from pramble.information.measures import mutual_information
+from pramble.information.structural_zeros import as_possible
+from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
+from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.baselines import variance_of
-from pramble.releasing.budget import (
-    split_by_weights,
-    split_optimally,
-)
+from pramble.releasing.design import ReleaseDesign, Valuation, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
     Prior,
     confidential_prior,
+    origin,
     private_prior,
     public_prior,
     uniform_prior,
@@ -40,7 +37,7 @@ from pramble.solvers.design import design
 from pramble.solvers.general.circle import circle
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
-from pramble.values import Floats, value
+from pramble.values import value
 
 
 @value
@@ -55,6 +52,9 @@ class Effort:
 
 
 FULL = Effort()
+
+MOST_PAIRS = 190
+"""Two-way tables up to which all are valued."""
 
 LOOSE = 0.1
 """The part of the records that makes a design of least loss estimable."""
@@ -81,6 +81,96 @@ class Designed:
     def variance(self) -> float:
         """The estimation variance; infinite if the mechanism merges categories."""
         return variance_of(self.prior.probabilities, self.mechanism)
+
+
+@value(eq=False)
+class ColumnsDesign(ReleaseDesign):
+    """A matrix for each column, designed one by one: their α add up."""
+
+    parts: tuple[Designed, ...]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is done to a record."""
+        return Plan({part.column.name: part.mechanism for part in self.parts})
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The prior of each column."""
+        return tuple(part.prior for part in self.parts)
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """Columns whose prior was counted on the confidential file."""
+        return tuple(p.column.name for p in self.parts if p.prior.source == "confidential")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the curator must know of the design, one sentence each."""
+        merged = ", ".join(part.column.name for part in self.parts if math.isinf(part.variance))
+        lost = (
+            f"The mechanism of {merged} merges categories: their frequencies cannot be estimated "
+            "from the release."
+        )
+        notes = (f"{part.column.name}: {note}" for part in self.parts for note in part.notes)
+        return (*([lost] if merged else []), *notes)
+
+    def notes(self) -> list[str]:
+        """Return what readers must know of how records are protected, one sentence each."""
+        return [
+            "Each record is protected on its own; alpha adds up over the randomised columns.",
+            *several_rows(self.spent.rows),
+            *(
+                f"{part.column.name}: {distance_sentence(part.distance, part.per_unit)}"
+                for part in self.parts
+                if part.distance is not None
+            ),
+        ]
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the manifest says of the design; no confidential probabilities."""
+        return {"kind": "columns", "parts": [part_entry(part) for part in self.parts]}
+
+    def valuation(self, rows: int) -> Valuation:
+        """Return what tables of so many rows are valued on."""
+        labels = self.labels
+        margins = {(p.column.name,): np.array(p.prior.probabilities) for p in self.parts}
+        law = as_distribution(margins, {name: len(own) for name, own in labels.items()})
+        return Valuation(labels, law, self.possible, wanted_of(labels), rows)
+
+
+def wanted_of(labels: dict[str, tuple[Any, ...]]) -> tuple[Table, ...]:
+    """Return the pairs of columns that readers will look at; single columns if these are many."""
+    pairs = [
+        (one, two)
+        for one, two in combinations(labels, 2)
+        if len(labels[one]) * len(labels[two]) <= MOST_WANTED_CELLS
+    ]
+    if pairs and len(pairs) <= MOST_PAIRS:
+        return tuple(pairs)
+    return tuple((name,) for name in labels)
+
+
+def part_entry(design: Designed) -> dict[str, Any]:
+    """Return how one column was designed; no confidential probabilities."""
+    spec, prior = design.column.spec, design.prior
+    shown = list(prior.probabilities) if prior.source != "confidential" else None
+    return {
+        "column": spec.name,
+        "alpha": design.alpha,
+        "family": spec.family,
+        "objective": spec.objective,
+        "invariant": spec.invariant,
+        "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
+        **distance_entry(design),
+    }
+
+
+def distance_entry(design: Designed) -> dict[str, Any]:
+    """Return what is promised by distance, where something is."""
+    if design.distance is None:
+        return {}
+    return {"distance": {"alpha": design.per_unit, **design.distance.to_json()}}
 
 
 def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FULL) -> Designed:
@@ -154,104 +244,9 @@ def estimable(
     kept = mutual_information(prior.probabilities, mechanism)
     note = (
         f"The matrix with the most information ({most:.4g} nats) merges categories, so that their "
-        f"frequencies could not be estimated; another one was taken ({kept:.4g} nats). Set "
-        "estimable = false to have the first."
+        f"frequencies could not be estimated; another one was taken ({kept:.4g} nats)."
     )
     return Designed(column, prior, alpha, mechanism, (note,), distance)
-
-
-WIDE = 40
-"""Above so many categories an optimal split uses closed forms instead of designs."""
-
-POINTS = 8
-ROUGH = Effort(tolerance=1e-3, seconds=2.0)
-
-Loss = Callable[[float], float]
-
-
-@value(eq=False)
-class Curve:
-    """What a split makes small as a function of a column's α, and what is to be said of it."""
-
-    loss: Loss
-    notes: tuple[str, ...] = ()
-
-
-def curve_of(
-    column: Counted, prior: Prior, *, objective: ObjectiveName, reach: tuple[float, float]
-) -> Curve:
-    """Return minus the share of information, or the variance, of what would be released.
-
-    ``reach`` is the least and the most α that the column may get.
-    """
-    p, spec = prior.probabilities, column.spec
-    by_information = objective == "information"
-    most = entropy(p)
-
-    def worth(found: Designed) -> float:
-        if by_information:
-            return -mutual_information(p, found.mechanism) / most if most else 0.0
-        return variance_of(p, found.mechanism)
-
-    if len(p) > WIDE and column.needs_prior:
-        return closed_form(column, prior, by_information=by_information)
-    if not column.needs_prior or (spec.family == "uniform" and not spec.invariant):
-        curve = Curve(lambda alpha: worth(designed(column, prior, alpha=alpha)))
-    else:
-        alphas = np.geomspace(*reach, POINTS)
-        curve = interpolated(
-            alphas, [worth(designed(column, prior, alpha=a, effort=ROUGH)) for a in alphas.tolist()]
-        )
-    if np.isinf(curve.loss(reach[1])):
-        return closed_form(column, prior, by_information=by_information)
-    return curve
-
-
-def interpolated(alphas: Floats, values: list[float]) -> Curve:
-    """Return the monotone curve through some points; infinite before the first finite one."""
-    from scipy.interpolate import PchipInterpolator
-
-    falling = np.minimum.accumulate(values)
-    finite = np.isfinite(falling) & (falling != 0)
-    if finite.sum() < 2:
-        return Curve(lambda _: float(falling[-1]))
-    x, y = np.log(alphas[finite]), falling[finite]
-    sign = np.sign(y[-1])
-    smooth = PchipInterpolator(x, np.log(np.abs(y)))
-    first, last = float(x[0]), float(x[-1])
-
-    def loss(alpha: float) -> float:
-        at = float(np.log(alpha))
-        if at < first - 1e-9:
-            return np.inf
-        return float(sign * np.exp(smooth(min(max(at, first), last))))
-
-    return Curve(loss)
-
-
-def closed_form(column: Counted, prior: Prior, *, by_information: bool) -> Curve:
-    """Return what stands for a design that is too wide: a bound, or randomised response."""
-    p, most = prior.probabilities, entropy(prior.probabilities)
-    general = column.spec.family == "general"
-
-    def share(alpha: float) -> float:
-        if general:
-            return -min(information_bound(alpha), most) / most
-        return -mutual_information(p, randomized_response(column.labels, alpha)) / most
-
-    def variance(alpha: float) -> float:
-        return estimation_variance(p, randomized_response(column.labels, alpha))
-
-    used = "the universal bound" if by_information and general else "randomised response"
-    note = (
-        f"Its part of α was found with {used} in place of its design, "
-        f"which has {len(p)} categories or cannot be estimated from."
-    )
-    return Curve(share if by_information else variance, (note,))
-
-
-LEAST = Fraction(1, 4)
-"""No column gets less than this part of an equal share in an optimal split."""
 
 
 def design_columns(
@@ -260,7 +255,7 @@ def design_columns(
     *,
     rows_per_person: int = 1,
     confidential_allowed: bool = False,
-) -> tuple[tuple[Designed, ...], RecordPrivacy]:
+) -> ColumnsDesign:
     r"""Design every column within the budget.
 
     Private priors are drawn first, each with its part of α; what is left is split over the
@@ -268,8 +263,7 @@ def design_columns(
     :math:`2k` counts of its histogram: every part is a record's, :math:`\alpha/k` in all, and what
     is spent on a person is :math:`k` times their exact sum, which is checked against the total.
 
-    Returns the designs in the order of the columns, and what is spent on a person. A prior counted
-    on the confidential file is used as it is only where that is allowed.
+    A prior counted on the confidential file is used as it is only where that is allowed.
     """
     total = spec.local_limit.alpha / rows_per_person
     base = base_shares(spec, total)
@@ -286,57 +280,30 @@ def design_columns(
         )
         for column in columns
     }
-    shares, notes = mechanism_shares(spec, columns, base=base, priors=priors, total=total)
     designs = tuple(
-        noted(
-            designed(column, priors[column.name], alpha=float_below(shares[column.name])),
-            notes.get(column.name, ()),
+        designed(
+            column,
+            priors[column.name],
+            alpha=float_below(base[column.name] - priors[column.name].spent),
         )
         for column in columns
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
     spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
-    return designs, spent
+    labels = {column.name: column.labels for column in columns}
+    return ColumnsDesign(tuple(columns), spent, as_possible(None, labels), designs)
 
 
 def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:
-    """Return each column's part of the total, prior included; equal where it is decided later."""
-    if spec.alpha is None:
-        return split_by_weights(total, {c.name: Fraction(c.alpha or 0) for c in spec.columns})
-    by_weight = spec.split == "weights"
-    weights = {c.name: Fraction(c.weight if by_weight else 1) for c in spec.columns}
-    return split_by_weights(total, weights)
+    """Return each column's part of the total, prior included; they sum to it exactly.
 
-
-def mechanism_shares(
-    spec: ReleaseSpec,
-    columns: Sequence[Counted],
-    *,
-    base: Mapping[str, Fraction],
-    priors: Mapping[str, Prior],
-    total: Fraction,
-) -> tuple[dict[str, Fraction], dict[str, tuple[str, ...]]]:
-    """Return what is left for each mechanism when the priors are paid, and notes on how."""
-    if spec.split != "optimal":
-        return {name: share - priors[name].spent for name, share in base.items()}, {}
-    left = total - sum((prior.spent for prior in priors.values()), Fraction(0))
-    if len(columns) == 1:
-        return {columns[0].name: left}, {}
-    least = LEAST * left / len(columns)
-    reach = float_below(least), float_below(left - (len(columns) - 1) * least)
-    asked = {c.spec.objective for c in columns}
-    objective = asked.pop() if len(asked) == 1 else "information"
-    curves = {
-        c.name: curve_of(c, priors[c.name], objective=objective, reach=reach) for c in columns
-    }
-    weights = {column.name: Fraction(column.weight) for column in spec.columns}
-    losses = {name: curve.loss for name, curve in curves.items()}
-    shares = split_optimally(left, losses, weights=weights, least=LEAST)
-    return shares, {name: curve.notes for name, curve in curves.items()}
-
-
-def noted(found: Designed, notes: tuple[str, ...]) -> Designed:
-    return replace(found, notes=(*found.notes, *notes))
+    Columns are randomised independently, so their α add up.
+    """
+    if spec.alpha is not None:
+        return {column.name: total / len(spec.columns) for column in spec.columns}
+    own = {column.name: Fraction(column.alpha or 0) for column in spec.columns}
+    whole = sum(own.values(), Fraction(0))
+    return {name: total * alpha / whole for name, alpha in own.items()}
 
 
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:

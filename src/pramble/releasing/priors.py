@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from pramble.data.open import open_records
 from pramble.data.order import places_of, texts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
+from pramble.privacy.guarantee import float_above
 from pramble.values import value
 
 RandBelow = Callable[[int], int]
@@ -135,6 +136,27 @@ class Prior:
     def __post_init__(self) -> None:
         check_origin(self.source, self.spent)
         check_law(self.probabilities)
+
+
+class Origin(Protocol):
+    """A prior of any kind."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def spent(self) -> Fraction: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def origin(prior: Origin) -> dict[str, Any]:
+    """Return where a prior comes from and what it spent, for the manifest."""
+    return {
+        "source": prior.source,
+        "alpha": float_above(prior.spent),
+        "alpha_exact": str(prior.spent),
+        "detail": prior.detail,
+    }
 
 
 def check_origin(source: str, spent: Fraction) -> None:

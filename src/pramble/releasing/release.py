@@ -18,7 +18,6 @@ from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.releasing.accuracy import table_outcomes
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
 from pramble.releasing.extras.beside import TABLES, published_files
@@ -38,11 +37,6 @@ from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare import Prepared, prepare
-from pramble.releasing.record_figures import (
-    expected_record,
-    expected_tables,
-    loss_from_noise,
-)
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -50,7 +44,6 @@ from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.data import rehearse
 from pramble.releasing.write.keys import bound_key
 from pramble.releasing.write.spark_part import spec_on_spark
-from pramble.releasing.write.tables import write_tables
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -145,7 +138,7 @@ def release(
         ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
         of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
         ``prior_share``,
-        ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
+        ``family``, ``objective``, ``invariant``, ``drop``, ``person`` (the column that
         says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
         tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so
         many rows each), ``copies`` (the same released records once more, as "csv", "stata",
@@ -212,22 +205,19 @@ def release(
         central_budget=central_budget,
         warning=warning,
     )
-    account.check(job.spent, job.central)
+    account.check(job.design.spent, job.central)
     outcome = expected_outcome(job, account, started=started)
     outcome = replace(outcome, warnings=(*key_warnings(sign), *outcome.warnings))
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
-    if outcome.record is not None and (pages or dry_run):
-        clock.tell("comparing plans", COUNTING)
-        outcome = replace(outcome, record=replace(outcome.record, loss=loss_from_noise(job)))
     if dry_run:
-        if job.protected is None:
+        if not spec.of_tables:
             size, wait = rehearse(job)
             outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, {}, tables=outcome.tables), job.published, outcome)
+        return Release(None, manifest_of(job, {}, tables=outcome.tables), job.design.plan, outcome)
     entry = account.entered(
-        job.spent,
-        columns=list(job.published.columns),
+        job.design.spent,
+        columns=list(job.design.plan.columns),
         target=target,
         central=job.central,
         any_target=is_address(target),
@@ -235,14 +225,11 @@ def release(
     with entry as building_in, building(target) as folder:
         if not is_address(target):
             building_in(folder)
-        if job.protected is None:
-            apart = digest() if spec.is_shuffled and job.untouched else ""
-            content = f"{job.fingerprint} {apart}"
-            bound = bound_key(secret, content, plan=job.plan, spec=spec)
-            document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
-        else:
-            key = checked_key(secret)  # bound to the tables and the plan where noise is drawn
-            document, outcome = write_tables(job, folder, key=key, outcome=outcome, clock=clock)
+        apart = digest() if spec.is_shuffled and job.untouched else ""
+        bits = checked_key(secret)
+        if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
+            bits = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, spec=spec)
+        document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = replace(outcome, seconds=time.perf_counter() - started)
@@ -256,34 +243,31 @@ def release(
         if key_file is not None:
             write_key(Path(key_file), secret, release=target)
     clock.tell("done", 1.0)
-    return Release(target, document, job.published, outcome)
+    return Release(target, document, job.design.plan, outcome)
 
 
 def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
     """Return what is known before anything is written."""
     asked, document, before = job.spec.risk, manifest_of(job, {}), account.before()
-    risk, tables = None, table_outcomes(job)
+    risk, tables = None, job.design.accuracy(job.rows)
     noise = advice(job, tables)
-    if asked is not None and job.keys is not None and job.protected is None:
+    if asked is not None and job.keys is not None and not job.spec.of_tables:
         risk = risk_figures(job.keys, asked, plan=job.plan, records=job.records)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
-        columns=tuple(expected_figures(design) for design in job.designs),
-        record=expected_record(job),
-        protected=expected_tables(job),
+        **{"columns": (), **expected_figures(job)},
         tables=tables,
         untouched=job.untouched,
         dropped=job.spec.drop,
-        guarantee=job.spent,
+        guarantee=job.design.spent,
         central=None if job.guarantee is None else job.central,
         lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
         limit=job.spec.limit,
-        split=split_of(job.spec),
         warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
-        ledger_total=before + job.spent if account.ledger else None,
+        ledger_total=before + job.design.spent if account.ledger else None,
         data_file=files_text(job),
         data_bytes=0,
         seconds=time.perf_counter() - started,
@@ -296,7 +280,7 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
 
 def files_text(job: Prepared) -> str:
     """Return the name of the data file, or say how many pieces there are."""
-    if job.protected is not None:
+    if job.spec.of_tables:
         return f"{SYNTHETIC} and {TABLES}"
     file = job.file
     if file.rows_per_file is None:
@@ -304,23 +288,16 @@ def files_text(job: Prepared) -> str:
     return f"{several(len(file.files), 'file')} in {file.name}/"
 
 
-def split_of(spec: ReleaseSpec) -> str:
-    """Say how α is divided over the columns."""
-    if spec.design != "columns":
-        return "together"
-    return spec.split if spec.alpha is not None else "own"
-
-
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
     """Say what these people have spent before, and whether this release goes uncounted."""
     before, read = account.before(), account.before_central()
     found = [account.warning] if account.warning else []
     if before.alpha:
-        spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.spent).shown:.6g}"
+        spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.design.spent).shown:.6g}"
         if job.guarantee is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
-        if (before + job.spent).is_none:
+        if (before + job.design.spent).is_none:
             spent, whole = pair(read), pair(read + job.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."

@@ -31,8 +31,6 @@ from pramble.privacy.guarantee import CentralPrivacy
 SUMMARY = "summary.html"
 MOST_LISTED, FEWEST_DRAWN = 60, 5
 """Tables that are listed, and columns from which on pairs of them are drawn as a square."""
-NOTICED = 5e-4
-"""Loss from noise below which a reader would see 0.0 %."""
 CERTAIN = 0.99
 
 
@@ -524,7 +522,6 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "plan_caption": PLAN_CAPTION,
         "columns": _frequency_views(record.columns),
         "pairs": [_pair_view(pair) for pair in record.pairs],
-        "loss": None if record.loss is None else loss_sentence(record.loss),
     }
 
 
@@ -547,15 +544,6 @@ def _pair_view(pair: PairOutcome) -> dict[str, Any]:
             for cell, before, mid, low, high in figures
         ],
     }
-
-
-def loss_sentence(loss: float) -> str:
-    """Say what it cost that the plan was designed for noisy frequencies."""
-    known = "The plan was fitted to frequencies with noise, so that it tells nothing by itself."
-    if loss < NOTICED:
-        return f"{known} The file's own frequencies would have made it no better."
-    less = numbers.percent(loss)
-    return f"{known} With the file's own, tables would have {less} less variance."
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:

@@ -59,7 +59,11 @@ def test_a_number_is_released_on_a_circle_whose_bands_are_paid_for(tmp_path):
     rng = np.random.default_rng(5)
     incomes = {"income": np.minimum(rng.lognormal(10.3, 0.7, 20_000), 199_000.0)}
     bands = {"quantiles": 12, "from": 0, "to": 200_000}
-    plan = {"alpha": 3.0, "columns": {"income": {"bands": bands, "family": "circle"}}}
+    plan = {
+        "alpha": 3.0,
+        "design": "columns",
+        "columns": {"income": {"bands": bands, "family": "circle"}},
+    }
     r = pramble.release(incomes, tmp_path / "out", plan=plan, key=bytes(range(32)), ledger=False)
     m = r.plan["income"]
     part = r.manifest["design"]["parts"][0]
@@ -76,4 +80,8 @@ def test_a_number_is_released_on_a_circle_whose_bands_are_paid_for(tmp_path):
 def test_a_circle_is_not_invariant():
     column = {"bands": [0, 10, 20], "family": "circle", "invariant": True}
     with pytest.raises(pramble.InvalidPlan, match="not invariant"):
-        pramble.release({"x": [1.0, 12.0]}, "nowhere", plan={"alpha": 1, "columns": {"x": column}})
+        pramble.release(
+            {"x": [1.0, 12.0]},
+            "nowhere",
+            plan={"alpha": 1, "design": "columns", "columns": {"x": column}},
+        )

@@ -16,7 +16,7 @@ TABLES = "tables.parquet"
 
 def published_files(job: Prepared) -> list[str]:
     """Return the paths in the folder of evidence, copies, complete records and scripts."""
-    evidence = job.file.files if job.protected is None else [TABLES]
+    evidence = job.file.files if not job.spec.of_tables else [TABLES]
     return [*evidence, *copy_names(job), SYNTHETIC, *SCRIPTS]
 
 
@@ -24,7 +24,7 @@ def write_beside(job: Prepared, folder: Path, document: Mapping[str, Any]) -> di
     """Write copies and scripts into a folder, and return what the manifest says of them."""
     found: dict[str, Any] = {}
     if job.spec.copies:
-        release = Release(folder, document, job.published)
+        release = Release(folder, document, job.design.plan)
         found["copies"] = write_copies(release, job.spec.copies)
     if job.spec.scripts:
         found["scripts"] = write_scripts(job, folder)

@@ -59,7 +59,7 @@ def copy_name(word: str, *, of: str = STEM) -> str:
 
 
 def copy_names(job: Prepared) -> list[str]:
-    of = STEM if job.protected is None else COMPLETE
+    of = STEM if not job.spec.of_tables else COMPLETE
     return [copy_name(word, of=of) for word in job.spec.copies]
 
 
@@ -70,7 +70,7 @@ def check_copies(job: Prepared) -> None:
     and the columns that are released as they are.
     """
     kinds = [KINDS[word] for word in job.spec.copies]
-    labels = released_labels(job.published)
+    labels = released_labels(job.design.plan)
     types = {field.name: field.type for field in job.records.schema}
     for kind in kinds:
         refuse_library(kind)

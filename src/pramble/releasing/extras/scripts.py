@@ -344,8 +344,9 @@ def table_scripts(plan: TablePlan) -> dict[str, str]:
 
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     """Write the scripts, and return what the manifest says of each."""
-    if job.protected is not None:
-        texts = table_scripts(job.protected.plan)
+    plan = job.design.plan
+    if isinstance(plan, TablePlan):
+        texts = table_scripts(plan)
     else:
         texts = script_texts(job.plan, job.names, rows=job.rows, points=job.points)
     found = []

@@ -75,14 +75,6 @@ class ColumnSpec:
         example="1.0",
         designs=(COLUMNS,),
     )
-    weight: float = setting(
-        1.0,
-        read.number,
-        'The share of α that the column gets under ``split = "weights"``, and its importance under '
-        '``"optimal"``.',
-        example="2.0",
-        designs=(COLUMNS,),
-    )
     family: str = setting(
         "uniform",
         read.one_of("uniform", "general", "response", "circle"),

@@ -12,7 +12,7 @@ from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
-from pramble.releasing.spec.readers import COLUMNS, RANDOMISED, RECORDS, TABLES, setting
+from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
 from pramble.risk.assess import MODELS
 from pramble.values import value
 from pramble.words import hint_at
@@ -183,14 +183,6 @@ class ReleaseSpec:
         example='[{ if = { age = "0-15" }, then = { married = "no" }, repair = { married = "no" }'
         " }]",
         designs=(TABLES, RECORDS),
-    )
-    split: str = setting(
-        "equal",
-        read.one_of("equal", "weights", "optimal"),
-        'How α is divided among the columns. ``"weights"`` divides it by their ``weight``; '
-        '``"optimal"`` searches for the best split.',
-        example='"optimal"',
-        designs=(COLUMNS,),
     )
     prior_share: float = setting(
         0.02, read.share, "The part of α that private priors may spend.", example="0.05"
