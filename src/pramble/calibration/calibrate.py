@@ -233,9 +233,7 @@ def refuse_unclear(target: Target, column: Any, columns: Any) -> None:
         )
 
 
-def refuse_untouched(
-    keys: Sequence[str], randomised: str | Sequence[str] | Mapping[str, float]
-) -> None:
+def refuse_untouched(keys: Sequence[str], randomised: Any) -> None:
     """Refuse a central promise for a file with a column that is released as it is."""
     bare = [key for key in keys if key not in names_of(randomised)]
     if bare:

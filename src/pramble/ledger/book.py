@@ -246,6 +246,11 @@ def store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets)
     )
 
 
+def central_budget_in(text: str) -> CentralPrivacy:
+    epsilon, delta = text.split()
+    return CentralPrivacy(Fraction(epsilon), Fraction(delta))
+
+
 def add_later(connection: sqlite3.Connection) -> None:
     """Add to a ledger of an earlier version the columns that it lacks."""
     for table, columns in LATER.items():
@@ -362,7 +367,7 @@ class Ledger:
         local, central = found or (None, None)
         return (
             None if local is None else RecordPrivacy(Fraction(local)),
-            None if central is None else CentralPrivacy(*map(Fraction, central.split())),
+            None if central is None else central_budget_in(central),
         )
 
     def set_budget(self, people: str, budget: RecordPrivacy | CentralPrivacy) -> None:
