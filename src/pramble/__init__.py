@@ -62,18 +62,17 @@ if TYPE_CHECKING:
         randomized_response,
     )
     from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
-    from pramble.privacy.certificate import Certificate, certify, compose
-    from pramble.privacy.guarantee import Guarantee
-    from pramble.privacy.shuffled.central import (
+    from pramble.privacy.central import (
         CentralGuarantee,
         central_guarantee,
     )
+    from pramble.privacy.certificate import Certificate, certify, compose
+    from pramble.privacy.guarantee import Guarantee
     from pramble.releasing.compare import Candidates, try_release
     from pramble.releasing.folder.open import Release, open_release
     from pramble.releasing.release import release
-    from pramble.risk.assess import assess
-    from pramble.risk.assessment import Assessment
-    from pramble.risk.models.membership import Membership
+    from pramble.risk.assess import Assessment, assess
+    from pramble.risk.membership import Membership
     from pramble.solvers.central.kept import KeptShares, kept_shares
     from pramble.solvers.design import design
     from pramble.solvers.general.circle import circle
@@ -94,11 +93,11 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Areas": "pramble.geography.areas",
-    "Assessment": "pramble.risk.assessment",
+    "Assessment": "pramble.risk.assess",
     "Branch": "pramble.mechanisms.plan",
     "Calibration": "pramble.calibration.calibration",
     "Candidates": "pramble.releasing.compare",
-    "CentralGuarantee": "pramble.privacy.shuffled.central",
+    "CentralGuarantee": "pramble.privacy.central",
     "Certificate": "pramble.privacy.certificate",
     "Combined": "pramble.estimation.draws.combine",
     "Comparison": "pramble.solvers.tradeoff",
@@ -115,7 +114,7 @@ _MODULES = {
     "KeptShares": "pramble.solvers.central.kept",
     "Measured": "pramble.mechanisms.measured",
     "Mechanism": "pramble.mechanisms.plan",
-    "Membership": "pramble.risk.models.membership",
+    "Membership": "pramble.risk.membership",
     "NotConverged": "pramble.errors",
     "NotIdentifiable": "pramble.errors",
     "Pareto": "pramble.solvers.tradeoff",
@@ -132,7 +131,7 @@ _MODULES = {
     "WriteFailed": "pramble.errors",
     "assess": "pramble.risk.assess",
     "calibrate": "pramble.calibration.calibrate",
-    "central_guarantee": "pramble.privacy.shuffled.central",
+    "central_guarantee": "pramble.privacy.central",
     "certify": "pramble.privacy.certificate",
     "circle": "pramble.solvers.general.circle",
     "combine": "pramble.estimation.draws.combine",

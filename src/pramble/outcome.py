@@ -12,9 +12,8 @@ from typing import Any
 from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.values import value
 
 Numbers = tuple[float, ...]

@@ -17,13 +17,12 @@ from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import AsJson, names, new_file, new_folder
 from pramble.errors import InvalidInput
 from pramble.information.accuracy import verdict_of, worst_first
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import CentralPrivacy
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import LockedKey, private_key
-from pramble.report.details import plan_sentences, protected_sentences
-from pramble.report.pages import table_row
+from pramble.report.pages import plan_sentences, protected_sentences, table_row
 from pramble.words import visible
 
 SHOWN = (

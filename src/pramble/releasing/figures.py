@@ -44,8 +44,8 @@ from pramble.solvers.result import most_information
 from pramble.values import Floats, Integers
 
 if TYPE_CHECKING:
-    from pramble.risk.assessment import Assessment
-    from pramble.risk.remaining import RiskAfter
+    from pramble.risk.after import RiskAfter
+    from pramble.risk.assess import Assessment
 
 
 MOST_PAIRS, MOST_SHOWN = 2, 60

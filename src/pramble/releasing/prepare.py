@@ -16,11 +16,10 @@ from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, float_above
-from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.privacy.central import CentralGuarantee, central_guarantee
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
 from pramble.releasing.column_design import design_columns

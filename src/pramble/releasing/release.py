@@ -15,11 +15,9 @@ from pramble.data.spark_files import spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
-from pramble.ledger.book import Ledger
-from pramble.ledger.budgets import pair
-from pramble.ledger.known import file_facts
+from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.shuffled.central import CentralGuarantee
+from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
 from pramble.releasing.extras.beside import TABLES, published_files

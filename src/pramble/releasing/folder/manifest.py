@@ -10,7 +10,7 @@ from pramble.data.points import Points
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
-from pramble.privacy.shuffled.central import CentralGuarantee
+from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.folder.reading import SCHEMA, points_entry, written_note
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.scan import Counted

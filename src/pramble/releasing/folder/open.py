@@ -24,11 +24,12 @@ from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.central_privacy import CentralPrivacy, guarantee_from_json
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
+    CentralPrivacy,
     Guarantee,
     RecordPrivacy,
+    guarantee_from_json,
 )
 from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.promise import besides_of, central_promise, check_promise

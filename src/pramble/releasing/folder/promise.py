@@ -13,10 +13,16 @@ from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.json_form import rational
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.privacy.central_privacy import CentralPrivacy, guarantee_from_json
+from pramble.privacy.central import is_proven
 from pramble.privacy.certificate import certify
-from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below, stated_alpha
-from pramble.privacy.shuffled.central import is_proven
+from pramble.privacy.guarantee import (
+    CentralPrivacy,
+    RecordPrivacy,
+    float_above,
+    float_below,
+    guarantee_from_json,
+    stated_alpha,
+)
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.releasing.distances import Apart
 from pramble.releasing.folder.layout import MANIFEST

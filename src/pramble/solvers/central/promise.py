@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pramble.errors import InvalidInput, PrivacyError
-from pramble.privacy.shuffled.central import (
+from pramble.privacy.central import (
     CentralGuarantee,
     central_guarantee,
     checked_delta,

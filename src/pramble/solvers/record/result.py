@@ -10,8 +10,8 @@ from pramble.information.distributions import Table
 from pramble.information.fisher import HALF_WIDTH, typical_error
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
+from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import value
 from pramble.words import several

@@ -12,9 +12,8 @@ from pramble.information.distributions import Table
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.gaussian import largest_mu_squared
-from pramble.privacy.guarantee import float_below
-from pramble.privacy.shuffled.central import whole
+from pramble.privacy.central import whole
+from pramble.privacy.guarantee import float_below, largest_mu_squared
 from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.tables.least_largest import least_largest
 from pramble.solvers.tables.least_noise import least_noise

@@ -17,8 +17,15 @@ record in the place of none is one more pattern, which moves every part by
 
 import numpy as np
 
-from pramble.privacy.largest_shift import eliminated, elimination_order, one_by_one
-from pramble.privacy.patterns import MOST_PATTERNS, Exchangeable, flipped, starts_of
+from pramble.privacy.largest_shift import (
+    MOST_PATTERNS,
+    Exchangeable,
+    eliminated,
+    elimination_order,
+    flipped,
+    one_by_one,
+    starts_of,
+)
 from pramble.values import Clock, Floats, value
 
 CLOSE = 1e-5

@@ -20,8 +20,7 @@ from pramble.errors import InvalidInput
 from pramble.information.distributions import Table, as_tables
 from pramble.limits import MOST_MEASURED_CELLS
 from pramble.mechanisms.table_plan import parts_within, subsets
-from pramble.privacy.largest_shift import refuse_uncertifiable
-from pramble.privacy.patterns import Exchangeable, exchangeable
+from pramble.privacy.largest_shift import Exchangeable, exchangeable, refuse_uncertifiable
 from pramble.solvers.record.problem import as_columns
 from pramble.values import Floats, value
 

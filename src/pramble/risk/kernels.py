@@ -255,7 +255,7 @@ def mixture_probabilities(cells: Any, tables: Any, weights: Any, out: Any) -> No
 
 @compiled
 def _own_density(entry: float, row: Any) -> Any:
-    """Return the part of `log_density` that belongs to one entry of α0 ξ alone."""
+    """Return the part of the log posterior density of α0 ξ that belongs to one entry alone."""
     rising, value = 0.0, 0.0
     for c in range(1, len(row)):
         rising += np.log(entry + c - 1)
@@ -265,7 +265,7 @@ def _own_density(entry: float, row: Any) -> Any:
 
 @compiled
 def _common_density(total: float, spread: Any) -> Any:
-    """Return the part of `log_density` that belongs to the sum α0."""
+    """Return the part that belongs to the sum α0."""
     profiles, width = spread.shape
     records = 0.0
     for c in range(width):
@@ -273,15 +273,6 @@ def _common_density(total: float, spread: Any) -> Any:
     value = -total - (profiles - 1) * np.log(total)
     for c in range(width - 1):
         value -= records * np.log(total + c)
-    return value
-
-
-@compiled
-def log_density(alpha: Any, spread: Any) -> Any:
-    """Return the log posterior density of α0 ξ given how often records use each profile."""
-    value = _common_density(alpha.sum(), spread)
-    for k in range(len(alpha)):
-        value += _own_density(alpha[k], spread[k])
     return value
 
 

@@ -6,14 +6,14 @@ from typing import Any, overload
 from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.shuffled.evidence import (
+from pramble.privacy.evidence import (
     BesidesEvidence,
     Evidence,
     PlanEvidence,
     evidence_of,
     sampled_evidence,
 )
-from pramble.privacy.shuffled.hockey_stick import UNIT
+from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
 from pramble.values import value
@@ -173,7 +173,7 @@ def central_guarantee(
     population : int, optional
         The number N of records of which the n rows are a *secret simple random sample* without
         replacement. The promise is then to each of the N, for populations that differ in one record
-        (:mod:`pramble.privacy.shuffled.evidence`):
+        (:mod:`pramble.privacy.evidence`):
         :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
         and N are fixed beforehand, records were drawn one by one (not people with all their rows),
         nobody learns who was drawn, and all that is ever released of this sample is given here

@@ -11,13 +11,10 @@ With it come intervals of τ1 and τ2 under the log-linear model.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pramble.risk.measures import uniqueness_risk
-from pramble.risk.models.diagnostics import Interval, Intervals
+from pramble.risk.models import Interval, Intervals, mixed_risks
 from pramble.values import Floats, Integers, value
 
 START = (3.0, 0.4)
@@ -27,22 +24,15 @@ LEAST_MEAN = 1e-9
 BINS = 2000
 LOGS = 15.0
 STEP = 0.05
-NODES = np.linspace(-3.4, 3.4, 121)
-"""Of the double exponential rule, where both ends of the unit interval are met to 1e-12."""
 
 
 @value(eq=False)
 class Spread:
     """The random effect of cells.
 
-    Attributes
-    ----------
-    level, power : float
-        log c and θ.
-    gain : float
-        What it adds to the log-likelihood.
-    covariance : (2, 2) array
-        Of level and power, from the curvature of the likelihood.
+    - ``level``, ``power``: log c and θ.
+    - ``gain``: What it adds to the log-likelihood.
+    - ``covariance``: Of level and power, from the curvature of the likelihood.
     """
 
     level: float
@@ -119,48 +109,6 @@ def inverse_curvature(loss: Callable[[Floats], float], at: Floats) -> Floats:
     return np.asarray((vectors * inverse) @ vectors.T, dtype=np.float64)
 
 
-def mixed_risks(
-    rest: Floats, sizes: NDArray[Any], *, sampled: Floats, shapes: Floats
-) -> tuple[Floats, Floats]:
-    r"""Return r1 and r2 of classes whose population means vary as gamma variables.
-
-    Given f, the rest of the cell has the generating function
-    :math:`\{1 + c(1-t)\}^{-(a+f)}` with :math:`c = \nu/(a + \mu)`, ν the mean rest and μ the mean
-    sample, so
-
-    .. math:: r_1 = (1+c)^{-(a+1)} \;(f = 1), \qquad
-        r_2 = \int_0^1 t^{f-1} \{1+c(1-t)\}^{-(a+f)}\,dt,
-
-    which is :math:`\{1-(1+c)^{-a}\}/(ac)` at f = 1.
-
-    >>> one = np.ones(1)
-    >>> r1, r2 = mixed_risks(one, one, sampled=0.1 * one, shapes=1e6 * one)
-    >>> r1.round(4), r2.round(4)  # those of a Poisson variable with mean 1
-    (array([0.3679]), array([0.6321]))
-    """
-    odds = rest / (shapes + sampled)
-    logs = np.log1p(odds)
-    r1 = uniqueness_risk((shapes + 1) * logs, sizes)
-    r2 = np.ones(rest.shape)
-    alone = (sizes == 1) & (odds > 0)
-    r2[alone] = -np.expm1(-(shapes * logs)[alone]) / (shapes * odds)[alone]
-    more = sizes > 1
-    r2[more] = _match_integral(odds[more], (shapes + sizes)[more], sizes[more])
-    return r1, r2
-
-
-def _match_integral(odds: Floats, powers: Floats, sizes: NDArray[Any]) -> Floats:
-    """Integrate by the double exponential rule: t = 1/(1 + e^-s), s = π sinh(x)."""
-    total = np.zeros(odds.shape)
-    width = NODES[1] - NODES[0]
-    for node in NODES:
-        s = np.pi * np.sinh(node)
-        log_t, log_rest = -np.logaddexp(0.0, -s), -np.logaddexp(0.0, s)
-        logs = sizes * log_t + log_rest - powers * np.log1p(odds * np.exp(log_rest))
-        total += width * np.pi * np.cosh(node) * np.exp(logs)
-    return total
-
-
 NORMAL = 1.959964
 MOST_PARAMETERS = 3000
 """Cells of the fitted margins up to which their joint covariance is formed."""
@@ -178,19 +126,13 @@ Risks = tuple[Floats, Floats]
 class Uniques:
     r"""The sample uniques under a fitted model.
 
-    Attributes
-    ----------
-    means : (u,) array
-        Fitted sample means μ.
-    fraction : (u,) array
-        Sampling fractions π.
-    places : (m, u) array
-        Where each of them stands among the p cells of the m fitted margins: the rows x of the
-        design.
-    covariance : (p, p) array
-        Of the margins' parameters, :math:`C = (\sum_k \mu_k x_k x_k^\top)^{-1}` over all cells.
-    spread : Spread
-        The random effect.
+    - ``means``: Fitted sample means μ.
+    - ``fraction``: Sampling fractions π.
+    - ``places``: Where each of them stands among the p cells of the m fitted margins: the rows
+      x of the design.
+    - ``covariance``: Of the margins' parameters, :math:`C = (\sum_k \mu_k x_k x_k^\top)^{-1}`
+      over all cells.
+    - ``spread``: The random effect.
     """
 
     means: Floats
@@ -213,7 +155,7 @@ class Uniques:
         One Newton step: :math:`\log\mu_{(-k)} = \log\mu_k - v_k(1-\mu_k)/(1-h_k)`, where
         :math:`v_k = x_k^\top C x_k` and the leverage is :math:`h_k = \mu_k v_k`.
         """
-        from pramble.risk.models.kernels import quadratic_forms
+        from pramble.risk.kernels import quadratic_forms
 
         variances = np.zeros(len(self.means))
         quadratic_forms(self.places, self.covariance, variances)
@@ -292,7 +234,7 @@ def covariance_of(places: Integers, means: Floats, *, size: int) -> Floats:
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    from pramble.risk.models.kernels import add_products
+    from pramble.risk.kernels import add_products
 
     matrix = np.zeros((size, size))
     add_products(places, means, matrix)

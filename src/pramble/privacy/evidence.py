@@ -32,33 +32,152 @@ another matter: the number of rows would tell of the sample.
 *From below.* If all others are w, the sample is n − 1 records w and one with the law
 :math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
 tells less (joint convexity), so q is rounded down there, and up above.
+
+**The record of a plan.** The coin that picks a branch is public, so the output of a record is
+(branch, values), its matrix :math:`[w_1 M_1, w_2 M_2, …]`, and the blanket's weight
+:math:`\sum_b w_b \gamma_b`. A reader of the file tells branches by their columns: two branches of
+the same columns look alike to him, which the bounds from above may ignore and an attack may not.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product as cartesian
 from typing import Any
 
+import numpy as np
+
+from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, PrivacyError
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.plan import Plan, as_plan
-from pramble.privacy.certificate import certify
-from pramble.privacy.guarantee import float_above
-from pramble.privacy.shuffled.attacks import (
+from pramble.mechanisms.base import TOTAL, Mechanism
+from pramble.mechanisms.plan import Branch, Plan, as_plan
+from pramble.mechanisms.uniform import UniformRows
+from pramble.privacy.attacks import (
     Attack,
-    LinearTest,
-    Rows,
     attack_delta,
     attacks_on,
-    merge_alike,
+    attacks_together,
 )
-from pramble.privacy.shuffled.blanket import Crowd, blanket_delta, blanket_epsilon
-from pramble.privacy.shuffled.corners import Corners, closed_delta, corner_delta
-from pramble.privacy.shuffled.hockey_stick import UNIT, Curve, smallest_epsilon
-from pramble.privacy.shuffled.record_matrix import looks, plan_corners, plan_crowd, rows_of_records
-from pramble.values import value
+from pramble.privacy.blanket import (
+    ALIKE,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    Corners,
+    Crowd,
+    blanket_delta,
+    blanket_epsilon,
+    closed_delta,
+    corner_delta,
+    corners_of,
+    crowd_of,
+    kronecker,
+    merge_proportional,
+    single,
+)
+from pramble.privacy.certificate import certify
+from pramble.privacy.guarantee import float_above
+from pramble.privacy.hockey_stick import UNIT, Curve, smallest_epsilon
+from pramble.values import Floats, value
+
+MORE_ROWS = 6
+
+
+def plan_corners(plan: Plan) -> tuple[Corners, ...] | None:
+    """Return the corners of every branch; None if a ratio is infinite."""
+    found = [corners_of(list(b.blocks.values()), b.share) for b in plan.branches]
+    known = tuple(corners for corners in found if corners is not None)
+    return known if len(known) == len(found) else None
+
+
+def plan_crowd(plan: Plan) -> Crowd | None:
+    """Return the crowd of a record; None where it is too large."""
+    if len(plan.branches) == 1:
+        return crowd_of(list(plan.branches[0].blocks.values()))
+    sizes = [len(column.labels) for column in plan.column_labels().values()]
+    outputs = sum(math.prod(m.shape[1] for m in branch.blocks.values()) for branch in plan.branches)
+    if math.prod(sizes) > MOST_ROWS or outputs > MOST_COLUMNS:
+        return None
+    masses = np.array(list(record_rows(plan)))
+    return Crowd(masses, masses.min(axis=0))
+
+
+def record_rows(plan: Plan) -> Iterator[Floats]:
+    """Yield the row of every record that all blocks know, the branches side by side."""
+    columns = plan.column_labels()
+    places = [
+        {block: cell_places(mechanism, len(block)) for block, mechanism in branch.blocks.items()}
+        for branch in plan.branches
+    ]
+    for labels in cartesian(*(column.labels.values for column in columns.values())):
+        keys = dict(zip(columns, map(label_key, labels), strict=True))
+        parts = [branch_row(b, p, keys) for b, p in zip(plan.branches, places, strict=True)]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            yield np.concatenate(known)
+
+
+def cell_places(mechanism: Mechanism, columns: int) -> dict[tuple[Any, ...], int]:
+    """Return the row of every cell, by the keys of its labels."""
+    return {
+        tuple(map(label_key, (label,) if columns == 1 else label)): place
+        for place, label in enumerate(mechanism.labels.values)
+    }
+
+
+def branch_row(
+    branch: Branch, places: dict[Any, dict[tuple[Any, ...], int]], keys: dict[str, Any]
+) -> Floats | None:
+    """Return a record's row in one branch, times its share; None if a block lacks its cell."""
+    rows = []
+    for block, mechanism in branch.blocks.items():
+        place = places[block].get(tuple(keys[name] for name in block))
+        if place is None:
+            return None
+        rows.append(np.asarray(mechanism.row(place) / 2**mechanism.bits, dtype=np.float64))
+    return np.asarray(float(branch.share) * kronecker(rows)[0])
+
+
+def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
+    """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
+    sets = Counter(frozenset(branch.columns) for branch in plan.branches)
+    if crowd is not None and len(sets) == len(plan.branches):
+        return [crowd.masses]
+    found = []
+    for branch in plan.branches:
+        if sets[frozenset(branch.columns)] == 1 and branch.blocks:
+            parts = [few_rows(factor) for factor in single(list(branch.blocks.values()))]
+            one = attacks_together(parts)[0]
+            rows = np.stack([one.x, one.other, one.crowd])
+            found += [with_other_branches(rows, branch.share)]
+    return found
+
+
+def with_other_branches(masses: Floats, share: Fraction) -> Floats:
+    """Return rows of a branch with one more output: another branch."""
+    rest = np.full((len(masses), 1), float(1 - share))
+    return np.concatenate([float(share) * masses, rest], axis=1) if share < 1 else masses
+
+
+def few_rows(mechanism: Mechanism) -> Floats:
+    """Return some rows of a mechanism that are far apart, columns merged that tell the same."""
+    crowd = crowd_of([mechanism])
+    if crowd is not None:
+        return crowd.masses
+    if isinstance(mechanism, UniformRows):
+        chosen = np.argsort(mechanism.off, kind="stable")[:ALIKE]
+        off = mechanism.off[chosen]
+        masses = np.repeat(off[:, None], len(chosen) + 1, axis=1)
+        np.fill_diagonal(masses, mechanism.keep[chosen])
+        masses[:, -1] = off * (len(mechanism.off) - len(chosen))
+        return np.asarray(masses / TOTAL)
+    ratio, S = mechanism.largest_ratio(), mechanism.shape[0]
+    more = np.linspace(0, S - 1, MORE_ROWS).astype(int).tolist()
+    rows = np.stack([mechanism.row(x) for x in dict.fromkeys([ratio.x, ratio.x_prime, *more])])
+    return np.asarray(merge_proportional(rows) / TOTAL)
+
 
 LARGEST_EPSILON = 40.0
 
@@ -66,11 +185,7 @@ LARGEST_EPSILON = 40.0
 class Evidence(ABC):
     """What is known of a release of so many rows: bounds from above, and attacks from below.
 
-    Attributes
-    ----------
-    alpha : float
-        The local α, rounded up; it is an ε by itself, with δ = 0.
-    rows : int
+    - ``alpha``: The local α, rounded up; it is an ε by itself, with δ = 0.
     """
 
     alpha: float
@@ -110,15 +225,8 @@ class Evidence(ABC):
 class PlanEvidence(Evidence):
     """The bounds that are known of one file in random order.
 
-    Attributes
-    ----------
-    alpha : float
-    rows : int
-    crowd : Crowd or None
-        The matrix of a record, if it is small enough.
-    corners : tuple of Corners or None
-        Largest ratios and the blanket's weights, branch by branch.
-    attacks : list of Attack
+    - ``crowd``: The matrix of a record, if it is small enough.
+    - ``corners``: Largest ratios and the blanket's weights, branch by branch.
     """
 
     alpha: float
@@ -133,7 +241,6 @@ class PlanEvidence(Evidence):
         return min(self.alpha, LARGEST_EPSILON)
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the smallest proven δ at ε, and which bound it is."""
         if epsilon >= self.alpha:
             return 0.0, "local"
         found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
@@ -144,7 +251,6 @@ class PlanEvidence(Evidence):
         return min(found)
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
         found = [(self.alpha, "local")]
         if allowed(self.most) <= 0:
             return found[0]
@@ -165,7 +271,6 @@ class PlanEvidence(Evidence):
         return min(found)
 
     def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
         if not self.attacks:
             return lambda _: 0.0
         powers = [attack.delta(epsilon, rows=self.rows) for attack in self.attacks]
@@ -173,7 +278,6 @@ class PlanEvidence(Evidence):
         return lambda epsilon: best.delta(epsilon, rows=self.rows)
 
     def attack(self, epsilon: float) -> float:
-        """Return a δ that no proof at ε can go below."""
         return attack_delta(self.attacks, epsilon, rows=self.rows)
 
     def sampled(self, share: float) -> "PlanEvidence":
@@ -186,7 +290,7 @@ def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
     crowd = plan_crowd(plan)
     if crowd is not None and len(crowd.masses) < 2:
         crowd = None
-    attacks = [attack for masses in looks(plan, crowd) for attack in attacks_on(masses)]
+    attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
     return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
 
@@ -200,26 +304,16 @@ class BesidesEvidence(Evidence):
     p\,\delta_1(\varepsilon - c) + (1 - p)\,\delta_1(\varepsilon + c) \le
     \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
 
-    Attributes
-    ----------
-    alpha : float
-        The local α of both.
-    rows : int
-    file : PlanEvidence
-    besides : float
-        What was spent besides, c.
-    test : LinearTest or None
-        A test of the file.
+    - ``alpha``: The local α of both.
+    - ``besides``: What was spent besides, c.
     """
 
     alpha: float
     rows: int
     file: PlanEvidence
     besides: float
-    test: LinearTest | None
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the smallest proven δ at ε, and which bound of the file it is."""
         if epsilon >= self.alpha:
             return 0.0, "local"
         low = math.nextafter(epsilon - self.besides, -math.inf)
@@ -232,26 +326,19 @@ class BesidesEvidence(Evidence):
         return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
         own, method = self.file.epsilon(lambda one: allowed(one + self.besides))
         added = math.nextafter(own + self.besides, math.inf), method
         return min((self.alpha, "local"), added)
 
     def attack(self, epsilon: float) -> float:
-        """Return a δ that no proof at ε can go below."""
-        tested = 0.0 if self.test is None else self.test.delta(epsilon)
-        return max(self.file.attack(epsilon), tested)
+        return self.file.attack(epsilon)
 
     def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
-        strikes = [self.file.best_attack(epsilon)]
-        strikes += [] if self.test is None else [self.test.delta]
-        return max(strikes, key=lambda strike: strike(epsilon))
+        return self.file.best_attack(epsilon)
 
     def sampled(self, share: float) -> "BesidesEvidence":
         """Return the same with attacks on a record that is in the file with this chance."""
-        test = None if self.test is None else self.test.sampled(share)
-        return replace(self, file=self.file.sampled(share), test=test)
+        return replace(self, file=self.file.sampled(share))
 
 
 def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
@@ -261,26 +348,7 @@ def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence 
     if not besides:
         return file
     alpha = math.nextafter(file.alpha + besides, math.inf)
-    return BesidesEvidence(alpha, rows, file, besides, linear_test(plan, rows=rows))
-
-
-def linear_test(plan: Plan, *, rows: int) -> LinearTest | None:
-    """Return a test of a file for three records that differ in every column."""
-    labels = {name: own.labels for name, own in plan.column_labels().items()}
-    records = [
-        {
-            name: own.values[code(k, place, len(own))]
-            for place, (name, own) in enumerate(labels.items())
-        }
-        for k in range(3)
-    ]
-    masses = rows_of_records(plan, records)
-    return None if masses is None else LinearTest(Rows(*merge_alike(masses)), rows=rows)
-
-
-def code(k: int, place: int, size: int) -> int:
-    """Return the category of x, x' or w in a column; w takes turns where there are only two."""
-    return k if k < size else place % size
+    return BesidesEvidence(alpha, rows, file, besides)
 
 
 def plan_of(given: Any) -> Plan:
@@ -308,18 +376,11 @@ STEEP = 600.0
 class SampledEvidence(Evidence):
     """The bounds that are known of a population, from those of a sample.
 
-    Attributes
-    ----------
-    alpha : float
-        The ε with δ = 0 that the local α of a record leaves.
-    rows : int
-        The size n of the sample.
-    sample : Evidence
-        What is known of the sample.
-    seen : Evidence
-        The same, with attacks by a reader who does not know who is in it.
-    share : float
-        q, rounded up.
+    - ``alpha``: The ε with δ = 0 that the local α of a record leaves.
+    - ``rows``: The size n of the sample.
+    - ``sample``: What is known of the sample.
+    - ``seen``: The same, with attacks by a reader who does not know who is in it.
+    - ``share``: q, rounded up.
     """
 
     alpha: float
@@ -329,12 +390,10 @@ class SampledEvidence(Evidence):
     share: float
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the smallest proven δ at ε, and which bound it is."""
         found, method = self.sample.delta(of_sample(epsilon, self.share))
         return min(found * self.share * (1 + UNIT), 1.0), method
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
 
         def allowed_in_sample(epsilon: float) -> float:
             return allowed(of_population(epsilon, self.share)) / self.share * (1 - UNIT)
@@ -343,11 +402,9 @@ class SampledEvidence(Evidence):
         return of_population(found, self.share), method
 
     def attack(self, epsilon: float) -> float:
-        """Return a δ that no proof at ε can go below."""
         return self.seen.attack(epsilon)
 
     def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
         return self.seen.best_attack(epsilon)
 
 

@@ -31,38 +31,31 @@ from pramble.data.labels import Label, label_keys
 from pramble.data.order import places_of
 from pramble.data.table import Crosstab, group, totals
 from pramble.errors import InvalidInput, InvalidPlan, with_values
+from pramble.information.measures import entropy, mutual_information
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import Operator
 from pramble.mechanisms.operators.dense import ArrayOperator
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.mechanisms.plan import Block, Branch, Plan
-from pramble.mechanisms.separate import separate_blocks
+from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.uniform import UniformRows
-from pramble.risk.models.base import CellMeans, Together
+from pramble.risk.models import CellMeans, JointKey
 from pramble.values import Floats, Integers, value
 
 
 @value(eq=False)
-class SeenBranch:
-    """The classes of a file as the records of one branch show them.
+class BranchKeys:
+    """The classes of a file by what the records of one branch show of the keys.
 
-    Attributes
-    ----------
-    share : float
-        The probability of the branch.
-    table : Crosstab
-        Counts by what is shown: keys, and the keys of a block as one.
-    class_of : (C,) array
-        The class there of each class of the file.
-    keys : tuple of Together
-    mechanisms : mapping from a column of ``table`` to Mechanism
+    - ``share``: The probability of the branch.
+    - ``table``: Counts by what is shown: keys, and the keys of a block as one.
+    - ``class_of``: The class there of each class of the file.
     """
 
     share: float
     table: Crosstab
     class_of: Integers
-    keys: tuple[Together, ...]
+    keys: tuple[JointKey, ...]
     mechanisms: Mapping[str, Mechanism]
 
     def fit(self, fit: CellMeans) -> CellMeans:
@@ -75,71 +68,62 @@ class SeenBranch:
         return np.asarray(self.table.counts / people)
 
 
-def seen_branches(plan: Plan, table: Crosstab) -> Iterator[SeenBranch]:
+def keys_by_branch(plan: Plan, table: Crosstab) -> Iterator[BranchKeys]:
     """Yield what each branch shows of the keys of a file; nothing for one that shows none."""
-    plan = separate_blocks(plan)
+    channel = plan.channel(table.columns)
     untouched = [name for name in table.columns if name not in plan.columns]
-    for branch in plan.branches:
-        seen = seen_branch(branch, table, untouched=untouched)
-        if seen is not None:
-            yield seen
+    for view in channel.views:
+        parts: list[tuple[Block, Mechanism | None]] = [((name,), None) for name in untouched]
+        parts += [(one.asked, of_keys(one.columns, one.mechanism, one.asked)) for one in view.seen]
+        parts.sort(key=lambda part: table.columns.index(part[0][0]))
+        if parts:
+            yield by_shown_keys(table, parts, share=float(view.share))
 
 
-def seen_branch(branch: Branch, table: Crosstab, *, untouched: Sequence[str]) -> SeenBranch | None:
-    """Return what a branch shows of the keys of a file."""
-    parts: list[tuple[Block, Mechanism | None]] = [((name,), None) for name in untouched]
-    for block, mechanism in branch.blocks.items():
-        own = tuple(name for name in block if name in table.columns)
-        if own:
-            parts.append((own, of_keys(block, mechanism, names=own)))
-    parts.sort(key=lambda part: table.columns.index(part[0][0]))
-    if not parts:
-        return None
-    keys, levels, mechanisms = [], [], {}
-    for names, known in parts:
-        key, labels = together(table, names, known)
-        keys.append(key)
-        levels.append(labels)
-        if known is not None:
-            mechanisms["+".join(names)] = known
+def by_shown_keys(
+    table: Crosstab, parts: Sequence[tuple[Block, Mechanism | None]], *, share: float
+) -> BranchKeys:
+    """Return the classes by the keys that a branch shows, with what is done to them."""
+    found = [joint_key(table, names, mechanism) for names, mechanism in parts]
+    keys = tuple(key for key, _ in found)
     codes = [key.codes(table.cells) for key in keys]
     class_of, first = group(codes, [key.count for key in keys], rows=len(table.cells))
-    seen = replace(
+    shown = replace(
         table,
         columns=tuple("+".join(names) for names, _ in parts),
-        levels=tuple(levels),
+        levels=tuple(levels for _, levels in found),
         cells=np.stack(codes, axis=1)[first],
         counts=totals(class_of, table.counts, len(first)).astype(np.int64),
         sums={},
         cell_of=None,
     )
-    return SeenBranch(float(branch.share), seen, class_of, tuple(keys), mechanisms)
+    mechanisms = {"+".join(names): one for names, one in parts if one is not None}
+    return BranchKeys(share, shown, class_of, keys, mechanisms)
 
 
-def together(
+def joint_key(
     table: Crosstab, names: Block, mechanism: Mechanism | None
-) -> tuple[Together, tuple[Label, ...]]:
+) -> tuple[JointKey, tuple[Label, ...]]:
     """Return some keys as one, whose levels are the cells of their block that could occur."""
     axes = tuple(table.columns.index(name) for name in names)
     sizes = tuple(table.shape[axis] for axis in axes)
     if mechanism is None or len(names) == 1:
-        return Together(axes, sizes, np.arange(sizes[0]), sizes[0]), table.levels[axes[0]]
+        return JointKey(axes, sizes, np.arange(sizes[0]), sizes[0]), table.levels[axes[0]]
     if int(np.prod(sizes, dtype=object)) > MOST_CELLS:
         raise InvalidInput(
             f"The keys {', '.join(names)} are randomised together and have more than "
             f"{MOST_CELLS:,} combinations of levels. Assess fewer keys."
         )
-    columns = list(zip(*mechanism.labels.values, strict=True))
+    columns = zip(*mechanism.labels.values, strict=True)
     places = [
-        np.array([-1 if p is None else p for p in places_of(table.levels[axis], own)])
-        for axis, own in zip(axes, columns, strict=True)
+        places_among(table.levels[axis], own) for axis, own in zip(axes, columns, strict=True)
     ]
     occur = np.flatnonzero(np.all([place >= 0 for place in places], axis=0))
     level_of = np.full(int(np.prod(sizes)), -1, dtype=np.int64)
     level_of[np.ravel_multi_index([place[occur] for place in places], sizes)] = np.arange(
         len(occur)
     )
-    key = Together(axes, sizes, level_of, len(occur))
+    key = JointKey(axes, sizes, level_of, len(occur))
     if (key.codes(table.cells) < 0).any():
         raise InvalidPlan(
             f"The mechanism for the columns {', '.join(names)} must know every combination that "
@@ -148,7 +132,7 @@ def together(
     return key, tuple(mechanism.labels.values[cell] for cell in occur.tolist())
 
 
-def of_keys(block: Block, mechanism: Mechanism, *, names: Block) -> Mechanism:
+def of_keys(block: Block, mechanism: Mechanism, names: Block) -> Mechanism:
     """Return what a block does to the keys among its columns; what the others hold is even."""
     if names == block:
         return mechanism
@@ -177,7 +161,7 @@ def cut(label: Any, places: Sequence[int]) -> Label:
 LARGEST_ASSIGNMENT = 1_000_000
 LARGEST_READING = 100_000_000
 TIE = 1 - 1e-12
-KEPT = "labels"
+LABELS = "labels"
 READINGS = ("posterior", "likelihood", "one-to-one")
 
 
@@ -192,17 +176,17 @@ def key_readings(plan: Mapping[str, Mechanism], table: Crosstab) -> dict[str, di
         for axis, name in enumerate(table.columns)
         if name in plan
     }
-    if all(KEPT in readings for readings in found.values()):
-        return {KEPT: {axis: readings[KEPT] for axis, readings in found.items()}}
+    if all(LABELS in readings for readings in found.values()):
+        return {LABELS: {axis: readings[LABELS] for axis, readings in found.items()}}
     return {
-        name: {axis: readings.get(name) or readings[KEPT] for axis, readings in found.items()}
+        name: {axis: readings.get(name) or readings[LABELS] for axis, readings in found.items()}
         for name in READINGS
     }
 
 
 def readings_of(mechanism: Mechanism, table: Crosstab, axis: int) -> dict[str, Operator]:
     """Return how the levels of a key move among each other, for every reading of its outputs."""
-    rows = places(mechanism.labels.values, table.levels[axis])
+    rows = places_among(mechanism.labels.values, table.levels[axis])
     if (rows < 0).any():
         error = InvalidPlan(
             f"The mechanism for column {table.columns[axis]!r} must know every value that occurs; "
@@ -231,34 +215,51 @@ def read_operator(mechanism: Mechanism, rows: Integers, reading: Integers) -> Op
     return ArrayOperator(mechanism.operator.dense()[rows] @ together)
 
 
-def places(labels: Sequence[Label], levels: Sequence[Label]) -> Integers:
+def places_among(labels: Sequence[Label], levels: Sequence[Label]) -> Integers:
     """Return where each level stands among labels; −1 where it does not."""
     found = places_of(labels, levels)
     return np.array([-1 if place is None else place for place in found], dtype=np.int64)
 
 
-def shares_over(table: Crosstab, column: str, labels: Sequence[Label]) -> Floats:
-    """Return the shares of a column's values over labels that hold all of them."""
-    axis = table.columns.index(column)
-    rows = places(labels, table.levels[axis])
-    if (rows < 0).any():
-        lost = table.levels[axis][int(rows.argmin())]
-        error = InvalidInput(f"categories of {column!r} must hold every value of the file.")
-        raise with_values(error, repr(lost))
-    shares = np.zeros(len(labels))
-    np.add.at(shares, rows, table.array(axes=[axis]) / table.n)
+def shares_over(table: Crosstab, labels: Mapping[str, Sequence[Label]]) -> Floats:
+    """Return the shares of the values of some columns over labels that hold all of them."""
+    axes = [table.columns.index(name) for name in labels]
+    rows = []
+    for axis, (name, own) in zip(axes, labels.items(), strict=True):
+        rows.append(places_among(own, table.levels[axis]))
+        if (rows[-1] < 0).any():
+            lost = table.levels[axis][int(rows[-1].argmin())]
+            error = InvalidInput(f"categories of {name!r} must hold every value of the file.")
+            raise with_values(error, repr(lost))
+    shares = np.zeros([len(own) for own in labels.values()])
+    shares[np.ix_(*rows)] = table.array(axes=axes) / table.n
     return shares
+
+
+def information_of_keys(plan: Plan, table: Crosstab) -> tuple[float, float]:
+    """Return the information about the keys that a plan randomises, and their summed entropy.
+
+    Both are in nats. What a block shows of its keys together counts once.
+    """
+    information = sum(
+        shown.share * mutual_information(shares_over(shown.table, {name: m.labels.values}), m)
+        for shown in keys_by_branch(plan, table)
+        for name, m in shown.mechanisms.items()
+    )
+    randomised = [axis for axis, key in enumerate(table.columns) if key in plan.columns]
+    whole = sum(entropy(table.array(axes=[axis]) / table.n) for axis in randomised)
+    return float(information), float(whole)
 
 
 @singledispatch
 def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     """Return readings by their name: the category that each output is read as, −1 for none."""
     if mechanism.shape[0] * mechanism.shape[1] > LARGEST_READING:
-        return {KEPT: places(mechanism.labels.values, mechanism.output_labels.values)}
+        return {LABELS: places_among(mechanism.labels.values, mechanism.output_labels.values)}
     M = mechanism.operator.dense()
     kept = kept_labels(M)
     if kept is not None:
-        return {KEPT: kept}
+        return {LABELS: kept}
     posterior = (shares[:, None] * M).argmax(axis=0)
     occurs = np.where(shares[:, None] > 0, M, -1.0)
     likely = occurs >= TIE * occurs.max(axis=0)
@@ -273,7 +274,7 @@ def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
 def _(mechanism: UniformRows, *, shares: Floats) -> dict[str, Integers]:
     """Uniform rows keep their labels, unless some value is rather released as another."""
     if (mechanism.keep >= mechanism.off)[shares > 0].all():
-        return {KEPT: np.arange(mechanism.shape[0])}
+        return {LABELS: np.arange(mechanism.shape[0])}
     return readings.dispatch(Mechanism)(mechanism, shares=shares)
 
 
