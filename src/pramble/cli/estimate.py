@@ -13,7 +13,7 @@ from pramble.cli.options import AsJson, Verify, new_picture
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Covers, Estimate, Method
-from pramble.estimation.survey import ReplicateMethod
+from pramble.estimation.survey import ReplicateMethod, Survey
 from pramble.plots.images import save
 
 MOST_ROWS = 200
@@ -95,14 +95,16 @@ def estimate(
         mean=mean,
         total=total,
         weights=weights,
-        strata=strata,
-        clusters=clusters,
-        replicates=() if replicates is None else names_among(replicates, known),
-        replicate_method=replicate_method,
+        survey=Survey(
+            strata=strata,
+            clusters=clusters,
+            replicates=() if replicates is None else names_among(replicates, known),
+            replicate_method=replicate_method,
+            population_size=population,
+        ),
         method=method,
         level=level,
         covers=covers,
-        population_size=population,
     )
     for note in answer.notes:
         messages().print(note)

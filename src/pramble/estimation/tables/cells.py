@@ -13,12 +13,13 @@ from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
     candidates_of,
     errors_within,
+    inner_point,
     nothing_known,
     unified_interval,
 )
 from pramble.estimation.inverse.layout import refuse_many
 from pramble.estimation.inverse.likelihood import METHODS
-from pramble.estimation.inverse.moments import Known, covariance_of, inner_point
+from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.tables.answers import (
     TableAnswers,
     layout_of,
@@ -50,11 +51,10 @@ REFUSED = {
     "total": "total= needs a column of numbers next to the tables, and protected tables have none. "
     "Measure the column in bands; a mean, times the number of records, is then a total.",
     "reading": "reading= goes with files; protected tables are read already.",
-} | dict.fromkeys(
-    ("strata", "clusters", "replicates"),
-    "strata=, clusters= and replicates= need records, and protected tables hold none: their errors "
-    "take the records for a simple random sample. covers='randomisation' leaves sampling out.",
-)
+    "survey": "survey= with strata, clusters or replicates needs records, and protected tables "
+    "hold none: their errors take the records for a simple random sample. covers='randomisation' "
+    "leaves sampling out.",
+}
 """What takes records, and what to do instead."""
 
 
