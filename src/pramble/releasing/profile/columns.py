@@ -21,7 +21,7 @@ from pramble.releasing.profile.round_bands import RoundBands, round_bands
 from pramble.releasing.profile.vocabulary import (
     is_code,
     is_direct,
-    is_pointing,
+    is_identifier,
     is_weight,
     quantity_of,
 )
@@ -331,7 +331,7 @@ def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str
         return "weight", "it can single people out; keep it only rounded to few values"
     if distinct < 2:
         return "constant", "all its values are alike" if distinct else "it has no values"
-    if is_direct(name) or (is_pointing(name) and (unique or distinct > MOST_POINTERS)):
+    if is_direct(name) or (is_identifier(name) and (unique or distinct > MOST_POINTERS)):
         return "identifier", f"by its name, with {many} distinct values"
     if values.numbers is not None:
         return kind_of_numbers(name, values, many=many, unique=unique, declared=declared)

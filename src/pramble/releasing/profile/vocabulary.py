@@ -121,16 +121,24 @@ def words_in(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in WORD.findall(bare) if not word.isdigit())
 
 
+def parts_of(name: str) -> set[str]:
+    """Return the words of a column's name, and all of them in one."""
+    found = words_in(name)
+    return {*found, "".join(found)}
+
+
 def is_direct(name: str) -> bool:
     """Whether a column's name is that of a direct identifier."""
-    found = words_in(name)
-    return not DIRECT_WORDS.isdisjoint({*found, "".join(found)})
+    return not DIRECT_WORDS.isdisjoint(parts_of(name))
 
 
-def is_pointing(name: str) -> bool:
-    """Whether a column's name is that of an identifier, if it has many values."""
-    found = words_in(name)
-    return not POINTING_WORDS.isdisjoint({*found, "".join(found)})
+def is_identifier(name: str) -> bool:
+    """Whether a column's name is that of an identifier, if it has many values.
+
+    >>> [is_identifier(name) for name in ("patientId", "Kennung", "identifiant_ménage", "idiom")]
+    [True, True, True, False]
+    """
+    return is_direct(name) or not POINTING_WORDS.isdisjoint(parts_of(name))
 
 
 def is_weight(name: str) -> bool:
@@ -168,6 +176,5 @@ def key_of(name: str) -> str | None:
     >>> key_of("MARST"), key_of("Geschlecht"), key_of("nivel_de_estudios"), key_of("roof")
     ('marital', 'sex', 'education', None)
     """
-    found = words_in(name)
-    together = {*found, "".join(found)}
-    return next((what for what, words in KEY_WORDS.items() if words & together), None)
+    found = parts_of(name)
+    return next((what for what, words in KEY_WORDS.items() if words & found), None)
