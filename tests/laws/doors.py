@@ -16,8 +16,7 @@ import pyreadstat
 
 import pramble
 from pramble.data.open import open_records
-from pramble.releasing.profile.columns import look_at
-from pramble.releasing.profile.draft import draft_plan
+from pramble.releasing.profile.survey import survey_file
 
 N = 900
 RNG = np.random.default_rng(20)
@@ -208,8 +207,8 @@ def release(data, folder):
 
 
 def init(data, _):
-    looks = look_at(open_records(data))
-    return draft_plan(looks, accepted={look.name for look in looks})
+    survey = survey_file(data)
+    return survey.draft(accepted={look.name for look in survey.looks})
 
 
 VERBS = {
