@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pyreadstat
 
 import pramble
 from pramble.data.open import open_records
+from pramble.data.reading import Reading
 from pramble.releasing.profile.survey import survey_file
 
 N = 900
@@ -207,7 +209,7 @@ def release(data, folder):
 
 
 def init(data, _):
-    survey = survey_file(data)
+    survey = replace(survey_file(data), reading=Reading())  # how it was read differs by door
     return survey.draft(accepted={look.name for look in survey.looks})
 
 

@@ -16,8 +16,8 @@ from pramble.ledger.account import as_central
 from pramble.ledger.budgets import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.releasing.folder.build import LockedKey, private_key
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import LockedKey, private_key
 from pramble.report.details import loss_sentence, plan_sentences, protected_sentences
 from pramble.report.pages import table_row
 from pramble.words import visible

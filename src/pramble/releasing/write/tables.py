@@ -14,8 +14,7 @@ from pramble.errors import WriteFailed
 from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.accuracy import outcomes_of_tables
-from pramble.releasing.extras.beside import TABLES, write_beside
-from pramble.releasing.extras.synthetic import write_synthetic
+from pramble.releasing.extras.beside import TABLES, write_beside, write_synthetic
 from pramble.releasing.folder.layout import MANIFEST, file_sha256
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare import Prepared
