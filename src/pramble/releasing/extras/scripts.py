@@ -68,39 +68,33 @@ class Unwritable(Exception):
     """A plan that a script in R cannot hold; says why."""
 
 
-def plan_code(plan: Plan, names: Sequence[str], *, rows: int, points: Mapping[str, Points]) -> str:
-    """Return the plan of a release, and the columns of its data file, as R code."""
+def plan_code(plan: Plan) -> dict[str, str]:
+    """Return what of a plan stands in the script in R, by the place that it has there."""
     plan = separate_blocks(plan)
     if len({frozenset(branch.columns) for branch in plan.branches}) < len(plan.branches):
         raise Unwritable("two branches of the plan show the same columns")
     columns = plan.column_labels()
     before = {name: own.labels for name, own in columns.items()}
     after = {name: own.outputs for name, own in columns.items()}
+    codes = [
+        {
+            name: {key: place for place, key in enumerate(label_keys(own.values), 1)}
+            for name, own in side.items()
+        }
+        for side in (before, after)
+    ]
     written: dict[str, int] = {}
     places: dict[int, int] = {}
     for mechanism in (m for branch in plan.branches for m in branch.blocks.values()):
         if id(mechanism) not in places:
             code = mechanism_code(mechanism)
             places[id(mechanism)] = written.setdefault(code, len(written) + 1)
-    lines = [
-        f"rows <- {rows}",
-        "",
-        "# What each randomised column may be, and what it may be released as, in order.",
-        f"categories <- {labels_code(before)}",
-        f"released <- {'categories' if after == before else labels_code(after)}",
-        "",
-        "# Columns whose bands are written as numbers: where each band begins.",
-        f"numbers <- {points_code(points)}",
-        "",
-        "# A mechanism is a matrix: a row for each true value, a column for each released one.",
-        "# With `off` and `d` it is off[x] everywhere in row x, and d[x] more on the diagonal.",
-        f"mechanisms <- {r_list(written)}",
-        "",
-        "# The data. A record goes through one branch, drawn with the branch's share; there each",
-        "# block of columns is randomised by its mechanism, and other columns are left blank.",
-        f"records <- {records_code(plan, names, (before, after), places)}",
-    ]
-    return "\n".join(lines)
+    return {
+        "categories": labels_code(before),
+        "released": "categories" if after == before else labels_code(after),
+        "mechanisms": r_list(written),
+        "branches": r_list((branch_code(one, codes, places) for one in plan.branches), indent=4),
+    }
 
 
 def points_code(points: Mapping[str, Points]) -> str:
@@ -156,27 +150,6 @@ def numbers(given: Iterable[int]) -> str:
         return f"rep({listed[0]}, {len(listed)})"
     values, times = (r_vector(map(str, side)) for side in zip(*runs, strict=True))
     return f"rep({values}, {times})"
-
-
-def records_code(
-    plan: Plan,
-    names: Sequence[str],
-    labels: Sequence[Mapping[str, Labels]],
-    places: Mapping[int, int],
-) -> str:
-    """Return the data file and the branches of its plan."""
-    codes = [
-        {
-            name: {key: place for place, key in enumerate(label_keys(own.values), 1)}
-            for name, own in side.items()
-        }
-        for side in labels
-    ]
-    branches = [branch_code(branch, codes, places) for branch in plan.branches]
-    return (
-        f"list(file = {r_text(STEM)}, columns = {r_vector(map(r_text, names))},\n"
-        f"   branches = {r_list(branches, indent=4)})"
-    )
 
 
 def branch_code(
@@ -263,8 +236,15 @@ def script_texts(
     shown = first_tables(plan)
     lines = "\n".join(f"    [{', '.join(map(ascii, table))}]," for table in shown)
     try:
-        code = plan_code(plan, names, rows=rows, points=points or {})
-        in_r = filled("records.R.txt", shown=r_vectors(shown), plan=code)
+        in_r = filled(
+            "records.R.txt",
+            shown=r_vectors(shown),
+            rows=str(rows),
+            numbers=points_code(points or {}),
+            file=r_text(STEM),
+            columns=r_vector(map(r_text, names)),
+            **plan_code(plan),
+        )
     except Unwritable as error:
         in_r = R_REFUSAL.format(reason=r_text(str(error)))
     return dict(zip(SCRIPTS, (in_r, filled("records.py.txt", tables=lines)), strict=True))

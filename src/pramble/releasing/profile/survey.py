@@ -28,9 +28,7 @@ from pramble.words import several
 MOST_CHOSEN = 8  # more columns leave little but noise at the α of one release
 LEAST_KEYS = 3  # columns known by their names from which on no others are taken to fill up
 MOST_CATEGORIES = 40  # above, a column is left for the curator to merge its categories
-MOST_COMPARED = (
-    50  # dropped columns compared with the chosen: a courtesy, which costs time for each
-)
+MOST_COMPARED = 50  # dropped columns: a note on them is a courtesy, and costs time for each
 
 
 def columns_that_tell(
@@ -61,8 +59,7 @@ def columns_that_tell(
     return follows, {link.column: link.protected for link in reversed(found)}
 
 
-ALPHA = 2.0
-"""The promise of a first plan."""
+ALPHA = 2.0  # the promise of a first plan
 
 
 @value(eq=False)
@@ -318,16 +315,6 @@ def missing_label(one: Look) -> str | int:
     return next(word for word in MISSING if word not in one.labels)
 
 
-def heading(one: Look) -> str:
-    """Return the line that begins a column's table, with what is proposed for it."""
-    name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
-    values = several(len(one.labels), "value")
-    said = f"{values} declared in the file" if one.declared else f"{values} seen{gaps(one.labels)}"
-    if one.bands is not None:
-        said = f"{one.reason}, in round bands"
-    return f"[columns.{name}]  # {toml_comment(said)}"
-
-
 def gaps(labels: Sequence[Any]) -> str:
     """Say which whole numbers between those seen were not, if they are few.
 
@@ -347,7 +334,13 @@ def gaps(labels: Sequence[Any]) -> str:
 
 def column_lines(one: Look, *, accepted: bool) -> list[str]:
     """Write the table of one column."""
-    lines = [heading(one)]
+    name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
+    found = f"{several(len(one.labels), 'value')} seen{gaps(one.labels)}"
+    if one.declared:
+        found = f"{several(len(one.labels), 'value')} declared in the file"
+    elif one.bands is not None:
+        found = f"{one.reason}, in round bands"
+    lines = [f"[columns.{name}]  # {toml_comment(found)}"]
     settled, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
     if one.bands is not None:
         lines += band_lines(one, settled=settled)
@@ -390,11 +383,7 @@ def spare_lines(spare: Sequence[Look], *, of: int) -> list[str]:
     """Write tables of columns that were not chosen, as comments, where they are few."""
     if not spare or of > MOST_COMMENTED:
         return []
-    lines = [
-        "",
-        "# Not chosen; to randomise one, take it off the drop list and uncomment its table:",
-    ]
-    for one in spare:
-        if one.size <= MOST_CATEGORIES:
-            lines += [f"# {line}" for line in column_lines(one, accepted=True)]
-    return lines if len(lines) > 2 else []
+    head = "# Not chosen; to randomise one, take it off the drop list and uncomment its table:"
+    few = [one for one in spare if one.size <= MOST_CATEGORIES]
+    tables = [f"# {line}" for one in few for line in column_lines(one, accepted=True)]
+    return ["", head, *tables] if tables else []
