@@ -23,8 +23,7 @@ from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.releasing.accuracy import table_outcomes
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
-from pramble.releasing.extras.beside import SYNTHETIC, TABLES, published_files
-from pramble.releasing.extras.copies import check_copies
+from pramble.releasing.extras.beside import SYNTHETIC, TABLES, check_copies, published_files
 from pramble.releasing.figures import expected_figures, risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
