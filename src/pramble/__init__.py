@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         keep_probabilities,
         randomized_response,
     )
-    from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
+    from pramble.plots.tradeoffs import plot_tradeoff
     from pramble.privacy.certificate import Certificate, certify, compose
     from pramble.privacy.guarantee import Guarantee
     from pramble.privacy.shuffled.central import (
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from pramble.risk.assess import assess
     from pramble.risk.assessment import Assessment
     from pramble.risk.models.membership import Membership
-    from pramble.solvers.central.kept import KeptShares, kept_shares
     from pramble.solvers.design import design
     from pramble.solvers.general.circle import circle
     from pramble.solvers.record.design_record import design_record
@@ -83,12 +82,7 @@ if TYPE_CHECKING:
     from pramble.solvers.result import Design
     from pramble.solvers.tables.design_tables import design_tables
     from pramble.solvers.tables.result import TableDesign
-    from pramble.solvers.tradeoff import (
-        Comparison,
-        Pareto,
-        compare_designs,
-        pareto_curve,
-    )
+    from pramble.solvers.tradeoff import Pareto, pareto_curve
     from pramble.values import Progress
 
 __version__ = "0.1.0"
@@ -102,7 +96,6 @@ _MODULES = {
     "CentralGuarantee": "pramble.privacy.shuffled.central",
     "Certificate": "pramble.privacy.certificate",
     "Combined": "pramble.estimation.draws.combine",
-    "Comparison": "pramble.solvers.tradeoff",
     "Design": "pramble.solvers.result",
     "Distance": "pramble.mechanisms.distance",
     "Estimate": "pramble.estimation.follow.result",
@@ -113,7 +106,6 @@ _MODULES = {
     "InvalidMechanism": "pramble.errors",
     "InvalidPlan": "pramble.errors",
     "InvalidPrior": "pramble.errors",
-    "KeptShares": "pramble.solvers.central.kept",
     "Measured": "pramble.mechanisms.measured",
     "Mechanism": "pramble.mechanisms.plan",
     "Membership": "pramble.risk.models.membership",
@@ -137,7 +129,6 @@ _MODULES = {
     "certify": "pramble.privacy.certificate",
     "circle": "pramble.solvers.general.circle",
     "combine": "pramble.estimation.draws.combine",
-    "compare_designs": "pramble.solvers.tradeoff",
     "compose": "pramble.privacy.certificate",
     "conditional_entropy": "pramble.information.measures",
     "datasets": "pramble.datasets",
@@ -154,7 +145,6 @@ _MODULES = {
     "independence_test": "pramble.estimation.independence",
     "information_bound": "pramble.information.measures",
     "keep_probabilities": "pramble.mechanisms.uniform",
-    "kept_shares": "pramble.solvers.central.kept",
     "measure": "pramble.engine.measure",
     "mutual_information": "pramble.information.measures",
     "open_release": "pramble.releasing.folder.open",
@@ -162,7 +152,6 @@ _MODULES = {
     "pareto_curve": "pramble.solvers.tradeoff",
     "perturb": "pramble.engine.perturb",
     "perturb_file": "pramble.engine.files",
-    "plot_kept": "pramble.plots.tradeoffs",
     "plot_tradeoff": "pramble.plots.tradeoffs",
     "product": "pramble.mechanisms.product",
     "randomized_response": "pramble.mechanisms.uniform",
@@ -182,7 +171,6 @@ __all__ = [
     "CentralGuarantee",
     "Certificate",
     "Combined",
-    "Comparison",
     "Design",
     "Distance",
     "Estimate",
@@ -193,7 +181,6 @@ __all__ = [
     "InvalidMechanism",
     "InvalidPlan",
     "InvalidPrior",
-    "KeptShares",
     "Measured",
     "Mechanism",
     "Membership",
@@ -217,7 +204,6 @@ __all__ = [
     "certify",
     "circle",
     "combine",
-    "compare_designs",
     "compose",
     "conditional_entropy",
     "datasets",
@@ -234,7 +220,6 @@ __all__ = [
     "independence_test",
     "information_bound",
     "keep_probabilities",
-    "kept_shares",
     "measure",
     "mutual_information",
     "open_release",
@@ -242,7 +227,6 @@ __all__ = [
     "pareto_curve",
     "perturb",
     "perturb_file",
-    "plot_kept",
     "plot_tradeoff",
     "product",
     "randomized_response",

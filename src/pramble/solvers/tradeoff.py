@@ -1,25 +1,19 @@
-"""Trade-offs: information against α for every family, and against estimation variance."""
+"""Trade-offs: information against estimation variance, and against a loss."""
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.data.frames import Tidy
-from pramble.errors import InvalidInput
 from pramble.information.distributions import as_prior
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.ratios import check_alpha
-from pramble.mechanisms.uniform import randomized_response
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.design import as_loss, design
 from pramble.solvers.general.nearby.curve import least_named, near_mechanisms
-from pramble.solvers.problem import FamilyName
-from pramble.solvers.result import most_information
 from pramble.values import Floats, value
 
 if TYPE_CHECKING:
@@ -29,63 +23,8 @@ ALIKE = 1e-6
 SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
 
 
-class Curves(Display, Tidy):
-    """Columns of equal length."""
-
-    def columns(self) -> dict[str, list[float]]:
-        own: Any = self
-        found = {field.name: getattr(self, field.name) for field in fields(own)}
-        return {name: column.tolist() for name, column in found.items() if column is not None}
-
-    def to_json(self) -> dict[str, list[float]]:
-        """Return the columns as lists of numbers."""
-        return self.columns()
-
-    def shown(self) -> Grid:
-        """Return a line for each point."""
-        columns = self.columns()
-        rows = [list(map(number, row)) for row in zip(*columns.values(), strict=True)]
-        return Grid(type(self).__name__, list(columns), shortened(rows), left=0)
-
-
 @value(eq=False, repr=False)
-class Comparison(Curves):
-    r"""Mutual information against α, in nats.
-
-    Attributes
-    ----------
-    alpha : array
-    response : array
-        Randomised response.
-    uniform : array
-        The best matrix of the paper's family.
-    general : array
-        The best matrix of all.
-    ceiling : array
-        The least of the universal bound and H(X).
-
-    Examples
-    --------
-    >>> import pramble
-    >>> sorted(pramble.compare_designs([0.5, 0.3, 0.2], [1.0]).to_json())
-    ['alpha', 'ceiling', 'general', 'response', 'uniform']
-    """
-
-    alpha: Floats
-    response: Floats
-    uniform: Floats
-    general: Floats
-    ceiling: Floats
-
-    def plot(self) -> "Figure":
-        """Return a figure of the information of every family against α."""
-        from pramble.plots.tradeoffs import plot_tradeoff
-
-        return plot_tradeoff(self)
-
-
-@value(eq=False, repr=False)
-class Pareto(Curves):
+class Pareto(Display, Tidy):
     r"""Information against estimation variance at one α, and against a loss if one was given.
 
     Attributes
@@ -112,45 +51,23 @@ class Pareto(Curves):
     variance: Floats
     loss: Floats | None = None
 
+    def columns(self) -> dict[str, list[float]]:
+        """Return the points as plain lists."""
+        found = {name: getattr(self, name) for name in ("share", "information", "variance", "loss")}
+        return {name: column.tolist() for name, column in found.items() if column is not None}
 
-def compare_designs(
-    prior: ArrayLike, alphas: Iterable[float], *, tolerance: float = 1e-6
-) -> Comparison:
-    r"""Return the information of every family against α.
+    to_json = columns
 
-    Parameters
-    ----------
-    prior : (S,) array_like
-    alphas : iterable of float
-    tolerance : float
-        Proven gap of each design.
+    def shown(self) -> Grid:
+        columns = self.columns()
+        rows = [list(map(number, row)) for row in zip(*columns.values(), strict=True)]
+        return Grid("Pareto", list(columns), shortened(rows), left=0)
 
-    Returns
-    -------
-    Comparison
+    def plot(self) -> "Figure":
+        """Return a figure of information against estimation variance."""
+        from pramble.plots.tradeoffs import plot_tradeoff
 
-    Examples
-    --------
-    >>> import pramble
-    >>> c = pramble.compare_designs([0.4, 0.3, 0.15, 0.1, 0.05], [1.0])
-    >>> c.response.round(4), c.uniform.round(4), c.general.round(4), c.ceiling.round(4)
-    (array([0.0955]), array([0.1057]), array([0.122]), array([0.1233]))
-    """
-    p = as_prior(prior)
-    levels = [check_alpha(alpha) for alpha in alphas]
-    if not levels:
-        raise InvalidInput("A comparison needs at least one alpha; found none.")
-
-    def best(family: FamilyName, alpha: float) -> float:
-        return design(p, alpha, family=family, tolerance=tolerance).value
-
-    return Comparison(
-        np.array(levels),
-        np.array([mutual_information(p, randomized_response(len(p), alpha)) for alpha in levels]),
-        np.array([best("uniform", alpha) for alpha in levels]),
-        np.array([best("general", alpha) for alpha in levels]),
-        np.array([most_information(p, alpha) for alpha in levels]),
-    )
+        return plot_tradeoff(self)
 
 
 def pareto_curve(

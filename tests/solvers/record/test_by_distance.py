@@ -117,7 +117,6 @@ def test_cells_that_cannot_occur_take_no_part():
     [
         ({"distance": {"agee": "path"}}, "agee"),
         ({"distance": {}}, "maps columns"),
-        ({"distance": PATHS, "information_at_least": 0.5}, "information_at_least has no meaning"),
     ],
 )
 def test_what_has_no_meaning_is_refused(wrong, match):

@@ -44,7 +44,6 @@ def design_record(
     objective: ObjectiveName = "estimation",
     whole: bool = False,
     given: Mapping[str, Any] | None = None,
-    information_at_least: float | None = None,
     distance: Mapping[str, Any] | None = None,
     central: tuple[float, float] | None = None,
     rows: int | None = None,
@@ -83,9 +82,6 @@ def design_record(
         Columns that are released as they are, beside the record. With the objective "information"
         the value is then the information about the record in their presence, I(X; Z | W), and the
         prior runs over the columns and then these.
-    information_at_least : float, optional
-        Share of the most information about the record that the plan for the tables must tell,
-        between 0 and 1. The values of all floors lie on a convex curve, never above its chords.
     distance : mapping from name to "path", matrix or Distance, optional
         Promise α per unit of distance instead, summed over the columns; any two categories of a
         column that is left out are one unit apart. Along a step of the sum one column changes, so
@@ -145,7 +141,6 @@ def design_record(
         objective=objective,
         whole=bool(whole),
         given=tuple(beside),
-        information_at_least=as_floor(information_at_least, objective, whole=whole),
         distance=as_distances(distance, labels),
     )
     refuse_beside_distance(problem, promise)
@@ -202,7 +197,6 @@ def refuse_beside_distance(problem: RecordProblem, promise: Promise | None) -> N
     others = {
         "central": promise is not None,
         "given": bool(problem.given),
-        "information_at_least": problem.information_at_least is not None,
     }
     for name in (name for name, asked in others.items() if asked):
         raise InvalidInput(f"{name} has no meaning under a distance; leave one of them out.")
@@ -220,16 +214,3 @@ def as_given(
     if twice is not None:
         raise InvalidInput(f"Column {twice!r} is randomised; it cannot be given as well.")
     return as_columns(given)
-
-
-def as_floor(share: float | None, objective: str, *, whole: bool) -> float | None:
-    """Return the floor under the information; refuse one that cannot be meant."""
-    if share is None:
-        return None
-    if objective != "estimation" or whole:
-        raise InvalidInput(
-            'information_at_least takes objective="estimation" and plans of several branches.'
-        )
-    if not 0 <= share <= 1:
-        raise InvalidInput(f"information_at_least lies between 0 and 1; found {share!r}.")
-    return float(share)

@@ -86,7 +86,6 @@ class RecordProblem:
     objective: str
     whole: bool
     given: Table = ()
-    information_at_least: float | None = None
     distance: Mapping[str, Distance] | None = None
 
     @cached_property

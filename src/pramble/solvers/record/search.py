@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pramble.information.distributions import Table
+from pramble.information.measures import mutual_information
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
@@ -23,15 +24,13 @@ from pramble.solvers.record.candidates import (
     closed_forms,
     designed,
 )
-from pramble.solvers.record.floor import information_of, lifted, telling_branch
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.shares import LEAST, exact_shares
+from pramble.solvers.record.shares import exact_shares
 from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
-TELLING = 0.45
 """Shares of the time after which the parts of the search end."""
 
 MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
@@ -51,10 +50,6 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
     watch.clock.tell("turned sets", 0.05)
     packed = packed_branches(problem, until(watch, TURNING))
-    telling = None
-    if problem.information_at_least is not None:
-        telling = ground.option(telling_branch(problem, until(watch, TELLING)))
-        options.append(telling)
     start = [SMALL / len(options)] * len(options)
     part = until(watch, VALUING)
     for blocks, share in sorted(packed, key=lambda one: -one[1]):
@@ -63,23 +58,21 @@ def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
         options.append(ground.option(blocks))
         start.append(share)
     watch.clock.tell("shares", TURNING)
-    free = [i for i, one in enumerate(options) if can_stand_beside(one, telling)]
-    options, start = [options[i] for i in free], [start[i] for i in free]
     best = ground.best_mixture(options, until(watch, MIXING), start=np.array(start))
     watch.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
-    if telling is None and (not few or sum(best[2].values()) > NEAR * quick_bound(problem)):
+    if not few or sum(best[2].values()) > NEAR * quick_bound(problem):
         best = improved(problem, ground, best, watch)
     watch.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = bound_of(problem, watch, few=few)
-    if telling is not None:
-        kept, shares = lifted(problem, best[0], best[1], telling)
-        best = kept, shares, best[2]
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
-def can_stand_beside(option: Any, telling: Any) -> bool:
-    """Whether a branch can be told from the one that tells most of the record, or is that one."""
-    return telling is None or option is telling or option.columns != telling.columns
+def information_of(problem: RecordProblem, blocks: Blocks) -> float:
+    """Return the nats about the record that a branch tells, of several blocks those of the best."""
+    return max(
+        mutual_information(problem.block(columns).law, mechanism)
+        for columns, mechanism in blocks.items()
+    )
 
 
 def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> Best:
@@ -197,7 +190,7 @@ def answer(
 ) -> RecordDesign:
     """Return the design with exact shares, its value, and a check of what it promises."""
     options, shares, _ = best
-    exact = exact_shares(shares, least=LEAST if problem.information_at_least is None else 0.0)
+    exact = exact_shares(shares)
     used = [i for i, share in enumerate(exact) if share]
     kept = [options[i] for i in used]
     plan = Plan(branches=[Branch(exact[i], options[i].blocks) for i in used])

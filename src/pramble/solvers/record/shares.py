@@ -107,13 +107,13 @@ def multiplied(
     return best
 
 
-def exact_shares(shares: Floats, *, least: float = LEAST) -> list[Fraction]:
+def exact_shares(shares: Floats) -> list[Fraction]:
     """Return shares as exact parts that sum to one; those that are too small are zero.
 
     >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
     [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
     """
-    kept = np.where(shares < min(least, 0.02 / len(shares)), 0.0, shares)
+    kept = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
     kept = kept / kept.sum() * UNITS
     units = [math.floor(part) for part in kept]
     order = np.argsort(np.array(units) - kept, kind="stable")
