@@ -1,6 +1,5 @@
 """The verb ``design``: validate, choose the solver by family and objective, return its answer."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
@@ -15,6 +14,7 @@ from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.ratios import check_alpha
 from pramble.one_thread import one_thread
+from pramble.solvers.budget import SearchBudget, positive
 from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only
@@ -61,6 +61,7 @@ def design(
     workload: ArrayLike | None = None,
     loss: Any = None,
     distance: Any = None,
+    effort: float | None = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> Design:
@@ -119,8 +120,12 @@ def design(
         General family: promise α per unit of distance between categories instead,
         :math:`M_{xz} \le e^{\alpha d(x,x')} M_{x'z}`. ``"path"`` is the distance of ordered
         categories, in steps. Near values are hidden better than far ones.
+    effort : float, optional
+        Counted work, in units of about a second of one processor, after which the best design so
+        far is returned, with its bound so far. The same effort gives the same design everywhere.
     time_limit : float, optional
-        Seconds of work after which the best design so far is returned, with its bound so far.
+        Seconds after which the search is cut short; ``stopped`` then says so. How far it comes
+        depends on the machine.
     progress : callable, optional
         Called now and then with a :class:`~pramble.values.Progress`: ``what`` is being done, and
         ``figures["value"]`` and ``figures["bound"]`` so far; ``share`` is the ratio of the two.
@@ -143,30 +148,60 @@ def design(
     (0.11412, True, True)
     """
     shares, categories = labelled(prior, categories)
-    p = as_prior(shares)
-    if len(p) < 2:
-        raise InvalidPrior("A design needs at least two categories; the prior has one.")
-    labels = labels_for(p, categories)
-    problem = Problem(
-        prior=p,
-        alpha=representable(alpha),
-        labels=labels,
+    tolerance = positive("tolerance", tolerance) or 0.0
+    problem = problem_of(
+        shares,
+        alpha,
+        SearchBudget(tolerance, effort, time_limit=time_limit, progress=progress),
         family=family,
         objective=objective,
+        categories=categories,
         invariant=bool(invariant),
-        tolerance=positive("tolerance", tolerance),
         keep_at_least=None if keep_at_least is None else probability(keep_at_least),
         symmetric=bool(symmetric),
         information_at_least=None if information_at_least is None else float(information_at_least),
         outputs=outputs,
-        workload=None if workload is None else as_workload(workload, len(p)),
-        loss=None if loss is None else as_loss(loss, len(p)),
-        distance=None if distance is None else as_distance(distance, labels),
-        time_limit=None if time_limit is None else positive("time_limit", time_limit),
-        progress=progress,
+        workload=workload,
+        loss=loss,
+        distance=distance,
     )
     with one_thread():
         return solver_for(problem)(problem)
+
+
+def problem_of(
+    prior: ArrayLike,
+    alpha: float,
+    search: SearchBudget,
+    *,
+    categories: int | Iterable[Label] | None = None,
+    workload: ArrayLike | None = None,
+    loss: Any = None,
+    distance: Any = None,
+    **options: Any,
+) -> Problem:
+    """Return the problem of these keywords, checked."""
+    p = as_prior(prior)
+    if len(p) < 2:
+        raise InvalidPrior("A design needs at least two categories; the prior has one.")
+    labels = labels_for(p, categories)
+    return Problem(
+        prior=p,
+        alpha=representable(alpha),
+        labels=labels,
+        tolerance=search.tolerance,
+        workload=None if workload is None else as_workload(workload, len(p)),
+        loss=None if loss is None else as_loss(loss, len(p)),
+        distance=None if distance is None else as_distance(distance, labels),
+        search=search,
+        **options,
+    )
+
+
+def design_within(budget: SearchBudget, prior: ArrayLike, alpha: float, **keywords: Any) -> Design:
+    """Return a general design as a part of another search, at the tolerance of this budget."""
+    problem = problem_of(prior, alpha, budget, family="general", **keywords)
+    return solver_for(problem)(problem)
 
 
 def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
@@ -228,13 +263,6 @@ def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
     if len(labels) != len(p):
         raise InvalidPrior(f"{len(labels)} categories do not fit a prior of {len(p)}.")
     return labels
-
-
-def positive(name: str, value: float) -> float:
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise InvalidInput(f"{name} must be positive and finite; found {value!r}.")
-    return number
 
 
 def probability(value: float) -> float:

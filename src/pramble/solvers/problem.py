@@ -8,14 +8,15 @@ from typing import Any, Literal
 from pramble.data.labels import Labels
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.ranks import alike_text, rank_of, released_alike
 from pramble.solvers.result import Design, most_information
 from pramble.solvers.turned import turned_note
-from pramble.solvers.watch import Watch
-from pramble.values import Floats, Watcher
+from pramble.values import Floats
 
 REASONS = {
     "time limit": "the time limit came first.",
+    "effort": "the effort that was allowed is spent.",
     "interrupted": "the search was interrupted.",
     "size limit": "so many categories or so large an alpha are answered by closed forms.",
     "search": "every start of the search was tried; value or bound may not be sharp.",
@@ -57,19 +58,18 @@ class Problem:
     prior: Floats
     alpha: float
     labels: Labels
-    family: FamilyName
-    objective: ObjectiveName
-    invariant: bool
     tolerance: float
-    keep_at_least: float | None
-    symmetric: bool
-    information_at_least: float | None
-    outputs: Any
-    workload: Floats | None
-    loss: Floats | None
-    distance: Distance | None
-    time_limit: float | None
-    progress: Watcher | None
+    search: SearchBudget
+    family: FamilyName = "general"
+    objective: ObjectiveName = "information"
+    invariant: bool = False
+    keep_at_least: float | None = None
+    symmetric: bool = False
+    information_at_least: float | None = None
+    outputs: Any = "same"
+    workload: Floats | None = None
+    loss: Floats | None = None
+    distance: Distance | None = None
 
     @property
     def size(self) -> int:
@@ -92,9 +92,9 @@ class Problem:
             or not isinstance(self.outputs, str)
         )
 
-    def watch(self, share: float = 1.0) -> Watch:
-        """Return the watch of a search that may use this share of the tolerance."""
-        return Watch(self.tolerance * share, self.time_limit, self.progress)
+    def budget(self, share: float = 1.0) -> SearchBudget:
+        """Return the budget of a search that may use this share of the tolerance."""
+        return self.search.part(self.tolerance * share)
 
     def answer(
         self,

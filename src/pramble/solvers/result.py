@@ -19,7 +19,16 @@ from pramble.values import Floats, Integers, value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STOPPED = ("tolerance", "time limit", "interrupted", "size limit", "search", "floor", "precision")
+STOPPED = (
+    "tolerance",
+    "time limit",
+    "effort",
+    "interrupted",
+    "size limit",
+    "search",
+    "floor",
+    "precision",
+)
 
 
 @value(eq=False)
@@ -66,11 +75,12 @@ class Design(Display):
     distance : Distance, optional
         Where α is per unit of distance between categories.
     stopped : str
-        Why the search ended: ``"tolerance"`` (the gap is at most the tolerance), ``"time limit"``,
-        ``"interrupted"``, ``"size limit"`` (too many categories for more than a closed form),
-        ``"search"`` (every start was tried), ``"floor"`` (information was given up, as
-        ``information_at_least`` allows) or ``"precision"`` (rounding to weights, or floats, left a
-        gap above the tolerance). A note says so whenever the gap is above the tolerance.
+        Why the search ended: ``"tolerance"`` (the gap is at most the tolerance), ``"effort"`` or
+        ``"time limit"`` (what was allowed is spent), ``"interrupted"``, ``"size limit"`` (too many
+        categories for more than a closed form), ``"search"`` (every start was tried), ``"floor"``
+        (information was given up, as ``information_at_least`` allows) or ``"precision"`` (rounding
+        to weights, or floats, left a gap above the tolerance). A note says so whenever the gap is
+        above the tolerance.
     notes : tuple of str
         What the reader should know, one sentence each.
     details : mapping

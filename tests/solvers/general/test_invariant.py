@@ -8,12 +8,12 @@ import pytest
 import pramble
 from pramble.mechanisms.base import TOTAL
 from pramble.paper import scenario
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.invariant import closed_form
 from pramble.solvers.general.invariant_bound import invariant_bound
 from pramble.solvers.general.invariant_rounding import settle
 from pramble.solvers.general.invariant_search import Vertices, information_of
 from pramble.solvers.general.patterns import matrix_information
-from pramble.solvers.watch import Watch
 
 SCENARIO_I = scenario("I")
 
@@ -121,7 +121,7 @@ def test_the_bound_of_the_masses_holds_for_every_invariant_matrix(alpha):
         vertices = Vertices(prior, alpha)
         bound = invariant_bound(prior, alpha)
         for _ in range(30):
-            ratios = vertices.towards(rng.standard_normal((size, size)), Watch(1e-6))
+            ratios = vertices.towards(rng.standard_normal((size, size)), SearchBudget(1e-6))
             assert information_of(prior, ratios) <= bound
             assert ratios @ prior == pytest.approx(np.ones(size), abs=1e-12)
             assert prior @ ratios == pytest.approx(np.ones(size), abs=1e-12)

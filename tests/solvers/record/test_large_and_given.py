@@ -60,9 +60,9 @@ def test_one_joint_matrix_is_a_candidate_however_large():
 def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     from pramble.information.distributions import as_distribution, as_tables
     from pramble.information.structural_zeros import as_possible
+    from pramble.solvers.budget import SearchBudget
     from pramble.solvers.general.columns.semidefinite import closed_bound
     from pramble.solvers.record.problem import RecordProblem, as_columns
-    from pramble.solvers.watch import Watch
 
     labels = as_columns({"a": 2, "b": 3, "c": 4})
     prior = RNG.dirichlet(np.ones(24)).reshape(2, 3, 4)
@@ -77,7 +77,7 @@ def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     )
     workload = workload_of(problem.block(problem.columns), problem.tables)
     truth = closed_bound(prior.ravel(), alpha, workload)
-    assert joint_bound(problem, Watch(1e-3, 5.0)) == pytest.approx(truth, rel=1e-4)
+    assert joint_bound(problem, SearchBudget(1e-3, 5.0)) == pytest.approx(truth, rel=1e-4)
 
 
 def best_by_brute_force(by_group, alpha):

@@ -14,6 +14,7 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.central.costs import response_costs, sampling_alone
 from pramble.solvers.central.promise import Promise
 from pramble.solvers.central.response import largest_response
@@ -22,7 +23,6 @@ from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.search import best_plan
 from pramble.solvers.record.whole import whole_plan
-from pramble.solvers.watch import Watch
 
 MOST_RESPONSE_CELLS = 100_000
 ROUNDS = 5
@@ -31,20 +31,20 @@ NEARLY = 0.02
 """A response this near to the untouched file is not beaten by more."""
 
 
-def best_file(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordDesign:
+def best_file(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
     """Return the best plan whose shuffled file keeps a promise, with what is proven of it."""
-    found = best_design(problem, promise, watch)
+    found = best_design(problem, promise, budget)
     return replace(found, central=promise.guarantee(found.plan))
 
 
-def best_design(problem: RecordProblem, promise: Promise, watch: Watch) -> RecordDesign:
+def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
     """Return the best of randomised response and of the plans for a local promise."""
     response = response_design(problem, promise)
     if response is not None and response.gap < NEARLY:
         return response
     high = LARGEST_ALPHA if response is None else response.alpha
     found = [*([] if response is None else [response])]
-    found += local_plans(problem, promise, watch, high=high)
+    found += local_plans(problem, promise, budget, high=high)
     if not found:
         raise InvalidInput(
             f"No plan that was tried keeps ε = {promise.epsilon:.6g} at δ = {promise.delta:.3g} "
@@ -87,7 +87,7 @@ def bound_of(problem: RecordProblem) -> float:
 
 
 def local_plans(
-    problem: RecordProblem, promise: Promise, watch: Watch, *, high: float
+    problem: RecordProblem, promise: Promise, budget: SearchBudget, *, high: float
 ) -> Iterator[RecordDesign]:
     """Yield the best plan for the largest α whose shuffled file keeps the promise, if found.
 
@@ -97,10 +97,10 @@ def local_plans(
         return
     good, low, solve = None, min(promise.epsilon, high / 2), solver_of(problem)
     for tried in range(ROUNDS):
-        if tried and watch.left() < 0:
+        if tried and budget.is_over():
             break
         alpha = math.sqrt(low * high)
-        part = watch.inner(watch.tolerance, seconds=max(watch.left() / 2, 0.2), quiet=True)
+        part = budget.part(budget.tolerance, effort=max(budget.left() / 2, 0.2), quiet=True)
         found = solve(replace(problem, alpha=alpha), part)
         if promise.proven(found.plan) <= promise.epsilon:
             good, low = found, alpha
@@ -110,7 +110,7 @@ def local_plans(
         yield replace(good, alpha=certify(good.plan).alpha, bound=bound_of(problem))
 
 
-def solver_of(problem: RecordProblem) -> Callable[[RecordProblem, Watch], RecordDesign]:
+def solver_of(problem: RecordProblem) -> Callable[[RecordProblem, SearchBudget], RecordDesign]:
     """Return the search for the best plan for a local promise."""
     if problem.objective == "information":
         return most_informative

@@ -8,6 +8,7 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.fewer import (
     fewer_outputs,
     float_variance,
@@ -34,7 +35,6 @@ from pramble.solvers.general.steadiest import (
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
@@ -67,16 +67,16 @@ def solve(problem: Problem) -> Design:
     found = closed_forms(problem)
     if problem.alpha > LARGEST_ALPHA:
         return choose(problem, found, bound=0.0, stopped="search")
-    watch = problem.watch()
-    relaxed, bound = relaxation(problem, watch)
+    budget = problem.budget()
+    relaxed, bound = relaxation(problem, budget)
     interrupted = relaxed is not None and relaxed.stopped == "interrupted"
     if interrupted:
-        watch = watch.inner(problem.tolerance, seconds=0.0, quiet=True)
-    matrices, stopped = best_matrices(problem, relaxed, bound=bound, watch=watch)
+        budget = budget.part(problem.tolerance, effort=0.0, quiet=True)
+    matrices, stopped = best_matrices(problem, relaxed, bound=bound, budget=budget)
     found += [name_outputs(problem, one) for one in matrices]
     floored = problem.information_at_least is not None
     if floored or (stopped == "search" and squares_wanted(problem, found, bound)):
-        found, stopped = above_floor(problem, found, relaxed, watch=watch)
+        found, stopped = above_floor(problem, found, relaxed, budget=budget)
     return choose(problem, found, bound=bound, stopped="interrupted" if interrupted else stopped)
 
 
@@ -105,21 +105,21 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     return found
 
 
-def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
+def relaxation(problem: Problem, budget: SearchBudget) -> tuple[Relaxed | None, float]:
     """Return the relaxed optimum when it is asked for or gives the bound, and a proven bound."""
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
     few = workload is not None and 2 * Variance(prior, workload).rank <= problem.size
     wanted = (most_outputs(problem) > problem.size or few) and problem.size <= MOST_RELAXED
     if problem.size <= MOST_ENUMERATED or wanted:
         if most_outputs(problem) < math.inf:
-            watch = watch.inner(watch.tolerance, seconds=RELAXING * watch.left())
-        relaxed = relax(prior, alpha, workload, watch=watch)
+            budget = budget.part(budget.tolerance, effort=RELAXING * budget.left())
+        relaxed = relax(prior, alpha, workload, budget=budget)
         return relaxed, relaxed.bound
-    return None, proven_bound(prior, alpha, workload, watch=watch)
+    return None, proven_bound(prior, alpha, workload, budget=budget)
 
 
 def best_matrices(
-    problem: Problem, relaxed: Relaxed | None, *, bound: float, watch: Watch
+    problem: Problem, relaxed: Relaxed | None, *, bound: float, budget: SearchBudget
 ) -> tuple[list[Floats], str]:
     """Return the relaxed optimum in as many outputs as are allowed, and the best square found."""
     prior, alpha, most = problem.prior, problem.alpha, most_outputs(problem)
@@ -131,7 +131,7 @@ def best_matrices(
         )
     settled = relaxed is not None and most == math.inf and problem.size <= MOST_ENUMERATED
     if most >= problem.size and not settled:
-        square, ended = best_square(prior, alpha, problem.workload, improve=not near, watch=watch)
+        square, ended = best_square(prior, alpha, problem.workload, improve=not near, budget=budget)
         found += [] if square is None else [square.matrix(alpha)]
         stopped = stopped if near else ended
     return found, stopped
@@ -168,7 +168,7 @@ def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bo
 
 
 def above_floor(
-    problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, watch: Watch
+    problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, budget: SearchBudget
 ) -> tuple[list[Mechanism], str]:
     """Return mechanisms that carry the share of the best information that was asked for.
 
@@ -176,7 +176,7 @@ def above_floor(
     design than a higher one; no floor is the lowest.
     """
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
-    best = best_mixture(prior, alpha, watch.inner(1e-6, quiet=True))
+    best = best_mixture(prior, alpha, budget.part(1e-6, quiet=True))
     asked = problem.information_at_least
     share, most = 0.0 if asked is None else information_share(problem), most_outputs(problem)
     floor, stopped = share * best.value, "search"
@@ -186,13 +186,13 @@ def above_floor(
     ]
     try:
         if most == math.inf and problem.size <= MOST_RELAXED:
-            found += mixtures_above(problem, best, relaxed, floor=floor, watch=watch)
+            found += mixtures_above(problem, best, relaxed, floor=floor, budget=budget)
         if most >= problem.size and (most < math.inf or problem.size > MOST_ENUMERATED):
             whole = complete_rank(prior, alpha, best, floor=floor)
             found += [] if whole is None else [name_outputs(problem, whole)]
             if problem.size <= MOST_CATEGORIES:
                 square = steadiest_square(
-                    prior, alpha, best, floor=floor, workload=workload, watch=watch
+                    prior, alpha, best, floor=floor, workload=workload, budget=budget
                 )
                 found += [] if square is None else [name_outputs(problem, square.matrix(alpha))]
     except KeyboardInterrupt:
@@ -200,11 +200,11 @@ def above_floor(
     carried = [mutual_information(prior, one) for one in found]
     floor = min(floor, max(carried))
     enough = [one for one, value in zip(found, carried, strict=True) if value >= floor]
-    return enough, "time limit" if stopped == "search" and watch.left() <= 0 else stopped
+    return enough, budget.reason if stopped == "search" and budget.is_over() else stopped
 
 
 def mixtures_above(
-    problem: Problem, best: Mixture, relaxed: Relaxed | None, *, floor: float, watch: Watch
+    problem: Problem, best: Mixture, relaxed: Relaxed | None, *, floor: float, budget: SearchBudget
 ) -> list[Mechanism]:
     """Return mixtures of any number of outputs made for a small variance above a floor.
 
@@ -225,10 +225,10 @@ def mixtures_above(
             found.append(name_outputs(problem, both))
     for more in RAISED:
         asked = min(floor * (1 + more), best.value)
-        if watch.left() <= 0:
+        if budget.is_over():
             break
         matrix = steadiest_mixture(
-            prior, alpha, sets, floor=asked, watch=watch, workload=problem.workload
+            prior, alpha, sets, floor=asked, budget=budget, workload=problem.workload
         )
         if matrix is None:
             break

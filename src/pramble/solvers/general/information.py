@@ -5,6 +5,7 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.columns.generation import Mixture
 from pramble.solvers.general.columns.mixtures import best_mixture
@@ -20,7 +21,6 @@ from pramble.solvers.general.steadiest import (
 )
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 KEYWORDS = {"invariant", "information_at_least", "outputs"}
@@ -36,12 +36,12 @@ def solve(problem: Problem) -> Design:
     if problem.invariant:
         return solve_invariant(problem)
     share = information_share(problem)
-    watch, ceiling = problem.watch(0.5), problem.ceiling
+    budget, ceiling = problem.budget(0.5), problem.ceiling
     quick = closed_forms(problem)
     value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
     if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
         return choose(problem, quick, bound=ceiling, floor=value, stopped="size limit")
-    best = best_mixture(problem.prior, problem.alpha, watch)
+    best = best_mixture(problem.prior, problem.alpha, budget)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
     candidates = [*quick, *roundings(problem, best.matrix(problem.alpha))]
@@ -49,7 +49,7 @@ def solve(problem: Problem) -> Design:
     most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
     if stopped == "tolerance" and problem.size <= most and steadiness_asked(problem):
         try:
-            steadier = steadier_matrices(problem, best, floor=floor, watch=watch)
+            steadier = steadier_matrices(problem, best, floor=floor, budget=budget)
             candidates += [name_outputs(problem, matrix) for matrix in steadier]
         except KeyboardInterrupt:
             stopped = "interrupted"
@@ -96,17 +96,17 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
 
 
 def steadier_matrices(
-    problem: Problem, best: Mixture, *, floor: float, watch: Watch
+    problem: Problem, best: Mixture, *, floor: float, budget: SearchBudget
 ) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
     if problem.outputs == "free":
-        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor, watch=watch)
+        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor, budget=budget)
         return [] if mixture is None else [mixture]
     whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:
-        square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
+        square = steadiest_square(prior, alpha, best, floor=floor, budget=budget)
         if square is not None:
             found.append(square.matrix(alpha))
     return found

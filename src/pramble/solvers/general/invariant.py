@@ -26,6 +26,7 @@ import numpy as np
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.mixtures import best_mixture
 from pramble.solvers.general.columns.semidefinite import proven_bound
 from pramble.solvers.general.diagnostics import answer
@@ -37,7 +38,6 @@ from pramble.solvers.general.square.transport import best_coupling, first_coupli
 from pramble.solvers.general.variance import observed_variance, query_variance
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_MOVED = 100
@@ -54,25 +54,25 @@ LARGEST_EXPONENT = 600.0
 def solve_invariant(problem: Problem) -> Design:
     """Return the best invariant mechanism found, and what the invariance costs."""
     prior = possible_prior(problem)
-    watch = problem.watch()
-    free, without = best_without(problem, watch)
+    budget = problem.budget()
+    free, without = best_without(problem, budget)
     bound = min(without, invariant_bound(prior, problem.alpha))
     candidates, stopped = [closed_form(prior, problem.alpha)], "search"
     try:
-        for one in post_processings(prior, problem.alpha, free, watch):
+        for one in post_processings(prior, problem.alpha, free, budget):
             candidates.append(one)
-            if watch.left() <= 0:
-                stopped = "time limit"
+            if budget.is_over():
+                stopped = budget.reason
                 break
         if stopped == "search" and climbable(prior, problem.alpha):
             best, stopped = best_invariant(
-                prior, problem.alpha, candidates, bound=bound, watch=watch
+                prior, problem.alpha, candidates, bound=bound, budget=budget
             )
             candidates.append(best)
     except KeyboardInterrupt:
         stopped = "interrupted"
     exact = [on_all_categories(one, problem) for one in candidates]
-    return choose(problem, exact, without=without, bound=bound, stopped=stopped, watch=watch)
+    return choose(problem, exact, without=without, bound=bound, stopped=stopped, budget=budget)
 
 
 def climbable(prior: Floats, alpha: float) -> bool:
@@ -86,13 +86,13 @@ def possible_prior(problem: Problem) -> Floats:
     return np.asarray(prior / prior.sum())
 
 
-def best_without(problem: Problem, watch: Watch) -> tuple[Floats | None, float]:
+def best_without(problem: Problem, budget: SearchBudget) -> tuple[Floats | None, float]:
     """Return the best matrix without invariance on the possible categories, and a bound."""
     prior = possible_prior(problem)
     few = 2 <= len(prior) <= MOST_CATEGORIES
     if not few or problem.alpha > LARGEST_ALPHA:
         return None, problem.ceiling
-    best = best_mixture(prior, problem.alpha, watch.inner(1e-6, seconds=watch.left() / 2))
+    best = best_mixture(prior, problem.alpha, budget.part(1e-6, effort=budget.left() / 2))
     return best.matrix(problem.alpha), min(best.bound, problem.ceiling)
 
 
@@ -109,7 +109,7 @@ def keep_or_draw(problem: Problem) -> Mechanism:
 
 
 def post_processings(
-    prior: Floats, alpha: float, free: Floats | None, watch: Watch
+    prior: Floats, alpha: float, free: Floats | None, budget: SearchBudget
 ) -> Iterator[Floats]:
     """Yield invariant matrices made from good mechanisms: the best one, and randomised response."""
     response = response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))
@@ -119,22 +119,20 @@ def post_processings(
         yield bayes
         if matrix.size > MOST_MOVED**2:
             continue
-        for coupling in first_couplings(matrix, prior):
-            yield climb(matrix, prior, coupling, watch)
+        for coupling in first_couplings(matrix, prior, budget):
+            yield climb(matrix, prior, coupling, budget)
 
 
-def climb(matrix: Floats, prior: Floats, coupling: Floats, watch: Watch) -> Floats:
+def climb(matrix: Floats, prior: Floats, coupling: Floats, budget: SearchBudget) -> Floats:
     """Return the invariant matrix at which no coupling improves the linearised gain."""
     released = prior @ matrix
     posterior = (prior[:, None] * matrix / released).T
     current = matrix / released @ coupling
     value = matrix_information(prior, current)
     for _ in range(MOST_STEPS):
-        if watch.left() <= 0:
+        if budget.is_over():
             break
-        moved = best_coupling(
-            posterior @ np.log(current / prior), released, prior, seconds=watch.left()
-        )
+        moved = best_coupling(posterior @ np.log(current / prior), released, prior, budget)
         if moved is None:
             break
         after = matrix / released @ moved
@@ -160,7 +158,7 @@ def choose(
     without: float,
     bound: float,
     stopped: str,
-    watch: Watch,
+    budget: SearchBudget,
 ) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
     prior = problem.prior
@@ -173,7 +171,7 @@ def choose(
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
-        value, limit = values[k], min(variance_bound(problem, watch), values[k])
+        value, limit = values[k], min(variance_bound(problem, budget), values[k])
     cost = without - informed[k]
     note = (
         f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
@@ -190,9 +188,9 @@ def choose(
     )
 
 
-def variance_bound(problem: Problem, watch: Watch) -> float:
+def variance_bound(problem: Problem, budget: SearchBudget) -> float:
     """Return a proven lower bound on the variance under any matrix."""
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:
         return seen
-    return max(proven_bound(problem.prior, problem.alpha, problem.workload, watch=watch), seen)
+    return max(proven_bound(problem.prior, problem.alpha, problem.workload, budget=budget), seen)

@@ -78,8 +78,8 @@ def solve(problem: Problem) -> Design:
         candidates.append(nearest(problem, excess))
     elif min(constant, response) > 0:
         outputs = likeliest(p)
-        watch = problem.watch(SHARP)
-        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch, excess.loss_of)
+        budget = problem.budget(SHARP)
+        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, budget, excess.loss_of)
         weights = np.zeros(problem.size)
         weights[outputs] = found.least
         candidates += rounded(problem, excess, weights)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.circulants import best_turns, random_circulants
 from pramble.solvers.general.columns.fewer import float_variance
 from pramble.solvers.general.columns.generation import Mixture
@@ -21,7 +22,6 @@ from pramble.solvers.general.patterns import (
 from pramble.solvers.general.square.block_designs import known_designs
 from pramble.solvers.general.square.search import Square, SquareSearch, least_variance
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.watch import Watch
 from pramble.values import Floats, Integers
 
 MOST_CATEGORIES = 150
@@ -37,7 +37,7 @@ def steadiest_square(
     best: Mixture,
     *,
     floor: float,
-    watch: Watch,
+    budget: SearchBudget,
     workload: Floats | None = None,
 ) -> Square | None:
     """Return the square matrix of least variance found with information of at least ``floor``.
@@ -53,10 +53,10 @@ def steadiest_square(
         search = SquareSearch(prior, alpha, workload=workload, floor=rung)
         warm = least_variance(found, rung)
         for start in starts if warm is None else [warm.sets, *starts]:
-            if watch.left() <= 0:
+            if budget.is_over():
                 return least_variance(found, floor)
             found.append(search.evaluate(start))
-            found.append(search.improve(start, rng=rng, steps=20_000, watch=watch))
+            found.append(search.improve(start, rng=rng, steps=20_000, budget=budget))
     return least_variance(found, floor)
 
 
@@ -130,7 +130,7 @@ def steadiest_mixture(
     sets: Sets,
     *,
     floor: float,
-    watch: Watch,
+    budget: SearchBudget,
     workload: Floats | None = None,
 ) -> Floats | None:
     """Return the matrix of least variance over these sets and some that tell all categories apart.
@@ -153,7 +153,7 @@ def steadiest_mixture(
             tolerance=2e-7,
             gains=gains,
             floor=asked,
-            watch=watch,
+            budget=budget,
         )
         columns, theta = trim(pool, optimum.theta, gain)
         if not off(columns, theta, gain) <= CLOSE:

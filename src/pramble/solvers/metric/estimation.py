@@ -8,6 +8,7 @@ import numpy as np
 from pramble.data.labels import as_labels
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.fewer import fewer_outputs
 from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
 from pramble.solvers.general.columns.variance_bounds import sharp_bound, violations
@@ -26,7 +27,6 @@ from pramble.solvers.metric.rays import (
 from pramble.solvers.metric.squares import best_square
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 KEYWORDS = {"outputs", "workload", "distance"}
@@ -43,7 +43,7 @@ MOST_COLUMNS = 400
 MOST_SPREAD = 40.0
 """α between the two farthest categories up to which columns can be mixed in floats."""
 
-LEAST_SECONDS = 0.05
+LEAST_EFFORT = 0.05
 GAP = 1e-6
 CLOSE = 1e-8
 
@@ -55,10 +55,10 @@ NOT_SHARP = (
 
 def solve(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance, watch, most = distance_of(problem), problem.watch(), most_outputs(problem)
+    distance, budget, most = distance_of(problem), problem.budget(), most_outputs(problem)
     variance = Variance(problem.prior, problem.workload)
     informative, _ = best_matrix(
-        problem.prior, problem.alpha, distance, watch=watch.inner(problem.tolerance)
+        problem.prior, problem.alpha, distance, budget=budget.part(problem.tolerance)
     )
     if problem.alpha * distance.diameter > MOST_SPREAD:
         return choose(problem, [name_outputs(problem, informative)], bound=0.0)
@@ -69,13 +69,13 @@ def solve(problem: Problem) -> Design:
         variance,
         rounds=ROUNDS if math.isinf(most) else ROUNDS_FOR_SQUARES,
         tolerance=problem.tolerance,
-        watch=watch,
+        budget=budget,
     )
     matrices = [(rays * theta[:, None]).T, informative]
     queries = np.eye(problem.size) if problem.workload is None else problem.workload
     if most < math.inf:
-        starts = [informative, *side_by_side(problem, distance, watch)]
-        square = best_square(starts, matrices[0], problem.prior, queries, watch=watch)
+        starts = [informative, *side_by_side(problem, distance, budget)]
+        square = best_square(starts, matrices[0], problem.prior, queries, budget=budget)
         fewer = fewer_outputs(matrices[0], problem.prior, queries, most=int(most))
         matrices = [square, fewer, matrices[1]]
     fitting = [rows_to_one(one) for one in matrices if one.shape[1] <= most and sums_to_one(one)]
@@ -83,14 +83,14 @@ def solve(problem: Problem) -> Design:
     return choose(problem, found, bound=bound)
 
 
-def side_by_side(problem: Problem, distance: Distance, watch: Watch) -> list[Floats]:
+def side_by_side(problem: Problem, distance: Distance, budget: SearchBudget) -> list[Floats]:
     """Return the product of the best matrices of the columns whose distances are summed."""
     if len(distance.parts) < 2:
         return []
     table = problem.prior.reshape([part.size for part in distance.parts])
     product: Floats = np.ones((1, 1))
     for axis, part in enumerate(distance.parts):
-        seconds = max(watch.left() / (2 * len(distance.parts)), LEAST_SECONDS)
+        effort = max(budget.left() / (2 * len(distance.parts)), LEAST_EFFORT)
         own = replace(
             problem,
             prior=np.moveaxis(table, axis, 0).reshape(part.size, -1).sum(axis=1),
@@ -98,8 +98,7 @@ def side_by_side(problem: Problem, distance: Distance, watch: Watch) -> list[Flo
             distance=part,
             workload=None,
             outputs="same",
-            time_limit=None if math.isinf(seconds) else seconds,
-            progress=None,
+            search=budget.part(problem.tolerance, effort=effort, quiet=True),
         )
         product = np.asarray(np.kron(product, solve(own).mechanism.matrix), dtype=np.float64)
     return [product]
@@ -140,7 +139,7 @@ def best_columns(
     *,
     rounds: int = ROUNDS,
     tolerance: float,
-    watch: Watch,
+    budget: SearchBudget,
 ) -> tuple[Floats, Floats, float]:
     """Return rays, how much of each, and a proven bound on the variance of any mechanism.
 
@@ -153,9 +152,9 @@ def best_columns(
     rays = with_complements(peaks(distance, alpha), distance, alpha)
     if every is not None and len(every) <= 4 * BATCH:
         rays = every
-    optimum = optimal_mixture(rays, variance, tolerance=close, watch=watch)
+    optimum = optimal_mixture(rays, variance, tolerance=close, budget=budget)
     for _ in range(rounds if every is None else ROUNDS):
-        if optimum.variance - bound <= close * optimum.variance or watch.left() <= 0:
+        if optimum.variance - bound <= close * optimum.variance or budget.is_over():
             break
         if every is not None:
             worth = violations(every, optimum, prior)
@@ -165,11 +164,12 @@ def best_columns(
             break
         else:
             fresh = uphill(rays, optimum, prior, alpha, distance)
-        watch.tell("adding columns", value=optimum.variance, bound=bound)
+        budget.spend(60 * BATCH * distance.size**2)
+        budget.tell("adding columns", value=optimum.variance, bound=bound)
         needed = min(distance.size * (distance.size + 1) // 2, MOST_COLUMNS)
         heavy = np.argsort(-optimum.theta)[: needed + BATCH]
         grown = distinct_rays(np.vstack([rays[heavy], fresh]))
-        better = optimal_mixture(grown, variance, tolerance=close, watch=watch)
+        better = optimal_mixture(grown, variance, tolerance=close, budget=budget)
         done = better.variance > optimum.variance * (1 - close) and every is None
         if better.variance <= optimum.variance:
             rays, optimum = grown, better

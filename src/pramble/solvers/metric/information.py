@@ -7,6 +7,7 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.geometric import FARTHEST, geometric, geometric_matrix
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.diagnostics import answer
 from pramble.solvers.general.labelling import most_outputs, name_outputs
 from pramble.solvers.general.linear_programme import LinearProgramme
@@ -18,7 +19,6 @@ from pramble.solvers.metric.tree_bound import (
 )
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 KEYWORDS = {"outputs", "distance"}
@@ -35,12 +35,12 @@ NOT_SHARP = (
 
 def solve(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance, watch = distance_of(problem), problem.watch()
-    matrix, stopped = best_matrix(problem.prior, problem.alpha, distance, watch=watch)
+    distance, budget = distance_of(problem), problem.budget()
+    matrix, stopped = best_matrix(problem.prior, problem.alpha, distance, budget=budget)
     mechanism = rounded(problem, matrix)
     value = mutual_information(problem.prior, mechanism)
     bound = max(information_ceiling(problem.prior, problem.alpha, distance), value)
-    closed = watch.closed(value, bound)
+    closed = budget.closed(value, bound)
     return answer(
         problem,
         mechanism,
@@ -63,16 +63,16 @@ def distance_of(problem: Problem) -> Distance:
 
 
 def best_matrix(
-    prior: Floats, alpha: float, distance: Distance, *, watch: Watch
+    prior: Floats, alpha: float, distance: Distance, *, budget: SearchBudget
 ) -> tuple[Floats, str]:
     """Return the best matrix known: a closed form, or what a search finds."""
     if distance.is_path:
         return geometric_matrix(alpha * distance.lengths), "tolerance"
     margins = independent_margins(prior, distance)
     if not margins:
-        return best_mixture(prior, alpha, distance, watch=watch)
+        return best_mixture(prior, alpha, distance, budget=budget)
     pairs = zip(margins, distance.parts, strict=True)
-    found = [best_matrix(p, alpha, part, watch=watch) for p, part in pairs]
+    found = [best_matrix(p, alpha, part, budget=budget) for p, part in pairs]
     product = found[0][0]
     for matrix, _ in found[1:]:
         product = np.asarray(np.kron(product, matrix), dtype=np.float64)
@@ -94,7 +94,7 @@ def rounded(problem: Problem, matrix: Floats) -> Mechanism:
 
 
 def best_mixture(
-    prior: Floats, alpha: float, distance: Distance, *, watch: Watch
+    prior: Floats, alpha: float, distance: Distance, *, budget: SearchBudget
 ) -> tuple[Floats, str]:
     """Return the most informative mixture of the columns found, and why the search ended.
 
@@ -110,9 +110,9 @@ def best_mixture(
     programme.add(rays / scale[:, None], column_gain(prior, rays) / scale)
     stopped, best = "search", (np.eye(1, len(rays))[0], rays, scale)
     for _ in range(ROUNDS):
-        solved = programme.solve(watch.left())
+        solved = programme.solve(budget)
         if solved is None:
-            stopped = "time limit"
+            stopped = budget.reason
             break
         theta, prices = solved
         best = theta, rays, scale
@@ -129,6 +129,7 @@ def best_mixture(
         for _ in range(3):
             found.append(pushed(found[-1], distance, alpha, slopes))
         fresh = distinct_rays(np.vstack(found))
+        budget.spend(10 * sum(one.size for one in found) * size)
         means = fresh.mean(axis=1)
         gains = column_gain(prior, fresh) / means
         worth = gains - fresh / means[:, None] @ prices

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pramble.information.fisher import fisher
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.fewer import float_variance
 from pramble.solvers.general.linear_programme import LinearProgramme
-from pramble.solvers.watch import Watch
 from pramble.values import Floats, Integers
 
 VERTICES = 60
@@ -33,7 +33,7 @@ def best_square(
     prior: Floats,
     queries: Floats,
     *,
-    watch: Watch,
+    budget: SearchBudget,
 ) -> Floats:
     """Return the best matrix of S columns found, from the first ones and from vertices.
 
@@ -45,14 +45,14 @@ def best_square(
 
     candidates = mixture / mixture.max(axis=0)
     gains = candidates.sum(axis=0), told(mixture, candidates, prior, queries)
-    starts = sorted(vertices(candidates, gains, watch=watch), key=variance)
+    starts = sorted(vertices(candidates, gains, budget=budget), key=variance)
     found = [*first, *starts]
-    found += [exchanged(one, candidates, prior, queries, watch=watch) for one in found]
+    found += [exchanged(one, candidates, prior, queries, budget=budget) for one in found]
     best = min(found, key=variance)
     rng = np.random.default_rng(len(prior))
     for _ in range(KICKS):
         kicked = exchanged_at_random(best, candidates, rng)
-        again = exchanged(kicked, candidates, prior, queries, watch=watch)
+        again = exchanged(kicked, candidates, prior, queries, budget=budget)
         best = min(best, again, key=variance)
     return best
 
@@ -66,7 +66,9 @@ def told(mixture: Floats, columns: Floats, prior: Floats, queries: Floats) -> Fl
     return np.asarray(((columns.T @ weighed) ** 2).sum(axis=1) / (prior @ columns))
 
 
-def vertices(candidates: Floats, gains: Sequence[Floats], *, watch: Watch) -> Iterator[Floats]:
+def vertices(
+    candidates: Floats, gains: Sequence[Floats], *, budget: SearchBudget
+) -> Iterator[Floats]:
     """Yield matrices of S of the candidate columns, by gains that are changed at random."""
     size, count = candidates.shape
     rng = np.random.default_rng(size)
@@ -74,7 +76,7 @@ def vertices(candidates: Floats, gains: Sequence[Floats], *, watch: Watch) -> It
     programme.add(candidates.T, np.zeros(count))
     for trial in range(VERTICES):
         programme.replace_gains(rng.exponential(size=count) * gains[trial % len(gains)])
-        solved = programme.solve(watch.left())
+        solved = programme.solve(budget)
         if solved is None:
             return
         kept = np.flatnonzero(solved[0] > 1e-12)
@@ -83,7 +85,7 @@ def vertices(candidates: Floats, gains: Sequence[Floats], *, watch: Watch) -> It
 
 
 def exchanged(
-    matrix: Floats, candidates: Floats, prior: Floats, queries: Floats, *, watch: Watch
+    matrix: Floats, candidates: Floats, prior: Floats, queries: Floats, *, budget: SearchBudget
 ) -> Floats:
     r"""Return a matrix after exchanges of its columns, each the best of all.
 
@@ -100,10 +102,11 @@ def exchanged(
     columns = matrix / matrix.max(axis=0)
     least = np.inf
     for _ in range(MOST_ROUNDS):
-        if watch.left() <= 0 or np.linalg.cond(columns) > MOST_CONDITION:
+        if budget.is_over() or np.linalg.cond(columns) > MOST_CONDITION:
             break
         inverse = np.linalg.inv(columns)
         theta, parts, rows = inverse.sum(axis=1), inverse @ candidates, inverse @ queries.T
+        budget.spend(size**3 / 2 + 25 * parts.size + size * parts.size / 5)
         found = after_exchange(theta, parts, rows @ rows.T, prior @ columns, prior @ candidates)
         best = int(np.argmin(found.variance))
         if not found.variance[best] < min(least, found.before) * (1 - LEAST_GAIN):

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.distributions import Table
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.candidates import Blocks, best_cardinality, subsets
 from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
 from pramble.solvers.record.packing import Packing
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.shares import multiplied
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_BLOCK, MOST_CARRYING = 130, 130
@@ -62,7 +62,7 @@ class Components:
         return np.where(self.shown(block), told_by(size, self.problem.alpha), 0.0)
 
 
-def chosen_blocks(problem: RecordProblem, watch: Watch) -> list[Table]:
+def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
     """Return the blocks worth showing at a uniform prior, those with larger shares first."""
     components, blocks = Components(problem), possible_blocks(problem)
     informations = np.array([components.told(block) for block in blocks])
@@ -71,7 +71,9 @@ def chosen_blocks(problem: RecordProblem, watch: Watch) -> list[Table]:
         x = shares @ informations
         return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
 
-    shares = multiplied(gains, len(blocks), steps=STEPS, gap=GAP, watch=watch)
+    shares = multiplied(
+        gains, len(blocks), budget, operations=2.0 * informations.size, steps=STEPS, gap=GAP
+    )
     order = np.argsort(-shares, kind="stable")
     return [blocks[i] for i in order.tolist() if shares[i] > 1e-4 / len(blocks)]
 
@@ -91,7 +93,7 @@ def possible_blocks(problem: RecordProblem) -> list[Table]:
     return list(found)
 
 
-def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, float]]:
+def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[Blocks, float]]:
     """Return branches of turned sets, with shares, that are best at a uniform prior.
 
     There are none if there are too many characters.
@@ -106,7 +108,7 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
         return []
     every = possible_blocks(problem)
     if len(every) > MOST_SEARCHED:
-        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, watch)]))
+        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, budget)]))
         every = every[: max(MOST_SEARCHED, len(problem.tables))]
     characters = Characters(problem.sizes, problem.tables, problem.alpha)
     counts = {columns: problem.counts(columns) for columns in every}
@@ -119,7 +121,7 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
     if not small:
         return []
     orbits, shares = generated(
-        characters, small, fixed, watch.inner(watch.tolerance, seconds=watch.left() / 2)
+        characters, small, fixed, budget.part(budget.tolerance, effort=budget.left() / 2)
     )
     room = {
         columns: count for columns in subsets_near(problem)
@@ -128,7 +130,7 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
     packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
     order = np.argsort(-shares, kind="stable").tolist()
     kept = [i for i in order if packing.put(orbits[i])]
-    found = packing.polish(watch, shares[kept] + LEAST_START)
+    found = packing.polish(budget, shares[kept] + LEAST_START)
     return list(packing.branches(problem, found))
 
 

@@ -29,10 +29,10 @@ import numpy as np
 
 from pramble.information.distributions import ArrayDistribution, Table, UniformDistribution
 from pramble.information.fisher import inner
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
 from pramble.solvers.record.candidates import workload_of
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_ROWS, SHORT, LONG = 5000, 1200, 20.0
@@ -46,38 +46,38 @@ def quick_bound(problem: RecordProblem) -> float:
     return closed_bound(inner(block.law), problem.alpha, workload)
 
 
-def dense_bound(problem: RecordProblem, watch: Watch) -> float:
-    """Return the best bound from the law of all cells that can be found in time."""
+def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
+    """Return the best bound from the law of all cells that can be found."""
     block = problem.block(problem.columns)
     p = inner(block.law)
     workload = workload_of(block, problem.tables)
     sampling = float((workload**2 @ p).sum() - ((workload @ p) ** 2).sum())
-    if watch.left() < 0:
+    if budget.is_over():
         return max(closed_bound(p, problem.alpha, workload), sampling)
-    return max(proven_bound(p, problem.alpha, workload, watch=watch), sampling)
+    return max(proven_bound(p, problem.alpha, workload, budget=budget), sampling)
 
 
-def many_bound(problem: RecordProblem, watch: Watch) -> tuple[float, str]:
+def many_bound(problem: RecordProblem, budget: SearchBudget) -> tuple[float, str]:
     """Return the larger of the bound for all tables together and the sum of each table's own."""
-    together = joint_bound(problem, watch)
+    together = joint_bound(problem, budget)
     laws = [inner(problem.block(table).law) for table in problem.tables]
     single = [
         max(closed_bound(p, problem.alpha, None), 1 - float(p @ p)) if len(p) < SHORT else 0.0
         for p in laws
     ]
     for i in sorted(range(len(laws)), key=lambda i: -single[i]):
-        left = watch.left()
+        left = budget.left()
         if left < 0:
             break
-        own = watch.inner(watch.tolerance, seconds=2 * left / len(laws), quiet=True)
-        single[i] = max(single[i], proven_bound(laws[i], problem.alpha, None, watch=own))
+        own = budget.part(budget.tolerance, effort=2 * left / len(laws), quiet=True)
+        single[i] = max(single[i], proven_bound(laws[i], problem.alpha, None, budget=own))
     alone = sum(single)
     if together > alone:
         return together, "The bound holds for all tables together."
     return alone, "The bound is the sum of what each table would cost if it were the only one."
 
 
-def joint_bound(problem: RecordProblem, watch: Watch) -> float:
+def joint_bound(problem: RecordProblem, budget: SearchBudget) -> float:
     """Return the closed form for all wanted tables; 0 where the law of two tables is not known."""
     law = problem.law
     if not isinstance(law, ArrayDistribution) and not (
@@ -86,7 +86,7 @@ def joint_bound(problem: RecordProblem, watch: Watch) -> float:
         return 0.0
     sizes = [math.prod(problem.sizes[name] for name in table) for table in problem.tables]
     rows = sum(sizes)
-    if rows > (MOST_ROWS if watch.left() > LONG else SHORT):
+    if rows > (MOST_ROWS if budget.left() > LONG else SHORT):
         return 0.0
     gram = np.zeros((rows, rows))
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -99,6 +99,7 @@ def joint_bound(problem: RecordProblem, watch: Watch) -> float:
             part = two_tables(margins[union], union, one, other)
             gram[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = part
             gram[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = part.T
+    budget.spend(3.0 * rows**3)
     p = np.diag(gram)
     values = np.linalg.eigvalsh(gram - np.outer(p, p))
     spread = np.sqrt(np.maximum(values - 1e-12, 0.0)).sum()

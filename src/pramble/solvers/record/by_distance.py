@@ -22,17 +22,23 @@ from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.product import Product
 from pramble.privacy.certificate import distance_of_cells
-from pramble.solvers.design import design
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.metric.pair_bound import pair_bound
 from pramble.solvers.metric.tree_bound import information_ceiling
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record import dense, many
-from pramble.solvers.record.candidates import Blocks, without_unused, workload_of
+from pramble.solvers.record.candidates import (
+    CLOSE,
+    LEAST_EFFORT,
+    Blocks,
+    without_unused,
+    workload_of,
+)
 from pramble.solvers.record.problem import Block, RecordProblem
 from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.search import Best, answer, until
-from pramble.solvers.watch import Watch
+from pramble.solvers.record.search import Best, answer
 from pramble.values import Floats
 
 MOST_JOINT = 64
@@ -43,36 +49,35 @@ MOST_BOUND = 400
 
 WORTH, MANY = 0.99, 3
 ALONE = 0.25
-"""The part of the time in which the matrices of single columns are found."""
+"""The part of the effort that goes into the matrices of single columns."""
 
 SEARCHING = 0.8
-"""The part of the time after which branches are mixed."""
+"""The part of the effort after which branches are mixed."""
 
-CLOSE = 1e-3
 SEARCHED = (
     "The bound holds for every mechanism under this distance, and is not sharp; matrices of "
     f"several columns were looked for on at most {MOST_JOINT} cells."
 )
 
 
-def plan_by_distance(problem: RecordProblem, watch: Watch) -> RecordDesign:
+def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the best plan found under distances."""
-    seconds = ALONE * watch.left() / len(problem.columns)
+    each = ALONE * budget.left() / len(problem.columns)
     blocks: dict[Table, Mechanism] = {
-        (name,): block_matrix(problem, (name,), seconds=seconds) for name in problem.columns
+        (name,): block_matrix(problem, (name,), budget, effort=each) for name in problem.columns
     }
     if problem.objective == "information":
-        return most_told(problem, blocks, watch)
-    ground: Any = many.Tables(problem)
+        return most_told(problem, blocks, budget)
+    ground: Any = many.Tables(problem, budget)
     if problem.size <= dense.MOST_CELLS:
-        ground = dense.Cells(problem)
-    watch.clock.tell("single columns", ALONE)
+        ground = dense.Cells(problem, budget)
+    budget.clock.tell("single columns", ALONE)
     if problem.whole or len(problem.columns) < MANY:
-        options = [ground.option(all_merged(problem, ground, blocks, watch))]
+        options = [ground.option(all_merged(problem, ground, blocks, budget))]
     else:
-        options = list(table_options(problem, ground, blocks, until(watch, SEARCHING)))
+        options = list(table_options(problem, ground, blocks, budget.until(SEARCHING)))
     start = np.full(len(options), 1 / len(options))
-    best = ground.best_mixture(options, watch, start=start)
+    best = ground.best_mixture(options, budget, start=start)
     best = min(best, alone(ground, options[0]), key=lambda one: sum(one[2].values()))
     return answer(problem, ground, best, bound=variance_floor(problem), notes=(SEARCHED,))
 
@@ -83,21 +88,21 @@ def alone(ground: Any, option: Any) -> Best:
 
 
 def all_merged(
-    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], watch: Watch
+    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> Blocks:
     """Return one branch of all columns, in blocks that were merged as long as that helped."""
     noise, cost = noise_of(problem, blocks), cost_of(ground, blocks)
-    while watch.left() > 0:
-        merged = best_merger(problem, ground, blocks, noise, watch)
+    while not budget.is_over():
+        merged = best_merger(problem, ground, blocks, noise, budget)
         if cost_of(ground, merged) > WORTH * cost:
             break
         blocks, cost = merged, cost_of(ground, merged)
-        watch.clock.tell("blocks", ALONE, value=cost)
+        budget.clock.tell("blocks", ALONE, value=cost)
     return blocks
 
 
 def table_options(
-    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], watch: Watch
+    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> Iterator[Any]:
     """Yield a branch of all single columns, and one for the columns of each wanted table."""
     yield ground.option(blocks)
@@ -105,10 +110,10 @@ def table_options(
         if len(table) == len(problem.columns):
             continue
         yield ground.option({(name,): blocks[name,] for name in table})
-        if len(table) > 1 and problem.counts(table) <= MOST_JOINT and watch.left() > 0:
-            seconds = watch.left() / (left + 1)
-            yield ground.option({table: block_matrix(problem, table, seconds=seconds)})
-        watch.clock.tell("tables", 1 - left / len(problem.tables))
+        if len(table) > 1 and problem.counts(table) <= MOST_JOINT and not budget.is_over():
+            each = budget.left() / (left + 1)
+            yield ground.option({table: block_matrix(problem, table, budget, effort=each)})
+        budget.clock.tell("tables", 1 - left / len(problem.tables))
 
 
 def cost_of(ground: Any, blocks: Blocks) -> float:
@@ -130,7 +135,7 @@ def best_merger(
     ground: Any,
     blocks: dict[Table, Mechanism],
     noise: Mapping[str, float],
-    watch: Watch,
+    budget: SearchBudget,
 ) -> dict[Table, Mechanism]:
     """Return the blocks with two of them merged that cost least; themselves if none may be."""
     best, least = blocks, math.inf
@@ -140,11 +145,11 @@ def best_merger(
         if problem.counts((*one, *other)) <= MOST_JOINT and wanted_together(problem, one, other)
     ]
     for left, (one, other) in zip(range(len(pairs), 0, -1), pairs, strict=True):
-        if watch.left() <= 0:
+        if budget.is_over():
             break
         columns = tuple(name for name in problem.columns if name in (*one, *other))
-        seconds = watch.left() / (left + 1)
-        joint = block_matrix(problem, columns, noise=noise, seconds=seconds)
+        each = budget.left() / (left + 1)
+        joint = block_matrix(problem, columns, budget, effort=each, noise=noise)
         trial = {block: own for block, own in blocks.items() if block not in (one, other)}
         trial[columns] = joint
         cost = cost_of(ground, trial)
@@ -161,8 +166,9 @@ def wanted_together(problem: RecordProblem, one: Table, other: Table) -> bool:
 def block_matrix(
     problem: RecordProblem,
     columns: Table,
+    budget: SearchBudget,
     *,
-    seconds: float,
+    effort: float,
     noise: Mapping[str, float] | None = None,
 ) -> Mechanism:
     """Return the best matrix found for the cells of some columns."""
@@ -170,16 +176,14 @@ def block_matrix(
     workload = None
     if objective == "estimation":
         workload = shared_workload(problem, block, noise or {})
-    found = design(
+    found = design_within(
+        budget.part(CLOSE, effort=max(effort, LEAST_EFFORT), quiet=True),
         inner(block.law),
         problem.alpha,
-        family="general",
         objective=objective,
         categories=block.labels,
         distance=distance_of(problem, block),
         workload=workload,
-        tolerance=CLOSE,
-        time_limit=None if math.isinf(seconds) else max(seconds, 0.05),
     )
     return without_unused(found.mechanism)
 
@@ -212,7 +216,9 @@ def distance_of(problem: RecordProblem, block: Block) -> Distance:
     )
 
 
-def most_told(problem: RecordProblem, blocks: dict[Table, Mechanism], watch: Watch) -> RecordDesign:
+def most_told(
+    problem: RecordProblem, blocks: dict[Table, Mechanism], budget: SearchBudget
+) -> RecordDesign:
     """Return the plan that tells most: one matrix where the cells are few, else single columns.
 
     The information of independent columns is the sum over them, and no mechanism tells more.
@@ -225,7 +231,7 @@ def most_told(problem: RecordProblem, blocks: dict[Table, Mechanism], watch: Wat
             problem, blocks, value=value, bound=max(ceiling(problem), value), notes=(LEAST,)
         )
     whole = problem.block(problem.columns)
-    joint = block_matrix(problem, problem.columns, seconds=0.8 * watch.left())
+    joint = block_matrix(problem, problem.columns, budget, effort=0.8 * budget.left())
     found = [{problem.columns: joint}]
     if whole.size == problem.size:
         found.append(blocks)

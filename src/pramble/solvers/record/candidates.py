@@ -13,7 +13,8 @@ from pramble.information.fisher import LOST, covariance_of_cells, inner
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
 from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.design import design
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.design import design_within
 from pramble.solvers.general.circulants import best_turns
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.record.problem import Block, RecordProblem
@@ -22,7 +23,7 @@ from pramble.values import Floats
 Blocks = Mapping[Table, Mechanism]
 
 MOST_DESIGNED, MOST_TURNED, MOST_CARRIED = 120, 420, 18
-LEAST_SECONDS = 0.05
+LEAST_EFFORT = 0.05
 CLOSE = 1e-3
 
 
@@ -84,25 +85,23 @@ def closed_forms(block: Block, alpha: float) -> Iterator[Mechanism]:
 def designed(
     problem: RecordProblem,
     block: Block,
+    budget: SearchBudget,
     *,
-    seconds: float,
     alpha: float | None = None,
     outputs: int | str = "same",
 ) -> Mechanism | None:
-    """Return the best matrix for the wanted tables in a block that the search finds in time."""
-    if not 3 <= block.size <= MOST_DESIGNED or seconds < LEAST_SECONDS:
+    """Return the best matrix for the wanted tables in a block that the search finds."""
+    if not 3 <= block.size <= MOST_DESIGNED or budget.left() < LEAST_EFFORT:
         return None
     try:
-        found = design(
+        found = design_within(
+            budget,
             inner(block.law),
             problem.alpha if alpha is None else alpha,
-            family="general",
             objective="estimation",
             categories=block.labels,
             workload=workload_of(block, parts_of(block.columns, problem.tables)),
             outputs=outputs,
-            tolerance=CLOSE,
-            time_limit=seconds,
         )
     except PrambleError:
         return None
@@ -113,8 +112,8 @@ def best_matrix(
     problem: RecordProblem,
     columns: Table,
     alpha: float,
+    budget: SearchBudget,
     *,
-    seconds: float,
     more: Sequence[Mechanism] = (),
 ) -> Mechanism:
     """Return the matrix for a block that costs least for what the wanted tables share with it."""
@@ -123,7 +122,7 @@ def best_matrix(
         return randomized_response(block.labels, alpha)
     workload = workload_of(block, parts_of(columns, problem.tables))
     found = [*closed_forms(block, alpha), *more]
-    other = designed(problem, block, seconds=seconds, alpha=alpha)
+    other = designed(problem, block, budget, alpha=alpha)
     found += [] if other is None else [other]
     return min(found, key=lambda mechanism: cost_of(block, mechanism, workload))
 

@@ -8,6 +8,7 @@ from pramble.data.labels import Label, as_labels
 from pramble.information.distributions import RecordDistribution, Table
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.plan import Plan
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.many import Tables
 from pramble.solvers.record.problem import RecordProblem
 
@@ -35,7 +36,9 @@ def plan_costs(
     >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
     True
     """
-    ground = Tables(tables_problem(labels, law, tables=tables, possible=possible))
+    ground = Tables(
+        tables_problem(labels, law, tables=tables, possible=possible), SearchBudget(1.0)
+    )
     shown = [ground.option(branch.blocks) for branch in plan.branches]
     return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
 

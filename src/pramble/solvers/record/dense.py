@@ -12,11 +12,11 @@ import numpy as np
 
 from pramble.information.distributions import Table
 from pramble.information.fisher import fisher, inner
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.candidates import Blocks
 from pramble.solvers.record.many import joint_matrix
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.shares import LEAST, best_shares, gains_of, inverse_for
-from pramble.solvers.watch import Watch
 from pramble.values import Floats, value
 
 MOST_CELLS = 260
@@ -40,8 +40,9 @@ class Option:
 class Cells:
     """All possible cells of a record, and what is wanted of them."""
 
-    def __init__(self, problem: RecordProblem) -> None:
+    def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
         self.problem, self.block = problem, problem.block(problem.columns)
+        self.budget = budget
         self.p = inner(self.block.law)
         self.root = np.sqrt(self.p)
         self.tables = problem.tables
@@ -62,7 +63,9 @@ class Cells:
             return None
         names = tuple(name for columns in blocks for name in columns)
         own = self.problem.block(names)
-        told = fisher(joint_matrix(own, blocks), inner(own.law))
+        matrix = joint_matrix(own, blocks)
+        self.budget.spend(matrix.size * len(matrix) / 2 + self.p.size**2)
+        told = fisher(matrix, inner(own.law))
         onto = self.block.onto(names)[1]
         return Option(blocks, self.scaled(told[np.ix_(onto, onto)]))
 
@@ -76,6 +79,7 @@ class Cells:
     def costs(self, options: Sequence[Option], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each wanted table."""
         inverse = self.inverse(options, shares)
+        self.budget.spend(3 * len(self.p) ** 3 + (len(options) + len(self.tables)) * inverse.size)
         answer = {}
         for table, workload in self.workloads.items():
             margin = np.bincount(self.onto[table], weights=self.p)
@@ -87,7 +91,7 @@ class Cells:
         return gains_of([one.information for one in options], self.workload)
 
     def best_mixture(
-        self, options: Sequence[Option], watch: Watch, *, start: Floats
+        self, options: Sequence[Option], budget: SearchBudget, *, start: Floats
     ) -> tuple[list[Option], Floats, dict[Table, float]]:
         """Return the options worth drawing, one for each set of columns, with shares and costs.
 
@@ -95,34 +99,34 @@ class Cells:
         of them.
         """
         informations = [one.information for one in options]
-        every = best_shares(informations, self.workload, start=start, watch=watch)
+        every = best_shares(informations, self.workload, budget, start=start)
         order = sorted(range(len(options)), key=lambda i: -every[i])
         chosen: dict[frozenset[str], int] = {}
         for i in order:
             if every[i] > LEAST:
                 chosen.setdefault(options[i].columns, i)
         best = self.mixed(
-            [options[i] for i in chosen.values()], every[list(chosen.values())], watch
+            [options[i] for i in chosen.values()], every[list(chosen.values())], budget
         )
         for i in order:
             rival = chosen.get(options[i].columns, i)
-            if every[i] < WORTH_A_TRY or rival == i or watch.left() < 0:
+            if every[i] < WORTH_A_TRY or rival == i or budget.is_over():
                 continue
             tried = {**chosen, options[i].columns: i}
             mixture = self.mixed(
-                [options[i] for i in tried.values()], every[list(tried.values())], watch
+                [options[i] for i in tried.values()], every[list(tried.values())], budget
             )
             if total(mixture[2]) < total(best[2]):
                 chosen, best = tried, mixture
         return best
 
     def mixed(
-        self, options: Sequence[Option], start: Floats, watch: Watch
+        self, options: Sequence[Option], start: Floats, budget: SearchBudget
     ) -> tuple[list[Option], Floats, dict[Table, float]]:
         """Return options, their best shares and what the tables then cost."""
         kept = list(options)
         informations = [one.information for one in kept]
-        shares = best_shares(informations, self.workload, start=start, watch=watch)
+        shares = best_shares(informations, self.workload, budget, start=start)
         used = np.flatnonzero(shares > LEAST).tolist()
         if used and len(used) < len(kept):
             kept, shares = [kept[i] for i in used], shares[used] / shares[used].sum()

@@ -1,6 +1,7 @@
 """The verb: the best plan for a record."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pramble.data.labels import Labels
@@ -9,9 +10,10 @@ from pramble.information.distributions import as_distribution, as_tables
 from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.central.one_file import best_file
 from pramble.solvers.central.promise import Promise, as_promise
-from pramble.solvers.design import positive, representable
+from pramble.solvers.design import representable
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.by_distance import plan_by_distance
 from pramble.solvers.record.informative import most_informative
@@ -25,13 +27,13 @@ from pramble.solvers.record.problem import (
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.search import best_plan
 from pramble.solvers.record.whole import whole_plan
-from pramble.solvers.watch import Watch
 from pramble.values import Watcher
 
-PLAIN_SECONDS, SECONDS_BY_DISTANCE, MOST_SECONDS = (8.0, 0.05), (15.0, 4.0), 60.0
-"""How long a plan is searched for, and how much longer for each wanted table; at most so long."""
+PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (8.0, 0.05), (15.0, 4.0), 60.0
+"""The effort of a search, and how much more for each wanted table; at most so much."""
 
 CLOSE = 1e-3
+CUT_SHORT = "The time limit cut the search short: more time, or an effort, may find a better plan."
 
 
 def design_record(
@@ -49,6 +51,7 @@ def design_record(
     rows: int | None = None,
     rows_per_person: int = 1,
     besides: float = 0.0,
+    effort: float | None = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> RecordDesign:
@@ -96,9 +99,12 @@ def design_record(
         With ``central``: the most rows of one person.
     besides : float
         With ``central``: what is spent on a row besides, as on a private prior.
+    effort : float, optional
+        How much work to search at most, in units of about a second of one processor: 8 unless given
+        (20 under a distance), with more than a few tables up to 60. Small records take less. Work
+        is counted, so that the same effort gives the same plan everywhere.
     time_limit : float, optional
-        How many seconds of work to search at most: 8 unless given (20 under a distance), with more
-        than a few tables up to 60. Small records take less, a busy machine takes longer.
+        Seconds after which the search is cut short; a note then says so.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 
@@ -144,21 +150,23 @@ def design_record(
         distance=as_distances(distance, labels),
     )
     refuse_beside_distance(problem, promise)
-    if time_limit is None:
-        base, each = PLAIN_SECONDS if problem.distance is None else SECONDS_BY_DISTANCE
-        time_limit = min(base + each * len(problem.tables), MOST_SECONDS)
-    watch = Watch(CLOSE, positive("time_limit", time_limit), progress)
+    if effort is None and time_limit is None:
+        base, each = PLAIN_EFFORT if problem.distance is None else EFFORT_BY_DISTANCE
+        effort = min(base + each * len(problem.tables), MOST_EFFORT)
+    budget = SearchBudget(CLOSE, effort, time_limit=time_limit, progress=progress)
     with one_thread():
         if problem.distance is not None:
-            found = plan_by_distance(problem, watch)
+            found = plan_by_distance(problem, budget)
         elif promise is not None:
-            found = best_file(problem, promise, watch)
+            found = best_file(problem, promise, budget)
         elif objective == "information":
-            found = most_informative(problem, watch)
+            found = most_informative(problem, budget)
         else:
             refuse_wide_tables(problem)
-            found = (whole_plan if problem.whole else best_plan)(problem, watch)
-    watch.clock.tell("done", 1.0, value=found.value, bound=found.bound)
+            found = (whole_plan if problem.whole else best_plan)(problem, budget)
+    budget.clock.tell("done", 1.0, value=found.value, bound=found.bound)
+    if budget.seconds_left() <= 0:
+        return replace(found, notes=(*found.notes, CUT_SHORT))
     return found
 
 

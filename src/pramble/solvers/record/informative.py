@@ -28,33 +28,33 @@ from pramble.information.measures import entropy, information_bound, mutual_info
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.design import design
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.design import design_within
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.general.patterns import Gain, all_sets
 from pramble.solvers.record.candidates import without_unused
 from pramble.solvers.record.problem import Block, RecordProblem
 from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_STORED, MOST_SEARCHED, MOST_ARCS = 5000, 2000, 10**6
 MOST_ENUMERATED, MOST_GIVEN = 16, 400
 SEARCHING, ROUNDS, STARTS = 0.8, 200, 6
-CLOSE = 1e-7
+CLOSE, FINE = 1e-7, 1e-6
 
 Sets = NDArray[np.bool_]
 
 
-def most_informative(problem: RecordProblem, watch: Watch) -> RecordDesign:
+def most_informative(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the one branch that tells most of the record, given what is released as it is."""
     if problem.given:
-        return informative_given(problem, watch)
+        return informative_given(problem, budget)
     columns = problem.columns
     if problem.size > MOST_STORED and not problem.whole:
         columns = telling_columns(problem)
     block = problem.block(columns)
-    mechanism, bound = telling_matrix(block, problem.alpha, watch)
+    mechanism, bound = telling_matrix(block, problem.alpha, budget)
     value = mutual_information(block.law, mechanism)
     if columns != problem.columns:
         bound = information_bound(problem.alpha)
@@ -82,14 +82,12 @@ def telling_columns(problem: RecordProblem) -> Table:
     return tuple(name for name in problem.columns if name in kept)
 
 
-def telling_matrix(block: Block, alpha: float, watch: Watch) -> tuple[Mechanism, float]:
+def telling_matrix(block: Block, alpha: float, budget: SearchBudget) -> tuple[Mechanism, float]:
     """Return the matrix on a block's cells that tells most, and what none exceeds."""
     ceiling = min(information_bound(alpha), entropy(block.law))
     if block.size <= MOST_STORED:
-        seconds = max(SEARCHING * watch.left(), 0.1)
-        best = design(
-            block.law, alpha, family="general", categories=block.labels, time_limit=seconds
-        )
+        part = budget.part(FINE, effort=max(SEARCHING * budget.left(), 0.1), quiet=True)
+        best = design_within(part, block.law, alpha, categories=block.labels)
         return without_unused(best.mechanism), min(ceiling, best.bound)
     found: list[Mechanism] = [randomized_response(block.labels, alpha)]
     if block.size <= MOST_ARCS:
@@ -97,21 +95,21 @@ def telling_matrix(block: Block, alpha: float, watch: Watch) -> tuple[Mechanism,
     return max(found, key=lambda one: mutual_information(block.law, one)), ceiling
 
 
-def informative_given(problem: RecordProblem, watch: Watch) -> RecordDesign:
+def informative_given(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the matrix that tells most in the presence of columns released as they are."""
     block = problem.block(problem.columns)
     laws, weights = laws_given(problem, block)
     plain, bound = telling_matrix(
-        block, problem.alpha, watch.inner(CLOSE, seconds=watch.left() / 4)
+        block, problem.alpha, budget.part(CLOSE, effort=budget.left() / 4)
     )
     found = [plain, randomized_response(block.labels, problem.alpha)]
     if block.size <= MOST_GIVEN:
-        best = Given(laws, weights, problem.alpha, watch.inner(CLOSE, seconds=watch.left() / 2))
+        best = Given(laws, weights, problem.alpha, budget.part(CLOSE, effort=budget.left() / 2))
         matrix, most = best.solve()
         placed = np.empty_like(matrix)
         placed[:, best_places(inner(block.law), matrix)] = matrix
         found.append(Mechanism.from_matrix(placed, block.labels, block.labels, alpha=problem.alpha))
-        bound = min(bound, most, bound_by_group(laws, weights, problem.alpha, watch))
+        bound = min(bound, most, bound_by_group(laws, weights, problem.alpha, budget))
 
     def worth(mechanism: Mechanism) -> float:
         parts = zip(weights.tolist(), laws, strict=True)
@@ -133,14 +131,15 @@ def laws_given(problem: RecordProblem, block: Block) -> tuple[Floats, Floats]:
     return by_group[there] / weights[there, None], weights[there] / weights.sum()
 
 
-def bound_by_group(laws: Floats, weights: Floats, alpha: float, watch: Watch) -> float:
+def bound_by_group(laws: Floats, weights: Floats, alpha: float, budget: SearchBudget) -> float:
     """Return the mean over groups of what no mechanism exceeds in each."""
     found = 0.0
     for left, (w, p) in zip(range(len(laws), 0, -1), zip(weights, laws, strict=True), strict=True):
         most = min(information_bound(alpha), entropy(p))
-        if watch.left() > 0 and len(p) <= MOST_GIVEN:
-            seconds = max(0.8 * watch.left() / left, 0.02)
-            most = min(most, design(inner(p), alpha, family="general", time_limit=seconds).bound)
+        if not budget.is_over() and len(p) <= MOST_GIVEN:
+            each = max(0.8 * budget.left() / left, 0.02)
+            part = budget.part(FINE, effort=each, quiet=True)
+            most = min(most, design_within(part, inner(p), alpha).bound)
         found += float(w) * most
     return found
 
@@ -148,8 +147,8 @@ def bound_by_group(laws: Floats, weights: Floats, alpha: float, watch: Watch) ->
 class Given:
     """Column generation with the gain of a set averaged over groups."""
 
-    def __init__(self, laws: Floats, weights: Floats, alpha: float, watch: Watch) -> None:
-        self.laws, self.weights, self.watch = laws, weights, watch
+    def __init__(self, laws: Floats, weights: Floats, alpha: float, budget: SearchBudget) -> None:
+        self.laws, self.weights, self.budget = laws, weights, budget
         self.gain, self.a1 = Gain(alpha), math.expm1(alpha)
         self.size = laws.shape[1]
 
@@ -170,7 +169,7 @@ class Given:
         for _ in range(ROUNDS):
             theta, prices = self.programme(sets)
             new = self.priced(sets, theta, prices)
-            if not len(new) or self.watch.left() < 0:
+            if not len(new) or self.budget.is_over():
                 break
             sets = np.concatenate([sets, new])
         theta, _ = self.programme(sets)
@@ -184,6 +183,7 @@ class Given:
         solved = linprog(
             -self.gains(sets), A_eq=columns, b_eq=np.ones(self.size), method="highs-ds"
         )
+        self.budget.spend(solved.nit * (2e4 + sets.size))
         return np.maximum(np.asarray(solved.x), 0.0), -np.asarray(solved.eqlin.marginals)
 
     def first_sets(self) -> Sets:
@@ -205,7 +205,7 @@ class Given:
         starts += list(rng.random((STARTS, self.size)) < 1 / (2 + self.a1))
         found = []
         for start in starts:
-            if self.watch.left() < 0:
+            if self.budget.is_over():
                 break
             row, worth = self.climbed(start, prices)
             if worth > CLOSE:
@@ -217,6 +217,7 @@ class Given:
         row = start.copy()
         worth = float(self.gains(row[None])[0] - (1 + self.a1 * row) @ prices)
         while True:
+            self.budget.spend(3 * self.size**2 * len(self.laws))
             tried = row[None] ^ np.eye(self.size, dtype=np.bool_)
             found = self.gains(tried) - (1 + self.a1 * tried) @ prices
             best = int(np.argmax(found))

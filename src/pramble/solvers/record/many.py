@@ -21,10 +21,10 @@ from pramble.information.fisher import (
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import UniformRows
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.candidates import Blocks
 from pramble.solvers.record.problem import Block, RecordProblem
 from pramble.solvers.record.shares import LEAST, multiplied
-from pramble.solvers.watch import Watch
 from pramble.values import Floats, value
 
 FEW_STEPS, ENOUGH = 300, 1e-3
@@ -59,8 +59,8 @@ class Shown:
 class Tables:
     """The wanted tables with their possible cells and laws."""
 
-    def __init__(self, problem: RecordProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
+        self.problem, self.budget = problem, budget
         self.tables = {table: problem.block(table) for table in problem.tables}
 
     def option(self, blocks: Blocks) -> Shown:
@@ -82,6 +82,7 @@ class Tables:
             if key not in known:
                 rows = [self.channel(blocks, part, seen) for part, seen in parts.items()]
                 matrix = side_by_side_matrix(block, list(parts.values()), rows)
+                self.budget.spend(matrix.size * len(matrix) / 2 + len(matrix) ** 3)
                 known[key] = covariance_of_cells(matrix, block.law)
             found[shared] = margin_information(known[key], block.onto(shared)[1])
         return Shown(blocks, margins, found)
@@ -134,6 +135,7 @@ class Tables:
             for shared, which in self.sharing(shown, table).items():
                 told = sum(shares[i] * shown[i].informations[shared] for i in which)
                 whole += spread_information(np.asarray(told), own.onto(shared)[1])
+            self.budget.spend(own.size**3 + 4 * own.size**2 * len(shown))
             answer[table] = table_variance(whole, own.law)
         return answer
 
@@ -146,10 +148,10 @@ class Tables:
         return found
 
     def best_mixture(
-        self, shown: Sequence[Shown], watch: Watch, *, start: Floats
+        self, shown: Sequence[Shown], budget: SearchBudget, *, start: Floats
     ) -> tuple[list[Shown], Floats, dict[Table, float]]:
         """Return the branches worth drawing, one for each set of columns, with shares and costs."""
-        shares = self.best_shares(shown, watch, start=start)
+        shares = self.best_shares(shown, budget, start=start)
         chosen: dict[frozenset[str], int] = {}
         for i in np.argsort(-shares, kind="stable").tolist():
             if shares[i] > min(LEAST, 0.2 / len(shown)):
@@ -158,7 +160,7 @@ class Tables:
 
         def mixed() -> tuple[list[Shown], Floats, dict[Table, float]]:
             kept, first = [shown[i] for i in chosen.values()], shares[list(chosen.values())]
-            found = self.best_shares(kept, watch, start=np.maximum(first, least))
+            found = self.best_shares(kept, budget, start=np.maximum(first, least))
             return kept, np.maximum(found, least), self.costs(kept, np.maximum(found, least))
 
         best = mixed()
@@ -175,11 +177,15 @@ class Tables:
             if not others and columns in self.tables and is_response(mechanism):
                 yield i, columns
 
-    def best_shares(self, shown: Sequence[Shown], watch: Watch, *, start: Floats) -> Floats:
+    def best_shares(self, shown: Sequence[Shown], budget: SearchBudget, *, start: Floats) -> Floats:
         """Return the shares that make the summed cost smallest."""
         gains = self.gains_of(shown)
+        operations = sum(
+            own.size**3 + 10 * own.size**2 + 3e5 for own in self.tables.values()
+        ) + 4.0 * sum(one.size for each in shown for one in each.informations.values())
         return multiplied(
-            gains, len(shown), steps=FEW_STEPS, gap=ENOUGH, start=start, watch=watch
+            gains, len(shown), budget, operations=operations, steps=FEW_STEPS, gap=ENOUGH,
+            start=start,
         )  # fmt: skip
 
     def gains_of(self, shown: Sequence[Shown]) -> Callable[[Floats], Floats]:

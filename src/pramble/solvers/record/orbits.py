@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.distributions import Table
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.shares import multiplied
-from pramble.solvers.watch import Watch
 from pramble.values import Floats, Integers, value
 
 LEAST_STEP = 0.1
@@ -123,6 +123,7 @@ class Characters:
         columns: Table,
         others: Floats,
         share: float,
+        budget: SearchBudget,
         *,
         rng: np.random.Generator,
         start: NDArray[np.bool_] | None = None,
@@ -138,6 +139,7 @@ class Characters:
         if inside.all() or not inside.any():
             inside = np.arange(size) == 0
         picks = rng.integers(0, size, (moves, 2))
+        budget.spend(moves * (5.0 * len(which) + 40) + 10 * real.size)
         picks[rng.random(moves) < ALONE, 1] = -1
         anneal_set(
             inside, real, imaginary, self.weights[which], np.ascontiguousarray(others[which]),
@@ -151,7 +153,7 @@ class Characters:
         return float((self.weights / np.maximum(whole, 1e-300)).sum())
 
     def best_shares(
-        self, orbits: Sequence[Orbit], watch: Watch, *, start: Floats | None = None
+        self, orbits: Sequence[Orbit], budget: SearchBudget, *, start: Floats | None = None
     ) -> Floats:
         informations = np.array([one.information for one in orbits])
 
@@ -159,11 +161,14 @@ class Characters:
             whole = np.maximum(shares @ informations, 1e-150)
             return np.asarray(informations @ (self.weights / whole**2))
 
-        return multiplied(gains, len(orbits), steps=STEPS, gap=GAP, start=start, watch=watch)
+        return multiplied(
+            gains, len(orbits), budget, operations=2.0 * informations.size,
+            steps=STEPS, gap=GAP, start=start,
+        )  # fmt: skip
 
 
 def generated(
-    characters: Characters, sets: Sequence[Table], fixed: Sequence[Orbit], watch: Watch
+    characters: Characters, sets: Sequence[Table], fixed: Sequence[Orbit], budget: SearchBudget
 ) -> tuple[list[Orbit], Floats]:
     """Return orbits on some sets of columns, and their best shares, by column generation."""
     rng = np.random.default_rng(len(characters.weights))
@@ -172,17 +177,17 @@ def generated(
     shares, least = np.zeros(0), math.inf
     for _ in range(ROUNDS):
         for columns in sets:
-            pool.append(characters.better(columns, (1 - step) * whole, step, rng=rng))
-            if len(pool) > len(sets) + len(fixed) and watch.left() < 0:
+            pool.append(characters.better(columns, (1 - step) * whole, step, budget, rng=rng))
+            if len(pool) > len(sets) + len(fixed) and budget.is_over():
                 break
         fresh = len(pool) - len(shares)
         start = np.append(shares, np.full(fresh, max(FRESH, not len(shares)) / fresh))
-        shares = characters.best_shares(pool, watch, start=start)
+        shares = characters.best_shares(pool, budget, start=start)
         kept = [i for i in range(len(pool)) if shares[i] > WORTHLESS or i < len(fixed)]
         pool, shares = [pool[i] for i in kept], shares[kept] / shares[kept].sum()
         whole = shares @ np.array([one.information for one in pool])
         value = characters.cost(pool, shares)
-        if value > (1 - ENOUGH) * least or watch.left() < 0:
+        if value > (1 - ENOUGH) * least or budget.is_over():
             break
         least, step = value, max(2 / len(pool), LEAST_STEP)
     return pool, shares

@@ -14,12 +14,12 @@ import numpy as np
 from pramble.information.distributions import Table
 from pramble.information.fisher import inner
 from pramble.mechanisms.base import Mechanism
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.labelling import best_places
 from pramble.solvers.record.candidates import without_unused
 from pramble.solvers.record.orbits import Characters, Orbit
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.shares import LEAST
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 POLISHES, MOVES, HEAT, ENOUGH = 6, 6000, 1e-3, 5e-4
@@ -53,29 +53,29 @@ class Packing:
         self.shown.append(best)
         return True
 
-    def polish(self, watch: Watch, start: Floats) -> Floats:
+    def polish(self, budget: SearchBudget, start: Floats) -> Floats:
         """Anneal each set beside all others, and return the shares."""
         rng = np.random.default_rng(len(self.orbits))
-        shares = self.characters.best_shares(self.orbits, watch, start=start)
+        shares = self.characters.best_shares(self.orbits, budget, start=start)
         least = self.characters.cost(self.orbits, shares)
         for _ in range(POLISHES):
             informations = np.array([one.information for one in self.orbits])
             for i in np.flatnonzero(shares > WORTHLESS).tolist():
-                if watch.left() < 0:
+                if budget.is_over():
                     break
                 one = self.orbits[i]
                 if one.inside is None:
                     continue
                 rest = shares @ informations - shares[i] * one.information
                 new = self.characters.better(
-                    one.columns, np.maximum(rest, 0), float(shares[i]), rng=rng,
+                    one.columns, np.maximum(rest, 0), float(shares[i]), budget, rng=rng,
                     start=one.inside, heat=HEAT, moves=MOVES,
                 )  # fmt: skip
                 if new.outputs <= one.outputs:
                     self.orbits[i], informations[i] = new, new.information
-            shares = self.characters.best_shares(self.orbits, watch, start=shares + WORTHLESS)
+            shares = self.characters.best_shares(self.orbits, budget, start=shares + WORTHLESS)
             value = self.characters.cost(self.orbits, shares)
-            if value > (1 - ENOUGH) * least or watch.left() < 0:
+            if value > (1 - ENOUGH) * least or budget.is_over():
                 break
             least = value
         return shares

@@ -12,10 +12,12 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record import dense, many
 from pramble.solvers.record.anova import packed_branches
 from pramble.solvers.record.bounds import dense_bound, many_bound, quick_bound
 from pramble.solvers.record.candidates import (
+    CLOSE,
     MOST_CARRIED,
     MOST_DESIGNED,
     Blocks,
@@ -27,13 +29,12 @@ from pramble.solvers.record.candidates import (
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.shares import exact_shares
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
-"""Shares of the time after which the parts of the search end."""
+"""Shares of the effort after which the parts of the search end."""
 
-MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
+MOST_EFFORT, EFFORT, EFFORT_PER_CELL = 3.0, 0.15, 0.02
 MOST_JOINT = 10**6
 WORTH, FAILURES, NEAR = 1.005, 2, 1.01
 
@@ -42,28 +43,28 @@ SMALL = 0.2
 """What new branches weigh together at first, beside those whose shares are known."""
 
 
-def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
-    """Return the best mixture of branches that was found in time."""
+def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
+    """Return the best mixture of branches that was found."""
     few = problem.size <= dense.MOST_CELLS
-    ground: Any = dense.Cells(problem) if few else many.Tables(problem)
-    watch.clock.tell("randomised response", 0.0)
+    ground: Any = dense.Cells(problem, budget) if few else many.Tables(problem, budget)
+    budget.clock.tell("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
-    watch.clock.tell("turned sets", 0.05)
-    packed = packed_branches(problem, until(watch, TURNING))
+    budget.clock.tell("turned sets", 0.05)
+    packed = packed_branches(problem, budget.until(TURNING))
     start = [SMALL / len(options)] * len(options)
-    part = until(watch, VALUING)
+    part = budget.until(VALUING)
     for blocks, share in sorted(packed, key=lambda one: -one[1]):
-        if part.left() < 0:
+        if part.is_over():
             break
         options.append(ground.option(blocks))
         start.append(share)
-    watch.clock.tell("shares", TURNING)
-    best = ground.best_mixture(options, until(watch, MIXING), start=np.array(start))
-    watch.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
+    budget.clock.tell("shares", TURNING)
+    best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
+    budget.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
     if not few or sum(best[2].values()) > NEAR * quick_bound(problem):
-        best = improved(problem, ground, best, watch)
-    watch.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
-    bound, notes = bound_of(problem, watch, few=few)
+        best = improved(problem, ground, best, budget)
+    budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
+    bound, notes = bound_of(problem, budget, few=few)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
@@ -75,7 +76,7 @@ def information_of(problem: RecordProblem, blocks: Blocks) -> float:
     )
 
 
-def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> Best:
+def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudget) -> Best:
     """Return a mixture with matrices for the law itself, as long as they help.
 
     A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The search
@@ -83,7 +84,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> B
     """
     more: list[Any] = []
     failures = 0
-    for blocks in designed_branches(problem, until(watch, DESIGNING), best[2]):
+    for blocks in designed_branches(problem, budget.until(DESIGNING), best[2]):
         option = ground.option(blocks)
         if option is None:
             continue
@@ -97,21 +98,17 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> B
     if not more:
         return best
     start = np.append(best[1], np.full(len(more), SMALL / len(more)))
-    again: Best = ground.best_mixture([*best[0], *more], until(watch, MIXING_AGAIN), start=start)
+    again: Best = ground.best_mixture([*best[0], *more], budget.until(MIXING_AGAIN), start=start)
     return min(best, again, key=lambda one: sum(one[2].values()))
 
 
-def until(watch: Watch, share: float) -> Watch:
-    """Return the watch of a part that ends when so much of the time is over."""
-    seconds = share * watch.time_limit - watch.seconds()
-    return watch.inner(watch.tolerance, seconds=seconds, quiet=True)
-
-
-def bound_of(problem: RecordProblem, watch: Watch, *, few: bool) -> tuple[float, tuple[str, ...]]:
+def bound_of(
+    problem: RecordProblem, budget: SearchBudget, *, few: bool
+) -> tuple[float, tuple[str, ...]]:
     """Return a bound on the value of every mechanism on the record, and what it is."""
     if few:
-        return dense_bound(problem, watch), ()
-    bound, note = many_bound(problem, watch)
+        return dense_bound(problem, budget), ()
+    bound, note = many_bound(problem, budget)
     return bound, (note,)
 
 
@@ -139,7 +136,7 @@ def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
 
 
 def designed_branches(
-    problem: RecordProblem, watch: Watch, costs: Mapping[Table, float]
+    problem: RecordProblem, budget: SearchBudget, costs: Mapping[Table, float]
 ) -> Iterator[Blocks]:
     """Yield branches with matrices for the law itself, for the costliest tables first.
 
@@ -149,15 +146,15 @@ def designed_branches(
     tasks = list(design_tasks(problem, costs))
     for left, (table, carrier) in zip(range(len(tasks), 0, -1), tasks, strict=True):
         own = problem.block(table)
-        most = min(MOST_SECONDS, SECONDS + SECONDS_PER_CELL * own.size)
-        seconds = min(most, 2 * watch.left() / left)
+        most = min(MOST_EFFORT, EFFORT + EFFORT_PER_CELL * own.size)
+        part = budget.part(CLOSE, effort=min(most, 2 * budget.left() / left), quiet=True)
         if carrier is None:
-            found = designed(problem, own, seconds=seconds)
+            found = designed(problem, own, part)
             if found is not None:
                 yield {table: found}
         else:
             block = problem.block(carrier)
-            found = designed(problem, own, seconds=seconds, outputs=block.size)
+            found = designed(problem, own, part, outputs=block.size)
             if found is not None:
                 yield carried(block, table, found)
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pramble.solvers.watch import Watch
+from pramble.solvers.budget import SearchBudget
 from pramble.values import Floats
 
 STEPS, GAP = 3000, 1e-5
@@ -30,13 +30,14 @@ TOLD = 1e-8
 def best_shares(
     informations: Sequence[Floats],
     workload: Floats,
+    budget: SearchBudget,
     *,
     start: Floats | None = None,
-    watch: Watch | None = None,
 ) -> Floats:
     """Return the best shares of branches with these informations."""
     gains = gains_of(informations, workload)
-    return multiplied(gains, len(informations), start=start, watch=watch)
+    operations = 2.0 * len(informations) * workload.size + len(workload) ** 3
+    return multiplied(gains, len(informations), budget, operations=operations, start=start)
 
 
 def gains_of(informations: Sequence[Floats], workload: Floats) -> Callable[[Floats], Floats]:
@@ -78,28 +79,30 @@ def inverse_for(information: Floats, workload: Floats) -> Floats:
 def multiplied(
     gains: Callable[[Floats], Floats],
     count: int,
+    budget: SearchBudget,
     *,
+    operations: float,
     steps: int = STEPS,
     gap: float = GAP,
     start: Floats | None = None,
-    watch: Watch | None = None,
 ) -> Floats:
     r"""Return shares by the multiplicative rule.
 
     :math:`\sum_b w_b g_b` is the value itself. Steps :math:`w_b \leftarrow w_b g_b` are taken as
-    long as they lower it.
+    long as they lower it; the gains take so many ``operations`` each time.
     """
     shares = np.full(count, 1 / count) if start is None else start / start.sum()
     best, least, power = shares, math.inf, 1.0
     for _ in range(steps):
         found = gains(shares)
+        budget.spend(operations)
         mean = float(shares @ found)
         if mean > least * (1 + 1e-9) and power > 0.5:
             power, shares, least = 0.5, best, math.inf
             continue
         if mean < least:
             best, least = shares, mean
-        if found.max() / mean - 1 < gap or (watch is not None and watch.left() < 0):
+        if found.max() / mean - 1 < gap or budget.is_over():
             break
         shares = shares * (np.maximum(found, 0) / mean) ** power
         shares = np.where(shares < 1e-9, 0, shares)

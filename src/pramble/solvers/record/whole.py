@@ -18,15 +18,15 @@ from pramble.information.distributions import Table
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record import dense, many
 from pramble.solvers.record.anova import LEAST_START, MOST_BLOCK, Components, told_by
-from pramble.solvers.record.candidates import Blocks, best_matrix, parts_of, subsets
+from pramble.solvers.record.candidates import CLOSE, Blocks, best_matrix, parts_of, subsets
 from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
 from pramble.solvers.record.packing import Packing, mechanism_of
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.search import answer, bound_of, until
-from pramble.solvers.watch import Watch
+from pramble.solvers.record.search import answer, bound_of
 
 MOST_PARTITIONED, MOST_MERGED = 5, 10**6
 TRANSFERS, LEAST_PART = (0.5, 0.25, 0.1, 0.03), 1e-3
@@ -36,29 +36,30 @@ Split = list[tuple[Table, float]]
 """Blocks and their parts of α."""
 
 
-def whole_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
+def whole_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the best plan of one branch."""
     few = problem.size <= dense.MOST_CELLS
-    ground: Any = dense.Cells(problem) if few else many.Tables(problem)
+    ground: Any = dense.Cells(problem, budget) if few else many.Tables(problem, budget)
     splits = candidate_splits(problem)
     components = Components(problem)
     ranked = sorted(splits, key=lambda one: splitting_cost(components, one))
     known = [one for one in ranked if len(one) in (1, len(problem.columns))]
     ranked = [*known, *(one for one in ranked if one not in known)][: MOST_TRIED + len(known)]
-    part, one = until(watch, SEARCHING), np.ones(1)
+    part, one = budget.until(SEARCHING), np.ones(1)
     best: Any = None
     for left, split in zip(range(len(ranked), 0, -1), ranked, strict=True):
-        if best is not None and part.left() < 0:
+        if best is not None and part.is_over():
             break
-        for blocks in branches_for(problem, split, seconds=part.left() / left):
+        own = part.part(CLOSE, effort=part.left() / left, quiet=True)
+        for blocks in branches_for(problem, split, own):
             option = ground.option(blocks)
             if option is None:
                 continue
             costs = ground.costs([option], one)
             if best is None or sum(costs.values()) < sum(best[2].values()):
                 best = ([option], one, costs)
-        watch.clock.tell("blocks", SEARCHING * (1 - left / len(ranked)))
-    bound, notes = bound_of(problem, watch, few=few)
+        budget.clock.tell("blocks", SEARCHING * (1 - left / len(ranked)))
+    bound, notes = bound_of(problem, budget, few=few)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
@@ -120,7 +121,7 @@ def splitting_cost(components: Components, split: Split) -> float:
     return float((components.weights / np.maximum(told, 1e-150)).sum())
 
 
-def branches_for(problem: RecordProblem, split: Split, *, seconds: float) -> Iterator[Blocks]:
+def branches_for(problem: RecordProblem, split: Split, budget: SearchBudget) -> Iterator[Blocks]:
     """Yield branches for a choice of blocks: randomised response, and the best matrices found."""
     parts = [Fraction(alpha) for _, alpha in split]
     scale = min(Fraction(1), Fraction(problem.alpha) / sum(parts))
@@ -130,22 +131,26 @@ def branches_for(problem: RecordProblem, split: Split, *, seconds: float) -> Ite
         block: randomized_response(problem.block(block).labels, alpha)
         for block, alpha in zip(blocks, exact, strict=True)
     }
+    each = budget.left() / len(blocks)
     yield {
-        block: block_matrix(problem, block, alpha, seconds=seconds / len(blocks))
+        block: block_matrix(problem, block, alpha, budget.part(CLOSE, effort=each, quiet=True))
         for block, alpha in zip(blocks, exact, strict=True)
     }
 
 
 def block_matrix(
-    problem: RecordProblem, columns: Table, alpha: float, *, seconds: float
+    problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
 ) -> Mechanism:
     """Return the best matrix for one block with its part of α."""
-    more = list(orbit_matrices(problem, columns, alpha, seconds=seconds / 2))
-    return best_matrix(problem, columns, alpha, seconds=seconds / 2, more=more)
+    half = budget.left() / 2
+    part = budget.part(CLOSE, effort=half, quiet=True)
+    more = list(orbit_matrices(problem, columns, alpha, part))
+    part = budget.part(CLOSE, effort=half, quiet=True)
+    return best_matrix(problem, columns, alpha, part, more=more)
 
 
 def orbit_matrices(
-    problem: RecordProblem, columns: Table, alpha: float, *, seconds: float
+    problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
 ) -> Iterator[Mechanism]:
     """Yield mixtures of turned sets in one matrix on a block, where it has no impossible cells.
 
@@ -158,11 +163,10 @@ def orbit_matrices(
     characters = Characters(sizes, parts_of(columns, problem.tables), alpha)
     if len(characters.weights) > MOST_CHARACTERS:
         return
-    watch = Watch(0.0, seconds)
-    orbits, shares = generated(characters, list(subsets(columns, len(columns))), [], watch)
+    orbits, shares = generated(characters, list(subsets(columns, len(columns))), [], budget)
     rng, one = np.random.default_rng(size), np.ones(1)
     nothing = np.zeros(len(characters.weights))
-    alone = [characters.better(columns, nothing, 1.0, rng=rng) for _ in range(ALONE)]
+    alone = [characters.better(columns, nothing, 1.0, budget, rng=rng) for _ in range(ALONE)]
     first = min(alone, key=lambda orbit: characters.cost([orbit], one))
     best, least = ([first], one), characters.cost([first], one)
     for halvings in range(HALVINGS):
@@ -171,7 +175,7 @@ def orbit_matrices(
         small = [i for i in order if orbits[i].outputs <= size / 2**halvings]
         kept = [i for i in small if packing.put(orbits[i])]
         if kept:
-            found = packing.polish(watch, shares[kept] + LEAST_START)
+            found = packing.polish(budget, shares[kept] + LEAST_START)
             cost = characters.cost(packing.orbits, found)
             if cost < least:
                 best, least = (packing.orbits, found), cost

@@ -18,5 +18,5 @@ def solve(problem: Problem) -> Design:
     """Return randomised response and how far the best of all matrices may be below it."""
     response = randomized_response(problem.labels.values, problem.alpha)
     within = problem.alpha <= LARGEST_ALPHA
-    bound = relaxation(problem, problem.watch())[1] if within else 0.0
+    bound = relaxation(problem, problem.budget())[1] if within else 0.0
     return choose(problem, [response], bound=bound, stopped="search")

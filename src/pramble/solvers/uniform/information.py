@@ -14,6 +14,7 @@ from pramble.limits import LARGEST_UNIFORM_ALPHA
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.ratios import exp_below
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design, Level
 from pramble.solvers.uniform.bound import SAFETY
@@ -22,7 +23,6 @@ from pramble.solvers.uniform.model import HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.rounding import round_assignment
 from pramble.solvers.uniform.search import Found, Search, roots
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 KEYWORDS = frozenset({"invariant", "keep_at_least", "symmetric"})
@@ -43,9 +43,9 @@ def solve(problem: Problem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
         return with_cost(solve_invariant(problem), solve(replace(problem, invariant=False)))
-    watch = problem.watch()
+    budget = problem.budget()
     search = Search(search_tolerance(problem))
-    stopped = run(search, problem, vertex_kinds(problem), watch)
+    stopped = run(search, problem, vertex_kinds(problem), budget)
     found, mechanism = best_rounded(search, problem)
     value = mutual_information(problem.prior, mechanism)
     ceiling = problem.ceiling * (1 + SAFETY)
@@ -60,7 +60,6 @@ def solve(problem: Problem) -> Design:
             "levels": levels_of(problem, found),
             "nodes": search.nodes,
             "unrounded": found.value,
-            "seconds": watch.clock.seconds(),
         },
     )
 
@@ -101,8 +100,8 @@ def working_exp(problem: Problem) -> Fraction:
     return exp_below(min(problem.alpha, LARGEST_UNIFORM_ALPHA))
 
 
-def run(search: Search, problem: Problem, kinds: list[Kind], watch: Watch) -> str:
-    """Search until the tolerance, the time limit or an interruption; say which."""
+def run(search: Search, problem: Problem, kinds: list[Kind], budget: SearchBudget) -> str:
+    """Search until the tolerance, the end of the budget or an interruption; say which."""
     try:
         nodes = list(roots(problem.prior, kinds))
         for node in nodes:
@@ -111,10 +110,11 @@ def run(search: Search, problem: Problem, kinds: list[Kind], watch: Watch) -> st
         for node in nodes:
             search.add(node, 0.0)
         while search.heap:
-            if watch.left() < 0:
-                return "time limit"
+            if budget.is_over():
+                return budget.reason
             search.step()
-            watch.tell("assigning keep probabilities", value=search.value, bound=search.bound)
+            budget.spend(1e6 + 1000 * problem.size)
+            budget.tell("assigning keep probabilities", value=search.value, bound=search.bound)
     except KeyboardInterrupt:
         if not search.found:
             raise

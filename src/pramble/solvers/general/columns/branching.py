@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramble.mechanisms.operators.dense import SMALL
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.patterns import Gain, Sets
 from pramble.values import Floats
 
@@ -29,7 +30,14 @@ class Priced:
 
 
 def branch(
-    p: Floats, w: Floats, gain: Gain, *, slack: float, most_nodes: int, keep: int = 16
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    *,
+    slack: float,
+    most_nodes: int,
+    budget: SearchBudget,
+    keep: int = 16,
 ) -> Priced:
     r"""Maximise by branch and bound; the last ``keep`` improvements are returned.
 
@@ -65,11 +73,18 @@ def branch(
         most_nodes,
         found,
     )
+    budget.spend(nodes * node_cost(p) + 2000 * len(p))
     order = [row % keep for row in range(max(0, count - keep), count)]
     sets = np.zeros((len(order), len(p)), dtype=np.bool_)
     sets[:, free] = True
     sets[:, items] = found[order]
     return Priced(sets, best, bound + float_margin(w, gain), nodes)
+
+
+def node_cost(p: Floats) -> float:
+    """Return the operations of a node: more where items of equal mass rule out sums."""
+    items = p[p > 0]
+    return 60.0 if len(np.unique(items)) == len(items) else 40.0 + 2.0 * len(items)
 
 
 def float_margin(w: Floats, gain: Gain) -> float:

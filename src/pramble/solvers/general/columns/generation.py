@@ -32,12 +32,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramble.information.measures import information_bound
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.branching import UNIT
 from pramble.solvers.general.columns.merging import shares_of
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.patterns import Gain, Sets, matrix_of, patterns_of, polish
-from pramble.solvers.watch import Watch
 from pramble.values import Floats, Integers
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
@@ -119,9 +119,9 @@ class Columns:
         gains = self.gain(sets @ self.prior)
         return gains if self.costs is None else gains - self.costs(sets)
 
-    def solve(self, seconds: float) -> tuple[Floats, Floats, float] | None:
-        """Return θ ≥ 0, the prices λ and the value of the programme; None when the time was up."""
-        found = self._programme.solve(seconds)
+    def solve(self, budget: SearchBudget) -> tuple[Floats, Floats, float] | None:
+        """Return θ ≥ 0, the prices λ and the value of the programme; None if the budget is over."""
+        found = self._programme.solve(budget)
         if found is None:
             return None
         solved, prices = found
@@ -143,7 +143,7 @@ def generate(
     alpha: float,
     *,
     start: Sets,
-    watch: Watch,
+    budget: SearchBudget,
     known: Mixture | None = None,
     groups: Integers | None = None,
 ) -> Mixture:
@@ -152,14 +152,14 @@ def generate(
     With ``groups`` the equations hold only on average over each group, by mass: a relaxation with
     fewer rows, whose bound holds all the same, and which is a mixture only of the groups.
     ``start`` must admit a feasible θ. ``known`` has a bound proven before, and its prices. The
-    search stops at the watch's tolerance or time, or at Ctrl-C, always with the best mixture so far
-    and the bound proven so far.
+    search stops at the tolerance, when the budget is over, or at Ctrl-C, always with the best
+    mixture so far and the bound proven so far.
     """
     gain = Gain(alpha)
     columns = Columns(prior, gain, groups)
     columns.add(np.zeros((1, len(prior)), dtype=np.bool_))
     columns.add(start)
-    state = _Search(columns, prior, gain, watch)
+    state = _Search(columns, prior, gain, budget)
     try:
         if known is not None:
             state.bound, state.centre = known.bound, known.prices
@@ -182,8 +182,8 @@ def generate(
 class _Search:
     """The loop: solve, pull the prices towards the centre, price, add."""
 
-    def __init__(self, columns: Columns, prior: Floats, gain: Gain, watch: Watch) -> None:
-        self.columns, self.prior, self.gain, self.watch = columns, prior, gain, watch
+    def __init__(self, columns: Columns, prior: Floats, gain: Gain, budget: SearchBudget) -> None:
+        self.columns, self.prior, self.gain, self.budget = columns, prior, gain, budget
         self.bound = information_bound(gain.alpha)
         self.centre = self.bound * prior
         self.theta = np.ones(1)
@@ -193,27 +193,27 @@ class _Search:
     def run(self) -> str:
         """Return why it stopped."""
         while True:
-            solved = self.columns.solve(self.watch.left())
+            solved = self.columns.solve(self.budget)
             if solved is None:
-                return "time limit"
+                return self.budget.reason
             self.theta, prices, self.value = solved
             self.rounds += 1
-            self.watch.tell("adding columns", value=self.value, bound=self.bound)
+            self.budget.tell("adding columns", value=self.value, bound=self.bound)
             if self.closed():
                 return "tolerance"
             if not self.improve(prices):
                 if self.closed():
                     return "tolerance"
-                return "time limit" if self.watch.left() <= 0 else "search"
+                return self.budget.reason if self.budget.is_over() else "search"
 
     def closed(self) -> bool:
         """Whether the tolerance is met."""
-        return self.watch.closed(self.value, self.bound)
+        return self.budget.closed(self.value, self.bound)
 
     def improve(self, prices: Floats) -> int:
         """Add sets that are worth more than ``prices`` say; return how many."""
         for pull in PULLS:
-            if self.watch.left() <= 0:
+            if self.budget.is_over():
                 break
             sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
             worth = self.gain(sets @ self.prior) - patterns_of(sets, self.gain.a1) @ prices
@@ -224,7 +224,7 @@ class _Search:
 
     def price_at(self, prices: Floats, pull: float) -> Sets:
         """Price, move the bound and the centre when this proves a better one, return the sets."""
-        slack = self.watch.tolerance * max(self.value, self.bound * 1e-3) * SLACK
+        slack = self.budget.tolerance * max(self.value, self.bound * 1e-3) * SLACK
         nodes = MOST_NODES if pull else 10 * MOST_NODES
         found = price(
             self.prior,
@@ -232,7 +232,7 @@ class _Search:
             self.gain,
             slack=slack,
             most_nodes=nodes,
-            seconds=self.watch.left(),
+            budget=self.budget,
         )
         bound, shift = bound_of(prices, found.bound, self.gain)
         if bound < self.bound:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_ROUNDS = 80
@@ -35,7 +35,8 @@ def optimal_mixture(
     tolerance: float,
     gains: Floats | None = None,
     floor: float = 0.0,
-    watch: Watch | None = None,
+    budget: SearchBudget,
+    finish: bool = False,
 ) -> Optimum:
     r"""Minimise f over mixtures of the patterns (rows), to a relative tolerance.
 
@@ -43,8 +44,8 @@ def optimal_mixture(
     :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. The equations
     :math:`\sum_j\theta_j s_j = 1` are taken in a basis in which they stay apart however small α:
     their mean, and :math:`\sum_j\theta_j B^\top(s_j - 1)/(a-1) = 0`. With ``gains`` there is one
-    more row, their sum, and a column for what exceeds the ``floor``. Where the time of a watch runs
-    out the equations need not hold.
+    more row, their sum, and a column for what exceeds the ``floor``. Where the budget runs out the
+    equations need not hold, unless it is to ``finish`` all the same.
     """
     scores, S = variance.scores(patterns), patterns.shape[1]
     a1 = float(patterns.max()) - 1
@@ -56,7 +57,7 @@ def optimal_mixture(
         equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
         scores = np.vstack([scores, np.zeros(scores.shape[1])])
     theta, prices = _interior_point(
-        scores, equations, right, variance, tolerance=tolerance, watch=watch
+        scores, equations, right, variance, tolerance=tolerance, budget=budget, finish=finish
     )
     inverse = variance.inverse(scores, theta)
     middle = inverse @ variance.cost
@@ -76,7 +77,8 @@ def _interior_point(
     variance: Variance,
     *,
     tolerance: float,
-    watch: Watch | None,
+    budget: SearchBudget,
+    finish: bool,
 ) -> tuple[Floats, Floats]:
     """Return θ and λ at the optimum, or as near to it as floats come."""
     N, rows = equations.shape
@@ -85,8 +87,9 @@ def _interior_point(
     slack = np.full(N, value / theta.sum())
     prices = -value * np.eye(1, rows)[0]
     for _ in range(MOST_ROUNDS):
-        if watch is not None and watch.left() <= 0:
+        if budget.is_over() and not finish:
             break
+        budget.spend(N * N * (N / 12 + rows) / 2)
         side = scores @ middle
         slope = -np.einsum("ij,ij->i", side, scores)
         gap = float(theta @ slack)

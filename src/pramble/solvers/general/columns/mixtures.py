@@ -6,12 +6,12 @@ import numpy as np
 
 from pramble.data.labels import as_labels
 from pramble.information.measures import best_high_mass
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.arcs import best_arcs
 from pramble.solvers.general.columns.generation import Mixture, bound_of, generate
 from pramble.solvers.general.columns.merging import heaviest_alone, merged_groups, spread_prices
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import Gain, Sets
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 WHOLE = 200
@@ -21,7 +21,7 @@ ALONE = (1, 4, 12)
 """Categories, the heaviest ones, that have a price of their own in the first relaxations."""
 
 
-def best_mixture(prior: Floats, alpha: float, watch: Watch) -> Mixture:
+def best_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
     """Return the best mixture found, with a bound proven for the whole prior.
 
     First, most categories share one price per mass; see :func:`relaxed`. That gives a bound which
@@ -31,41 +31,41 @@ def best_mixture(prior: Floats, alpha: float, watch: Watch) -> Mixture:
     """
     start = first_sets(prior, alpha)
     if len(prior) <= SMALL:
-        return generate(prior, alpha, start=start, watch=watch)
-    best = relaxed(prior, alpha, watch)
+        return generate(prior, alpha, start=start, budget=budget)
+    best = relaxed(prior, alpha, budget)
     if best.stopped == "interrupted":
-        watch = watch.inner(watch.tolerance, seconds=0.0, quiet=True)
+        budget = budget.part(budget.tolerance, effort=0.0, quiet=True)
         return replace(
-            generate(prior, alpha, start=start, watch=watch, known=best), stopped="interrupted"
+            generate(prior, alpha, start=start, budget=budget, known=best), stopped="interrupted"
         )
     start = np.vstack([start, turned_sets(best, prior)])
     best = replace(best, value=0.0)
     for most in (most for most in GROUPS if 1.5 * most < len(prior)):
-        found = _over_groups(prior, alpha, most, known=best, watch=watch)
+        found = _over_groups(prior, alpha, most, known=best, budget=budget)
         best = better(best, found)
         start = np.vstack([start, found.sets])
-        if watch.closed(best.value, best.bound):
+        if budget.closed(best.value, best.bound):
             return replace(best, stopped="tolerance")
-        if found.stopped == "interrupted" or watch.left() <= 0:
+        if found.stopped == "interrupted" or budget.is_over():
             return best
     if len(prior) > WHOLE:
         return replace(best, stopped="search" if best.stopped == "tolerance" else best.stopped)
-    found = generate(prior, alpha, start=start, watch=watch, known=best)
+    found = generate(prior, alpha, start=start, budget=budget, known=best)
     return replace(better(best, found), stopped=found.stopped)
 
 
-def relaxed(prior: Floats, alpha: float, watch: Watch) -> Mixture:
+def relaxed(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
     """Return the relaxation of least bound in which only the heaviest categories stand alone.
 
     The others need rows that sum to 1 only on average. Their true prices per mass differ little,
     for only the sums of sets of them matter; free prices of hundreds of categories would wander.
     """
-    part = watch.inner(watch.tolerance / 8, seconds=watch.left() / 4, quiet=True)
+    part = budget.part(budget.tolerance / 8, effort=budget.left() / 4, quiet=True)
     every = np.ones((1, len(prior)), dtype=np.bool_)
     best = None
     for alone in ALONE:
         groups = heaviest_alone(prior, alone)
-        found = generate(prior, alpha, start=every, watch=part, known=best, groups=groups)
+        found = generate(prior, alpha, start=every, budget=part, known=best, groups=groups)
         if best is not None and found.bound >= best.bound * (1 - 1e-9):
             return replace(best, stopped=found.stopped)
         best = found
@@ -104,7 +104,7 @@ def better(one: Mixture, other: Mixture) -> Mixture:
 
 
 def _over_groups(
-    prior: Floats, alpha: float, most: int, *, known: Mixture, watch: Watch
+    prior: Floats, alpha: float, most: int, *, known: Mixture, budget: SearchBudget
 ) -> Mixture:
     """Return the best mixture over merged categories, with the bound that its prices prove.
 
@@ -116,20 +116,20 @@ def _over_groups(
         np.asarray(np.bincount(groups, weights=each), dtype=np.float64)
         for each in (prior, known.prices)
     )
-    inner = watch.inner(watch.tolerance / 4, seconds=watch.left() / 3)
+    inner = budget.part(budget.tolerance / 4, effort=budget.left() / 3)
     merged = generate(
         mass,
         alpha,
         start=first_sets(mass, alpha),
-        watch=inner,
+        budget=inner,
         known=replace(known, prices=prices),
     )
     found = replace(merged, sets=merged.sets[:, groups], bound=known.bound, prices=known.prices)
-    if watch.closed(found.value, found.bound) or watch.left() <= 0:
+    if budget.closed(found.value, found.bound) or budget.is_over():
         return found
     prices = spread_prices(merged.prices, groups, prior)
-    gain, slack = Gain(alpha), watch.tolerance * merged.value / 20
-    priced = price(prior, gain.a1 * prices, gain, slack=slack, seconds=watch.left())
+    gain, slack = Gain(alpha), budget.tolerance * merged.value / 20
+    priced = price(prior, gain.a1 * prices, gain, slack=slack, budget=budget)
     bound, _ = bound_of(prices, priced.bound, gain)
     return replace(found, bound=bound, prices=prices) if bound < found.bound else found
 

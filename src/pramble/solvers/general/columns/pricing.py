@@ -17,12 +17,12 @@ of the bounds over some h is returned.
 """
 
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
 
-from pramble.solvers.general.columns.branching import Priced, branch, float_margin
+from pramble.solvers.budget import OPERATIONS, SearchBudget
+from pramble.solvers.general.columns.branching import Priced, branch, float_margin, node_cost
 from pramble.solvers.general.patterns import Gain
 from pramble.values import Floats
 
@@ -39,26 +39,27 @@ def price(
     gain: Gain,
     *,
     slack: float,
+    budget: SearchBudget,
     most_nodes: int = 2_000_000,
-    seconds: float = math.inf,
 ) -> Priced:
     r"""Maximise :math:`\varphi(p(A)) - w(A)` over all sets A, within ``slack``.
 
     A search that runs out of a few nodes is bounded by the number of members, and if that is not
     enough goes on; one that runs out of all is done again with nearly equal masses made equal. The
-    best of these bounds is kept. All of it takes about so many seconds at most.
+    best of these bounds is kept.
     """
-    start = time.monotonic()
-    found = branch(p, w, gain, slack=slack, most_nodes=min(FEW_NODES, most_nodes))
+    found = branch(p, w, gain, slack=slack, most_nodes=min(FEW_NODES, most_nodes), budget=budget)
     if found.nodes <= FEW_NODES:
         return found
-    pace = (time.monotonic() - start) / found.nodes
     counted = count_bound(p, w, gain)
-    most_nodes = int(min(most_nodes, max(seconds, 0.0) / (2 * pace)))
+    budget.spend(TANGENTS * 40 * len(p) ** 2)
+    most_nodes = int(min(most_nodes, max(budget.left(), 0.0) * OPERATIONS / (2 * node_cost(p))))
     if counted > found.value + slack and most_nodes > FEW_NODES:
-        found = branch(p, w, gain, slack=slack, most_nodes=most_nodes)
+        found = branch(p, w, gain, slack=slack, most_nodes=most_nodes, budget=budget)
         if found.nodes > most_nodes:
-            found = price_equalised(p, w, gain, found, slack=slack, most_nodes=most_nodes)
+            found = price_equalised(
+                p, w, gain, found, slack=slack, most_nodes=most_nodes, budget=budget
+            )
     return replace(found, bound=max(min(found.bound, counted), found.value))
 
 
@@ -88,14 +89,23 @@ def count_bound(p: Floats, w: Floats, gain: Gain) -> float:
 
 
 def price_equalised(
-    p: Floats, w: Floats, gain: Gain, first: Priced, *, slack: float, most_nodes: int
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    first: Priced,
+    *,
+    slack: float,
+    most_nodes: int,
+    budget: SearchBudget,
 ) -> Priced:
     """Return the sets of both searches and the better of both bounds."""
     equal = equalise(p)
     profile = Profile(p, w, gain)
     centre = profile.best_mass()
     slope = float(gain.derivative(np.array(centre)))
-    found = branch(equal, w - slope * (p - equal), gain, slack=slack, most_nodes=most_nodes)
+    found = branch(
+        equal, w - slope * (p - equal), gain, slack=slack, most_nodes=most_nodes, budget=budget
+    )
     spread = float(np.abs(p - equal).sum()) / 2
     bounds = [first.bound]
     for window in WINDOWS:

@@ -1,11 +1,12 @@
 """Minimise a smooth function inside an open domain: limited-memory BFGS with backtracking."""
 
+import math
 from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 
-from pramble.solvers.watch import Watch
+from pramble.solvers.budget import SearchBudget
 from pramble.values import Floats
 
 MEMORY = 20
@@ -17,9 +18,18 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 def descend(
-    objective: Objective, x: Floats, *, rounds: int, tolerance: float, watch: Watch
+    objective: Objective,
+    x: Floats,
+    *,
+    rounds: int,
+    tolerance: float,
+    budget: SearchBudget,
+    operations: float,
 ) -> Floats:
-    """Return where so many rounds lead, or where ``PATIENCE`` of them gain less than tolerance."""
+    """Return where so many rounds lead, or where ``PATIENCE`` of them gain less than tolerance.
+
+    ``operations`` is what the objective takes.
+    """
     value, slope = objective(x)
     pairs: deque[tuple[Floats, Floats]] = deque(maxlen=MEMORY)
     values = [value]
@@ -36,8 +46,9 @@ def descend(
         if pairs[-1][0] @ pairs[-1][1] <= 0:
             pairs.pop()
         x, slope = x - length * step, after
+        budget.spend((1 - math.log2(length)) * operations)
         values.append(value)
-        if watch.left() <= 0:
+        if budget.is_over():
             break
         if len(values) > PATIENCE and values[-PATIENCE] - value < tolerance:
             break

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.circulants import random_circulants
 from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
 from pramble.solvers.general.columns.semidefinite import proven_bound
@@ -24,7 +25,6 @@ from pramble.solvers.general.patterns import (
     trim,
 )
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 GAP = 5e-4
@@ -50,24 +50,24 @@ class Relaxed:
         return matrix_of(self.sets, self.theta, alpha)
 
 
-def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch) -> Relaxed:
+def relax(prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget) -> Relaxed:
     """Minimise the variance over mixtures of all sets.
 
     Up to ``MOST_ENUMERATED`` categories every set is priced in every round and the gap closes.
     Beyond, sets are found by local search and the bound is that of :func:`proven_bound`.
     """
-    state = _Growing(prior, alpha, workload, watch=watch)
+    state = _Growing(prior, alpha, workload, budget=budget)
     stopped = "search"
     try:
         for _ in range(MOST_ROUNDS):
             state.solve()
             variance = state.optimum.variance
-            watch.tell("adding columns", value=variance, bound=state.bound)
+            budget.tell("adding columns", value=variance, bound=state.bound)
             if variance - state.bound <= state.gap * variance:
                 stopped = "tolerance"
                 break
-            if watch.left() <= 0:
-                stopped = "time limit"
+            if budget.is_over():
+                stopped = budget.reason
                 break
             if not state.grow():
                 break
@@ -76,26 +76,26 @@ def relax(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch)
     return _trim(state, alpha, stopped)
 
 
-def least_gap(size: int, watch: Watch) -> float:
+def least_gap(size: int, budget: SearchBudget) -> float:
     """Return the gap to reach: half the tolerance where every set is priced."""
     if size > MOST_ENUMERATED:
         return GAP
-    return min(max(watch.tolerance / 2, LEAST_GAP), GAP)
+    return min(max(budget.tolerance / 2, LEAST_GAP), GAP)
 
 
 class _Growing:
     """The columns so far, the optimum over them, and the bound it proves."""
 
     def __init__(
-        self, prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch
+        self, prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget
     ) -> None:
-        S = len(prior)
-        self.prior, self.alpha, self.gap = prior, alpha, least_gap(len(prior), watch)
+        S, self.budget = len(prior), budget
+        self.prior, self.alpha, self.gap = prior, alpha, least_gap(len(prior), budget)
         self.variance = Variance(prior, workload)
         if S <= MOST_ENUMERATED:
             self.bound = spread_bound(prior, alpha, workload)
         else:
-            self.bound = proven_bound(prior, alpha, workload, watch=watch)
+            self.bound = proven_bound(prior, alpha, workload, budget=budget)
         self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
         self.solved = self.sets
         self.tolerance = LOOSE
@@ -103,7 +103,9 @@ class _Growing:
 
     def _optimum(self) -> Optimum:
         patterns = patterns_of(self.sets, np.expm1(self.alpha))
-        return optimal_mixture(patterns, self.variance, tolerance=self.tolerance)
+        return optimal_mixture(
+            patterns, self.variance, tolerance=self.tolerance, budget=self.budget, finish=True
+        )
 
     def solve(self) -> None:
         """Solve over the columns, and price every set where they are few."""
@@ -113,9 +115,11 @@ class _Growing:
         if len(self.prior) <= MOST_ENUMERATED:
             worth = enumerated_violations(self.optimum, self.prior, self.alpha)
             self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
+            self.budget.spend(2.0 ** len(self.prior) * len(self.prior))
             self.new = most_violated(worth, len(self.prior))
         else:
             self.new = climb(self.optimum, self.sets, self.prior, self.alpha)
+            self.budget.spend(20 * BATCH * len(self.prior) ** 2)
 
     def grow(self) -> bool:
         """Take in the sets found, or else solve more closely; whether anything changed."""

@@ -33,10 +33,10 @@ from itertools import product
 
 import numpy as np
 
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.quasi_newton import descend
 from pramble.solvers.general.columns.variance_bounds import spread_bound
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 BARRIERS = (1e-2, 1e-3, 1e-5)
@@ -47,14 +47,16 @@ WORK = 1e10
 MOST_PAIRED, MOST_CLIMBED, MOST_CLOSED = 150, 200, 1500
 
 
-def proven_bound(prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch) -> float:
+def proven_bound(
+    prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget
+) -> float:
     """Return the best of the bounds that the number of categories and half the time allow."""
-    part = watch.inner(watch.tolerance, seconds=watch.left() / 2, quiet=True)
+    part = budget.part(budget.tolerance, effort=budget.left() / 2, quiet=True)
     found = [spread_bound(prior, alpha, workload)]
     if len(prior) <= MOST_CLOSED:
         found.append(closed_bound(prior, alpha, workload))
     if len(prior) <= MOST_CLIMBED:
-        found.append(semidefinite_bound(prior, alpha, workload, watch=part))
+        found.append(semidefinite_bound(prior, alpha, workload, budget=part))
     return max(found)
 
 
@@ -68,17 +70,17 @@ def closed_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
 
 
 def semidefinite_bound(
-    prior: Floats, alpha: float, workload: Floats | None, *, watch: Watch
+    prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget
 ) -> float:
     """Return the best bound found, with and without pairs; 0 if none holds."""
     variance = Variance(prior, workload)
     found = [0.0]
     for pairs in (0.0, PAIRED) if len(prior) <= MOST_PAIRED else (0.0,):
-        if watch.left() <= 0:
+        if budget.is_over():
             break
         dual = Dual(variance, alpha, pairs=pairs)
-        if (x := dual.start(watch)) is not None:
-            found.append(dual.proven(dual.climb(x, watch)))
+        if (x := dual.start(budget)) is not None:
+            found.append(dual.proven(dual.climb(x, budget)))
     return max(found)
 
 
@@ -92,7 +94,7 @@ class Dual:
         self.upper = np.triu_indices(self.size, 1)
         self.barrier = BARRIERS[0]
 
-    def start(self, watch: Watch) -> Floats | None:
+    def start(self, budget: SearchBudget) -> Floats | None:
         """Return the best of some points in the domain, d a power of p, λ between p and d."""
         found: list[tuple[float, int, Floats]] = []
         for power, between in product((0.0, 0.5, 1.0), (0.0, 1.0, 2.0)):
@@ -100,19 +102,27 @@ class Dual:
             d /= d.sum()
             logs = np.log(self.pairs * self.a * np.outer(d, d)[self.upper]) if self.pairs else d[:0]
             prices = ((1 - between) * self.prior + between * d) / self.scale
-            if watch.left() <= 0:
+            if budget.is_over():
                 break
+            budget.spend(13 * (self.size**3 + 1e5))
             for size in np.geomspace(1e-2, 1e4, 13):
                 x = np.concatenate([np.log(d), size * prices, logs])
                 found.append((self(x)[0], len(found), x))
         value, _, x = min(found, default=(math.inf, 0, self.prior))
         return x if math.isfinite(value) else None
 
-    def climb(self, x: Floats, watch: Watch) -> Floats:
+    def climb(self, x: Floats, budget: SearchBudget) -> Floats:
         """Return the best point found, the barrier lowered twice."""
         rounds = min(400, int(WORK / (60 * self.size**3)) + 10)
         for self.barrier in BARRIERS:
-            x = descend(self, x, rounds=rounds, tolerance=1e-6, watch=watch)
+            x = descend(
+                self,
+                x,
+                rounds=rounds,
+                tolerance=1e-6,
+                budget=budget,
+                operations=3 * self.size**3 + 3e5,
+            )
         return x
 
     def parts(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pramble.mechanisms.base import Mechanism
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design
 from pramble.solvers.general.nearby.telling import most_told
 from pramble.values import Floats
@@ -32,7 +33,9 @@ def near_mechanisms(prior: Floats, alpha: float, loss: Floats) -> list[Mechanism
     sets = np.zeros((0, len(prior)), dtype=np.bool_)
     found = [near.mechanism]
     for weight in (chord * WEIGHTS).tolist():
-        told = most_told(prior, loss, alpha, weight=weight, start=sets, tolerance=TOLERANCE)
+        told = most_told(
+            prior, loss, alpha, weight=weight, start=sets, budget=SearchBudget(TOLERANCE)
+        )
         sets = np.vstack([sets, told.sets])
         found.append(Mechanism.from_matrix(told.matrix, alpha=alpha))
     return found

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pramble.solvers.watch import Watch
+from pramble.solvers.budget import SearchBudget
 from pramble.values import Floats
 
 MOST_ROUNDS = 200
@@ -103,17 +103,17 @@ def least_loss(
     prior: Floats,
     loss: Floats,
     alpha: float,
-    watch: Watch,
+    budget: SearchBudget,
     shown: Callable[[float], float] = float,
 ) -> Moves:
-    """Search until the gap is within the watch's tolerance, from a point that is feasible.
+    """Search until the gap is within the budget's tolerance, from a point that is feasible.
 
     ``prior`` is positive, ``loss`` lies between 0 and 1 and has a row for each entry of it.
     ``shown`` turns such a loss into the one that is told.
     """
     search = _Search(prior, loss, alpha, shown)
     try:
-        stopped = search.run(watch)
+        stopped = search.run(budget)
     except KeyboardInterrupt:
         stopped = "interrupted"
     return Moves(
@@ -158,7 +158,7 @@ class _Search:
         inside = float(self.prior @ np.einsum("xz,xz->x", self.loss, self.point.y))
         return float(self.mean @ self.point.t) * self.inverse + self.kappa * inside
 
-    def run(self, watch: Watch) -> str:
+    def run(self, budget: SearchBudget) -> str:
         """Return why it stopped; where floats resolve no more it says that the tolerance is met."""
         p, point = self.prior, self.point
         for self.rounds in range(MOST_ROUNDS):
@@ -166,11 +166,12 @@ class _Search:
             gap = float(p @ (yf + sg).sum(axis=1))
             value = self.value()
             bound = min(max(point.eta, 0.0), value)
-            watch.tell("moving near", value=self.shown(value), bound=self.shown(bound))
-            if gap <= watch.tolerance * value:
+            budget.tell("moving near", value=self.shown(value), bound=self.shown(bound))
+            budget.spend(len(point.t) ** 3 / 5 + 150 * point.y.size)
+            if gap <= budget.tolerance * value:
                 break
-            if watch.left() <= 0:
-                return "time limit"
+            if budget.is_over():
+                return budget.reason
             try:
                 step, parts = self.step(yf, sg, gap)
             except np.linalg.LinAlgError:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramble.information.measures import information_bound
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.generation import PULLS, Columns, bound_of
 from pramble.solvers.general.columns.pricing import price
 from pramble.solvers.general.patterns import (
@@ -44,10 +45,16 @@ class Told:
 
 
 def most_told(
-    prior: Floats, loss: Floats, alpha: float, *, weight: float, start: Sets, tolerance: float
+    prior: Floats,
+    loss: Floats,
+    alpha: float,
+    *,
+    weight: float,
+    start: Sets,
+    budget: SearchBudget,
 ) -> Told:
     """Return the best matrix found; the gap is in units of the universal bound on information."""
-    gain = Gain(alpha)
+    gain, tolerance = Gain(alpha), budget.tolerance
     costs = weight * prior[:, None] * loss
     columns = Columns(
         prior, gain, costs=lambda sets: (patterns_of(sets, gain.a1) @ costs).min(axis=1)
@@ -59,14 +66,16 @@ def most_told(
     bound, centre = np.inf, np.zeros(size)
     theta = np.zeros(0)
     for _ in range(MOST_ROUNDS):
-        solved = columns.solve(np.inf)
+        solved = columns.solve(budget)
         assert solved is not None
         theta, prices, value = solved
         if bound - value <= tolerance * unit:
             break
         for pull in PULLS if bound < np.inf else (0.0,):
             between = (1 - pull) * prices + pull * centre
-            sets, most = dearest(prior, between, costs, gain, slack=tolerance * unit / 20)
+            sets, most = dearest(
+                prior, between, costs, gain, slack=tolerance * unit / 20, budget=budget
+            )
             proven, shift = bound_of(between, most, gain)
             if proven < bound:
                 bound, centre = proven, between + shift * prior
@@ -87,12 +96,19 @@ def most_told(
 
 
 def dearest(
-    prior: Floats, prices: Floats, costs: Floats, gain: Gain, *, slack: float
+    prior: Floats,
+    prices: Floats,
+    costs: Floats,
+    gain: Gain,
+    *,
+    slack: float,
+    budget: SearchBudget,
 ) -> tuple[Sets, float]:
     """Return sets that gain most above the prices under some name, and a bound on what they do."""
     found, most = [], -np.inf
     for z in range(costs.shape[1]):
-        one = price(prior, gain.a1 * (prices + costs[:, z]), gain, slack=slack, most_nodes=NODES)
+        shifted = gain.a1 * (prices + costs[:, z])
+        one = price(prior, shifted, gain, slack=slack, budget=budget, most_nodes=NODES)
         found.append(one.sets[-2:])
         most = max(most, one.bound - float(costs[:, z].sum()))
     return np.vstack(found), most

@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from pramble.solvers.general.circulants import best_turns, random_circulants
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.circulants import SWAPS, best_turns, random_circulants
 from pramble.solvers.general.patterns import Sets
 from pramble.solvers.general.square.block_designs import block_designs, known_designs
 from pramble.solvers.general.square.search import Square, SquareSearch, least_variance
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_SEARCHED = 150
@@ -20,7 +20,7 @@ IMPROVED = 4
 
 
 def best_square(
-    prior: Floats, alpha: float, workload: Floats | None, *, improve: bool, watch: Watch
+    prior: Floats, alpha: float, workload: Floats | None, *, improve: bool, budget: SearchBudget
 ) -> tuple[Square | None, str]:
     """Return the best square matrix found and why the search ended; only structure on demand."""
     S = len(prior)
@@ -30,15 +30,16 @@ def best_square(
     try:
         for start in structured(S, alpha, rng) if S <= MOST_SQUARE else ():
             found.append(search.evaluate(start))
-            if watch.left() <= 0:
-                return least_variance(found), "time limit"
+            budget.spend(1e5 + 8 * SWAPS * S)
+            if budget.is_over():
+                return least_variance(found), budget.reason
         if improve and S <= MOST_SEARCHED:
             ranked = sorted((one for one in found if one is not None), key=lambda one: one.variance)
             starts = [one.sets for one in ranked[:IMPROVED]]
             for start in [*starts, *random_circulants(S, 40 if S < 20 else 8, rng)]:
-                if watch.left() <= 0:
-                    return least_variance(found), "time limit"
-                found.append(search.improve(start, rng=rng, steps=20_000, watch=watch))
+                if budget.is_over():
+                    return least_variance(found), budget.reason
+                found.append(search.improve(start, rng=rng, steps=20_000, budget=budget))
     except KeyboardInterrupt:
         return least_variance(found), "interrupted"
     return least_variance(found), "search"

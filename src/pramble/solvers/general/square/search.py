@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.patterns import Gain, Sets, matrix_of, patterns_of
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 BATCH = 2_000
@@ -82,7 +82,7 @@ class SquareSearch:
         rng: np.random.Generator,
         steps: int,
         heat: float = 0.02,
-        watch: Watch | None = None,
+        budget: SearchBudget,
     ) -> Square | None:
         """Anneal from a start and descend; None if nothing on the way is above the floor."""
         first = self.evaluate(start)
@@ -93,21 +93,21 @@ class SquareSearch:
         temperatures = heat * (1 - np.arange(0, steps, batch) / steps) ** 2
         sets = start
         for temperature in [*temperatures, 0.0]:
-            if watch is not None and watch.left() <= 0:
+            if budget.is_over():
                 break
             try:
-                sets = self._batch(sets, float(temperature), rng, batch)
+                sets = self._batch(sets, float(temperature), rng, batch, budget)
             except np.linalg.LinAlgError:
                 break
             best = self._better(best, sets)
-        return best if best is None else self._descend(best, rng, watch)
+        return best if best is None else self._descend(best, rng, budget)
 
-    def _descend(self, best: Square, rng: np.random.Generator, watch: Watch | None) -> Square:
+    def _descend(self, best: Square, rng: np.random.Generator, budget: SearchBudget) -> Square:
         """Try every flip in random order until none helps."""
         S = len(self.prior)
-        while watch is None or watch.left() > 0:
+        while not budget.is_over():
             try:
-                after = self._better(best, self._batch(best.sets, 0.0, rng, 0)) or best
+                after = self._better(best, self._batch(best.sets, 0.0, rng, 0, budget)) or best
             except np.linalg.LinAlgError:
                 return best
             if after.variance >= best.variance * (1 - 1e-9) or S > 150:
@@ -121,7 +121,14 @@ class SquareSearch:
             return best
         return found if best is None or found.variance < best.variance else best
 
-    def _batch(self, sets: Sets, temperature: float, rng: np.random.Generator, steps: int) -> Sets:
+    def _batch(
+        self,
+        sets: Sets,
+        temperature: float,
+        rng: np.random.Generator,
+        steps: int,
+        budget: SearchBudget,
+    ) -> Sets:
         """Run some proposals from exact matrices; all S² flips once when ``steps`` is 0."""
         from pramble.solvers.general.square.kernel import PENALTY, State, anneal
 
@@ -148,5 +155,6 @@ class SquareSearch:
         if (information := float(state.theta @ state.gains)) < self.floor:
             value *= 1 + PENALTY * (self.floor - information) / self.floor
         flips = np.column_stack(np.divmod(flat, S))
+        budget.spend(len(flat) * (12 * S + 0.3 * S**2) + S**3)
         anneal(state, value, flips, rng.random(len(flat)), temperature)
         return np.asarray(high.T)

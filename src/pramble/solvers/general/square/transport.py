@@ -1,20 +1,20 @@
 """Couplings: which column of a mechanism becomes which released value."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.values import Floats
 
 
 def best_coupling(
-    gains: Floats, supply: Floats, demand: Floats, *, seconds: float = math.inf
+    gains: Floats, supply: Floats, demand: Floats, budget: SearchBudget
 ) -> Floats | None:
     r"""Maximise :math:`\sum_{jz} F_{jz} g_{jz}` over F ≥ 0 with these row and column sums.
 
-    None when the time was up.
+    None when the budget was over.
     """
     T, S = gains.shape
     rows, columns = np.divmod(np.arange(T * S), S)
@@ -23,7 +23,7 @@ def best_coupling(
     equations[np.arange(T * S), T + columns] = 1
     programme = LinearProgramme(np.concatenate([supply, demand])[:-1])
     programme.add(equations[:, :-1], gains.ravel())
-    found = programme.solve(seconds)
+    found = programme.solve(budget)
     if found is None:
         return None
     return balance(np.maximum(found[0], 0.0).reshape(T, S), supply, demand)
@@ -42,11 +42,11 @@ def balance(coupling: Floats, supply: Floats, demand: Floats) -> Floats:
     return np.asarray(scaled + np.outer(rows, columns) / total if total > 0 else scaled)
 
 
-def first_couplings(matrix: Floats, prior: Floats) -> Iterator[Floats]:
+def first_couplings(matrix: Floats, prior: Floats, budget: SearchBudget) -> Iterator[Floats]:
     """Yield couplings to start from: Bayes, the likeliest value, and two by order."""
     released = prior @ matrix
     yield released[:, None] * (matrix.T * prior / released[:, None])
-    likeliest = best_coupling(matrix.T / released[:, None], released, prior)
+    likeliest = best_coupling(matrix.T / released[:, None], released, prior, budget)
     if likeliest is not None:
         yield likeliest
     rng = np.random.default_rng(len(prior))
