@@ -106,7 +106,7 @@ def exchanged(
             break
         inverse = np.linalg.inv(columns)
         theta, parts, rows = inverse.sum(axis=1), inverse @ candidates, inverse @ queries.T
-        budget.spend(size**3 / 2 + 25 * parts.size + size * parts.size / 5)
+        budget.spend(size**3 / 2 + 35 * parts.size + size * parts.size / 5)
         found = after_exchange(theta, parts, rows @ rows.T, prior @ columns, prior @ candidates)
         best = int(np.argmin(found.variance))
         if not found.variance[best] < min(least, found.before) * (1 - LEAST_GAIN):

@@ -72,7 +72,7 @@ def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
         return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
 
     shares = multiplied(
-        gains, len(blocks), budget, operations=2.0 * informations.size, steps=STEPS, gap=GAP
+        gains, len(blocks), budget, operations=informations.size, steps=STEPS, gap=GAP
     )
     order = np.argsort(-shares, kind="stable")
     return [blocks[i] for i in order.tolist() if shares[i] > 1e-4 / len(blocks)]

@@ -29,7 +29,7 @@ from pramble.solvers.record.search import best_plan
 from pramble.solvers.record.whole import whole_plan
 from pramble.values import Watcher
 
-PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (8.0, 0.05), (15.0, 4.0), 60.0
+PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
 """The effort of a search, and how much more for each wanted table; at most so much."""
 
 CLOSE = 1e-3
@@ -100,7 +100,7 @@ def design_record(
     besides : float
         With ``central``: what is spent on a row besides, as on a private prior.
     effort : float, optional
-        How much work to search at most, in units of about a second of one processor: 8 unless given
+        How much work to search at most, in units of about a second of one processor: 5 unless given
         (20 under a distance), with more than a few tables up to 60. Small records take less. Work
         is counted, so that the same effort gives the same plan everywhere.
     time_limit : float, optional

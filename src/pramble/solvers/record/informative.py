@@ -183,7 +183,7 @@ class Given:
         solved = linprog(
             -self.gains(sets), A_eq=columns, b_eq=np.ones(self.size), method="highs-ds"
         )
-        self.budget.spend(solved.nit * (2e4 + sets.size))
+        self.budget.spend(solved.nit * (5e4 + 2 * sets.size))
         return np.maximum(np.asarray(solved.x), 0.0), -np.asarray(solved.eqlin.marginals)
 
     def first_sets(self) -> Sets:

@@ -82,7 +82,7 @@ class Tables:
             if key not in known:
                 rows = [self.channel(blocks, part, seen) for part, seen in parts.items()]
                 matrix = side_by_side_matrix(block, list(parts.values()), rows)
-                self.budget.spend(matrix.size * len(matrix) / 2 + len(matrix) ** 3)
+                self.budget.spend(matrix.size * len(matrix) / 8 + len(matrix) ** 3 / 4 + 5e5)
                 known[key] = covariance_of_cells(matrix, block.law)
             found[shared] = margin_information(known[key], block.onto(shared)[1])
         return Shown(blocks, margins, found)
@@ -181,8 +181,8 @@ class Tables:
         """Return the shares that make the summed cost smallest."""
         gains = self.gains_of(shown)
         operations = sum(
-            own.size**3 + 10 * own.size**2 + 3e5 for own in self.tables.values()
-        ) + 4.0 * sum(one.size for each in shown for one in each.informations.values())
+            own.size**3 / 3 + 5 * own.size**2 + 1e5 for own in self.tables.values()
+        ) + sum(one.size for each in shown for one in each.informations.values())
         return multiplied(
             gains, len(shown), budget, operations=operations, steps=FEW_STEPS, gap=ENOUGH,
             start=start,

@@ -162,7 +162,7 @@ class Characters:
             return np.asarray(informations @ (self.weights / whole**2))
 
         return multiplied(
-            gains, len(orbits), budget, operations=2.0 * informations.size,
+            gains, len(orbits), budget, operations=informations.size,
             steps=STEPS, gap=GAP, start=start,
         )  # fmt: skip
 

@@ -36,7 +36,7 @@ def best_shares(
 ) -> Floats:
     """Return the best shares of branches with these informations."""
     gains = gains_of(informations, workload)
-    operations = 2.0 * len(informations) * workload.size + len(workload) ** 3
+    operations = len(informations) * workload.size / 2 + len(workload) ** 3 / 4
     return multiplied(gains, len(informations), budget, operations=operations, start=start)
 
 

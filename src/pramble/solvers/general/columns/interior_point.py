@@ -89,7 +89,7 @@ def _interior_point(
     for _ in range(MOST_ROUNDS):
         if budget.is_over() and not finish:
             break
-        budget.spend(N * N * (N / 12 + rows) / 2)
+        budget.spend(N * N * (N / 6 + 2 * rows) + 3e5)
         side = scores @ middle
         slope = -np.einsum("ij,ij->i", side, scores)
         gap = float(theta @ slack)

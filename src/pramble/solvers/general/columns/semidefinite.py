@@ -121,7 +121,7 @@ class Dual:
                 rounds=rounds,
                 tolerance=1e-6,
                 budget=budget,
-                operations=3 * self.size**3 + 3e5,
+                operations=1.2 * self.size**3 + 1.2e5,
             )
         return x
 

@@ -167,7 +167,7 @@ class _Search:
             value = self.value()
             bound = min(max(point.eta, 0.0), value)
             budget.tell("moving near", value=self.shown(value), bound=self.shown(bound))
-            budget.spend(len(point.t) ** 3 / 5 + 150 * point.y.size)
+            budget.spend(len(point.t) ** 3 / 10 + 70 * point.y.size)
             if gap <= budget.tolerance * value:
                 break
             if budget.is_over():

@@ -155,6 +155,6 @@ class SquareSearch:
         if (information := float(state.theta @ state.gains)) < self.floor:
             value *= 1 + PENALTY * (self.floor - information) / self.floor
         flips = np.column_stack(np.divmod(flat, S))
-        budget.spend(len(flat) * (12 * S + 0.3 * S**2) + S**3)
+        budget.spend(len(flat) * (110 + 2.5 * S) + S**3 / 2)
         anneal(state, value, flips, rng.random(len(flat)), temperature)
         return np.asarray(high.T)
