@@ -227,7 +227,7 @@ def design_plans(
             prior=law,
             tables=tables,
             objective=objective,
-            time_limit=time_limit,
+            effort=time_limit,
             **promise(tried),
         )
         return ByRecord(found, table)

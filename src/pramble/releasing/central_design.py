@@ -49,7 +49,7 @@ def design_for_readers(
             tables=tables,
             objective=spec.objective,
             whole=True,
-            time_limit=record_design.SECONDS if seconds is None else seconds,
+            effort=record_design.SECONDS if seconds is None else seconds,
         )
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None

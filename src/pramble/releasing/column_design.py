@@ -132,7 +132,7 @@ def solved(
             categories=column.labels,
             invariant=column.spec.invariant,
             tolerance=effort.tolerance,
-            time_limit=effort.seconds,
+            effort=effort.seconds,
         )
     except InvalidInput as error:
         raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None

@@ -69,7 +69,7 @@ def most_possible(p: Floats, alpha: float) -> float:
     """Return a proven bound on the information of any matrix for these categories at this α."""
     if not 2 < len(p) <= SEARCHED:
         return most_information(p, alpha)
-    return design(p, alpha, family="general", tolerance=1e-3, time_limit=SECONDS).ceiling
+    return design(p, alpha, family="general", tolerance=1e-3, effort=SECONDS).ceiling
 
 
 def observed_figures(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:

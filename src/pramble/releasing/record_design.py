@@ -164,7 +164,7 @@ def design_of_record(
         tables=tables,
         objective=spec.objective,
         whole=keeps_whole(spec, labels),
-        time_limit=SECONDS if seconds is None else seconds,
+        effort=SECONDS if seconds is None else seconds,
     )
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"

@@ -148,7 +148,7 @@ def loss_from_noise(job: Prepared) -> float | None:
         possible=possible,
         tables=wanted,
         whole=keeps_whole(job.spec, labels),
-        time_limit=COMPARED,
+        effort=COMPARED,
     )
     here, there = (
         sum(plan_costs(plan, labels, law, tables=wanted, possible=possible).values())

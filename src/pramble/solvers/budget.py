@@ -27,8 +27,8 @@ class SearchBudget:
 
     Effort is counted, not timed: every loop states how many operations it took. So the same input
     gives the same answer on every machine, however busy. Only a ``time_limit``, in seconds, that
-    was asked for ends a search by the clock; without an ``effort`` it sets that, too, for then the
-    parts of a search share it out.
+    was asked for ends a search by the clock; it bounds the effort, too, for the parts of a search
+    share that out.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class SearchBudget:
         progress: Watcher | None = None,
     ) -> None:
         self.tolerance = tolerance
-        limits = (positive("effort", effort), positive("time_limit", time_limit))
-        self.limit = next((one for one in limits if one is not None), math.inf)
+        given = (positive("effort", effort), positive("time_limit", time_limit))
+        self.limit = min((one for one in given if one is not None), default=math.inf)
         self.start = 0.0
         self.reason = "effort" if time_limit is None else "time limit"
         self.meter = Meter()

@@ -96,7 +96,7 @@ def test_the_best_vertex_is_found_and_the_bound_is_worth_having(prior, least, mo
 
 def test_many_categories_come_near_the_bound():
     prior = np.random.default_rng(3).dirichlet(np.ones(20))
-    d = pramble.design(prior, 1.0, family="general", invariant=True, time_limit=5.0)
+    d = pramble.design(prior, 1.0, family="general", invariant=True, effort=5.0)
     assert d.gap < 0.05
     assert units_off(d.prior, d.mechanism) <= 1
 

@@ -31,7 +31,7 @@ def test_whole_records_of_a_hundred_thousand_cells_tell_what_is_possible():
 
 def test_whole_records_of_many_columns_are_not_refused():
     sizes = {f"c{i}": 3 for i in range(12)}
-    d = pramble.design_record(sizes, 6.0, whole=True, time_limit=4)
+    d = pramble.design_record(sizes, 6.0, whole=True, effort=4)
     assert len(d.plan.branches) == 1
     assert set(d.plan.columns) == set(sizes)
     assert d.certificate.satisfies(6.0)
@@ -42,7 +42,7 @@ def test_whole_records_of_many_columns_are_not_refused():
 
 def test_one_matrix_on_a_large_record_is_valued_by_its_margins():
     sizes = {f"c{i}": 4 for i in range(5)}  # 1,024 cells
-    d = pramble.design_record(sizes, 12.0, whole=True, tables=2, time_limit=3)
+    d = pramble.design_record(sizes, 12.0, whole=True, tables=2, effort=3)
     lam = math.expm1(12.0) / (math.exp(12.0) + 1023)
     joint = 10 * (1 - 1 / 16) / lam**2
     assert d.value <= joint * (1 + 1e-9)
@@ -50,7 +50,7 @@ def test_one_matrix_on_a_large_record_is_valued_by_its_margins():
 
 def test_one_joint_matrix_is_a_candidate_however_large():
     sizes = {f"c{i}": 10 for i in range(4)}  # 10,000 cells
-    d = pramble.design_record(sizes, 12.0, time_limit=5)
+    d = pramble.design_record(sizes, 12.0, effort=5)
     lam = math.expm1(12.0) / (math.exp(12.0) + 9999)
     assert d.value <= 6 * (1 - 1 / 100) / lam**2 * (1 + 1e-6)
     assert d.certificate.satisfies(12.0)
