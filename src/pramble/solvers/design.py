@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.data.labels import Label, Labels, as_labels
-from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
+from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.distributions import as_prior
-from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.distance import Distance, as_distance
-from pramble.mechanisms.ratios import check_alpha
 from pramble.one_thread import one_thread
 from pramble.solvers.budget import SearchBudget, positive
-from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
+from pramble.solvers.problem import FamilyName, ObjectiveName, Problem, representable
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only
 
@@ -244,17 +242,6 @@ def solver_for(problem: Problem) -> Callable[[Problem], Design]:
             )
     solve: Callable[[Problem], Design] = module.solve
     return solve
-
-
-def representable(alpha: float) -> float:
-    """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
-    value = check_alpha(alpha)
-    if value < SMALLEST_ALPHA:
-        raise PrivacyError(
-            f"alpha = {value!r} is too small: weights over 2**53 cannot tell it from zero. "
-            "Use a larger alpha."
-        )
-    return value
 
 
 def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:

@@ -6,8 +6,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from pramble.data.labels import Labels
+from pramble.errors import PrivacyError
+from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.ratios import check_alpha
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.ranks import alike_text, rank_of, released_alike
 from pramble.solvers.result import Design, most_information
@@ -136,3 +139,14 @@ class Problem:
             stopped = "precision" if self.information_at_least is None else "floor"
         note = f"The gap is {found.gap:.2g}, above the tolerance: {REASONS[stopped]}"
         return replace(found, stopped=stopped, notes=(*found.notes, note))
+
+
+def representable(alpha: float) -> float:
+    """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
+    value = check_alpha(alpha)
+    if value < SMALLEST_ALPHA:
+        raise PrivacyError(
+            f"alpha = {value!r} is too small: weights over 2**53 cannot tell it from zero. "
+            "Use a larger alpha."
+        )
+    return value

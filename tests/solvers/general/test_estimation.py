@@ -7,6 +7,7 @@ import pytest
 
 import pramble
 from pramble.paper import scenario
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.columns.interior_point import optimal_mixture
 from pramble.solvers.general.columns.variance_bounds import spread_bound
 from pramble.solvers.general.patterns import all_sets
@@ -84,7 +85,9 @@ def test_no_mixture_of_all_sets_beats_either_bound(alpha):
     workload = rng.normal(size=(4, 7))
     patterns = 1 + np.expm1(alpha) * all_sets(7)
     for queries in (None, workload):
-        best = optimal_mixture(patterns, Variance(prior, queries), tolerance=1e-6).variance
+        best = optimal_mixture(
+            patterns, Variance(prior, queries), tolerance=1e-6, budget=SearchBudget(1e-6)
+        ).variance
         assert spread_bound(prior, alpha, queries) <= best * (1 + 1e-9)
         d = estimation(prior, alpha, workload=queries, outputs="free")
         assert d.bound <= best * (1 + 1e-9)

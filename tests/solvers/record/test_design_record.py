@@ -14,6 +14,7 @@ from pramble.information.distributions import (
     as_tables,
     margin_of,
 )
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.candidates import best_cardinality
 from pramble.solvers.record.shares import best_shares, exact_shares
 from pramble.solvers.record.whole import partitions
@@ -160,7 +161,7 @@ def test_priors_may_be_tables():
 
 def test_shares_are_the_best_of_a_convex_programme():
     informations = [np.diag([1.0, 0.01]), np.diag([0.01, 4.0])]
-    w = best_shares(informations, np.eye(2))
+    w = best_shares(informations, np.eye(2), SearchBudget(1e-6))
 
     def cost(t):
         return np.trace(np.linalg.inv(t * informations[0] + (1 - t) * informations[1]))

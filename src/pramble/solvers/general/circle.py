@@ -20,7 +20,7 @@ from pramble.data.labels import Label, as_labels
 from pramble.errors import InvalidInput
 from pramble.information.measures import best_high_mass
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.solvers.design import representable
+from pramble.solvers.problem import representable
 
 FEWEST = 3
 

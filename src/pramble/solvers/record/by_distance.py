@@ -28,7 +28,6 @@ from pramble.solvers.general.variance import Variance, observed_variance, query_
 from pramble.solvers.metric.pair_bound import pair_bound
 from pramble.solvers.metric.tree_bound import information_ceiling
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record import dense, many
 from pramble.solvers.record.candidates import (
     CLOSE,
     LEAST_EFFORT,
@@ -36,6 +35,8 @@ from pramble.solvers.record.candidates import (
     without_unused,
     workload_of,
 )
+from pramble.solvers.record.dense import MOST_CELLS, Cells
+from pramble.solvers.record.many import Tables
 from pramble.solvers.record.problem import Block, RecordProblem
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.search import Best, answer
@@ -68,9 +69,9 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
     }
     if problem.objective == "information":
         return most_told(problem, blocks, budget)
-    ground: Any = many.Tables(problem, budget)
-    if problem.size <= dense.MOST_CELLS:
-        ground = dense.Cells(problem, budget)
+    ground: Any = Tables(problem, budget)
+    if problem.size <= MOST_CELLS:
+        ground = Cells(problem, budget)
     budget.clock.tell("single columns", ALONE)
     if problem.whole or len(problem.columns) < MANY:
         options = [ground.option(all_merged(problem, ground, blocks, budget))]

@@ -13,8 +13,7 @@ from pramble.one_thread import one_thread
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.central.one_file import best_file
 from pramble.solvers.central.promise import Promise, as_promise
-from pramble.solvers.design import representable
-from pramble.solvers.problem import ObjectiveName
+from pramble.solvers.problem import ObjectiveName, representable
 from pramble.solvers.record.by_distance import plan_by_distance
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (

@@ -13,7 +13,6 @@ from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record import dense, many
 from pramble.solvers.record.anova import packed_branches
 from pramble.solvers.record.bounds import dense_bound, many_bound, quick_bound
 from pramble.solvers.record.candidates import (
@@ -26,6 +25,8 @@ from pramble.solvers.record.candidates import (
     closed_forms,
     designed,
 )
+from pramble.solvers.record.dense import MOST_CELLS, Cells
+from pramble.solvers.record.many import MOST_HELD, Tables
 from pramble.solvers.record.problem import RecordProblem
 from pramble.solvers.record.result import RecordDesign
 from pramble.solvers.record.shares import exact_shares
@@ -45,8 +46,8 @@ SMALL = 0.2
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the best mixture of branches that was found."""
-    few = problem.size <= dense.MOST_CELLS
-    ground: Any = dense.Cells(problem, budget) if few else many.Tables(problem, budget)
+    few = problem.size <= MOST_CELLS
+    ground: Any = Cells(problem, budget) if few else Tables(problem, budget)
     budget.clock.tell("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
     budget.clock.tell("turned sets", 0.05)
@@ -117,7 +118,7 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     single = [(name,) for name in problem.columns]
     for columns in dict.fromkeys([*problem.tables, problem.columns, *single]):
         size = problem.counts(columns)
-        if size > many.MOST_HELD and not joint_could_help(problem, columns):
+        if size > MOST_HELD and not joint_could_help(problem, columns):
             continue
         block = problem.block(columns)
         if block.size == np.prod([problem.sizes[name] for name in columns]):

@@ -19,9 +19,10 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record import dense, many
 from pramble.solvers.record.anova import LEAST_START, MOST_BLOCK, Components, told_by
 from pramble.solvers.record.candidates import CLOSE, Blocks, best_matrix, parts_of, subsets
+from pramble.solvers.record.dense import MOST_CELLS, Cells
+from pramble.solvers.record.many import Tables
 from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
 from pramble.solvers.record.packing import Packing, mechanism_of
 from pramble.solvers.record.problem import RecordProblem
@@ -38,8 +39,8 @@ Split = list[tuple[Table, float]]
 
 def whole_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the best plan of one branch."""
-    few = problem.size <= dense.MOST_CELLS
-    ground: Any = dense.Cells(problem, budget) if few else many.Tables(problem, budget)
+    few = problem.size <= MOST_CELLS
+    ground: Any = Cells(problem, budget) if few else Tables(problem, budget)
     splits = candidate_splits(problem)
     components = Components(problem)
     ranked = sorted(splits, key=lambda one: splitting_cost(components, one))

@@ -51,7 +51,7 @@ def test_any_prices_prove_a_bound():
         truth = enumerated(prior, alpha)
         prices = truth * prior * rng.uniform(-0.5, 2, 8)
         gain = Gain(alpha)
-        most = price(prior, gain.a1 * prices, gain, slack=0.0).bound
+        most = price(prior, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).bound
         assert bound_of(prices, most, gain)[0] >= truth
 
 
@@ -63,7 +63,7 @@ def test_prices_that_are_all_too_high_prove_more_than_their_sum(alpha):
         gain = Gain(alpha)
         best = best_mixture(prior, alpha, SearchBudget(1e-9))
         prices = best.prices + rng.uniform(0, 1) * best.value * prior
-        most = price(prior, gain.a1 * prices, gain, slack=0.0).bound
+        most = price(prior, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).bound
         bound = bound_of(prices, most, gain)[0]
         assert best.value * (1 - 1e-12) <= bound <= prices.sum()
 
