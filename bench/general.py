@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 import pramble
 from bench._figures import peak_megabytes
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.patterns import Gain, all_sets
+from pramble.solvers.general.information import best_mixture
+from pramble.solvers.general.sets import Gain, all_sets
 
 PRIORS = {"flat": 0.0, "k^-1/2": 0.5, "k^-1": 1.0}
 

@@ -76,9 +76,9 @@ if TYPE_CHECKING:
     from pramble.risk.assessment import Assessment
     from pramble.risk.models.membership import Membership
     from pramble.solvers.design import design
-    from pramble.solvers.general.circle import circle
+    from pramble.solvers.general.arcs import circle
     from pramble.solvers.record.design_record import design_record
-    from pramble.solvers.record.result import RecordDesign
+    from pramble.solvers.record.problem import RecordDesign
     from pramble.solvers.result import Design
     from pramble.solvers.tables.design_tables import design_tables
     from pramble.solvers.tables.result import TableDesign
@@ -118,7 +118,7 @@ _MODULES = {
     "PrivacyError": "pramble.errors",
     "Progress": "pramble.values",
     "Reading": "pramble.data.reading",
-    "RecordDesign": "pramble.solvers.record.result",
+    "RecordDesign": "pramble.solvers.record.problem",
     "Regression": "pramble.estimation.regression.result",
     "Release": "pramble.releasing.folder.open",
     "TableDesign": "pramble.solvers.tables.result",
@@ -127,7 +127,7 @@ _MODULES = {
     "calibrate": "pramble.calibration.calibrate",
     "central_guarantee": "pramble.privacy.shuffled.central",
     "certify": "pramble.privacy.certificate",
-    "circle": "pramble.solvers.general.circle",
+    "circle": "pramble.solvers.general.arcs",
     "combine": "pramble.estimation.draws.combine",
     "compose": "pramble.privacy.certificate",
     "conditional_entropy": "pramble.information.measures",

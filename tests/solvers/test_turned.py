@@ -3,8 +3,8 @@
 import numpy as np
 
 import pramble
+from pramble.solvers.problem import flipped_categories
 from pramble.solvers.result import most_information
-from pramble.solvers.turned import turned
 
 
 def test_they_are_found_in_every_kind_of_matrix():
@@ -12,14 +12,14 @@ def test_they_are_found_in_every_kind_of_matrix():
     d = pramble.design(prior, 1.0, categories=list("abcde"))
     M = d.mechanism.matrix
     expected = [x for x in range(5) if M[x, x] < min(np.delete(M[x], x))]
-    assert turned(d.mechanism).tolist() == expected == [1, 2, 3, 4]
+    assert flipped_categories(d.mechanism).tolist() == expected == [1, 2, 3, 4]
     general = pramble.Mechanism.from_matrix(M, categories=list("abcde"))
-    assert turned(general).tolist() == expected
+    assert flipped_categories(general).tolist() == expected
     (note,) = (note for note in d.notes if "as themselves" in note)
     assert note.startswith("'b', 'c', 'd', 'e' of the 5 categories are released as themselves less")
     kept = pramble.design(prior, 1.0, keep_at_least=0.3)
     assert not any("as themselves" in note for note in kept.notes)
-    assert not len(turned(pramble.randomized_response(4, 0.1)))
+    assert not len(flipped_categories(pramble.randomized_response(4, 0.1)))
 
 
 def test_no_matrix_of_two_categories_carries_more_than_randomised_response():

@@ -27,7 +27,7 @@ from pramble.risk.released_keys import seen_branches, shares_over
 from pramble.solvers.design import design
 from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.result import Design
 from pramble.values import Floats, names_of, value
 

@@ -33,7 +33,7 @@ from pramble.cli.options import (
 from pramble.errors import InvalidInput
 from pramble.plots.images import save
 from pramble.plots.tradeoffs import SIGNS
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.result import Design
 from pramble.words import several
 

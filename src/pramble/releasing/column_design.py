@@ -37,7 +37,7 @@ from pramble.releasing.priors import (
 from pramble.releasing.scan import Counted
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.design import design
-from pramble.solvers.general.circle import circle
+from pramble.solvers.general.arcs import circle
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
 from pramble.values import Floats, value

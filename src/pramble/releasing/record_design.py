@@ -32,7 +32,7 @@ from pramble.releasing.scan import Counted, Counts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.values import Integers, value
 
 SECONDS: float | None = None

@@ -1,7 +1,6 @@
 """The verb ``design``: validate, choose the solver by family and objective, return its answer."""
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,18 +16,72 @@ from pramble.solvers.problem import FamilyName, ObjectiveName, Problem, represen
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only
 
-SOLVERS = {
-    ("uniform", "information"): "pramble.solvers.uniform.information",
-    ("uniform", "estimation"): "pramble.solvers.uniform.estimation",
-    ("general", "information"): "pramble.solvers.general.information",
-    ("general", "estimation"): "pramble.solvers.general.estimation",
-    ("general", "loss"): "pramble.solvers.general.loss",
-    ("distance", "information"): "pramble.solvers.metric.information",
-    ("distance", "estimation"): "pramble.solvers.metric.estimation",
-}
-"""The module whose ``solve(problem)`` answers, and whose ``KEYWORDS`` says which options it has."""
+Solver = Callable[[Problem], Design]
 
-FAMILIES = ("uniform", "general")
+
+def uniform_information() -> Solver:
+    from pramble.solvers.uniform.information import solve_uniform_information
+
+    return solve_uniform_information
+
+
+def uniform_variance() -> Solver:
+    from pramble.solvers.general.estimation import solve_uniform_variance
+
+    return solve_uniform_variance
+
+
+def general_information() -> Solver:
+    from pramble.solvers.general.information import solve_information
+
+    return solve_information
+
+
+def general_variance() -> Solver:
+    from pramble.solvers.general.estimation import solve_variance
+
+    return solve_variance
+
+
+def general_invariant() -> Solver:
+    from pramble.solvers.general.invariant import solve_invariant
+
+    return solve_invariant
+
+
+def general_loss() -> Solver:
+    from pramble.solvers.general.loss import solve_loss
+
+    return solve_loss
+
+
+def metric_information() -> Solver:
+    from pramble.solvers.metric.information import solve_metric_information
+
+    return solve_metric_information
+
+
+def metric_variance() -> Solver:
+    from pramble.solvers.metric.estimation import solve_metric_variance
+
+    return solve_metric_variance
+
+
+# Solvers are imported where they are asked for: a design needs a few of their modules, never all.
+SOLVERS: dict[tuple[str, str], tuple[Callable[[], Solver], set[str]]] = {
+    ("uniform", "information"): (uniform_information, {"invariant", "keep_at_least", "symmetric"}),
+    ("uniform", "estimation"): (uniform_variance, {"workload"}),
+    ("general", "information"): (
+        general_information, {"invariant", "information_at_least", "outputs"}
+    ),
+    ("general", "estimation"): (
+        general_variance, {"invariant", "information_at_least", "outputs", "workload"}
+    ),
+    ("general", "loss"): (general_loss, {"loss"}),
+    ("distance", "information"): (metric_information, {"outputs", "distance"}),
+    ("distance", "estimation"): (metric_variance, {"outputs", "workload", "distance"}),
+}  # fmt: skip
+"""Who answers, by family and objective, and which of the options it has."""
 
 OPTIONS: dict[str, Any] = {
     "invariant": False,
@@ -218,11 +271,11 @@ def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
     return prior, own if categories is None else categories
 
 
-def solver_for(problem: Problem) -> Callable[[Problem], Design]:
+def solver_for(problem: Problem) -> Solver:
     """Return the solver for a family and an objective; refuse options it does not know."""
     asked: tuple[str, str] = (problem.family, problem.objective)
     if asked not in SOLVERS:
-        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS if one in FAMILIES)
+        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS if one != "distance")
         raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")
     if problem.distance is not None:
         asked = ("distance", problem.objective)
@@ -231,17 +284,18 @@ def solver_for(problem: Problem) -> Callable[[Problem], Design]:
                 'A distance goes with family="general" and objective="information" or '
                 f'"estimation"; found {problem.family!r} and {problem.objective!r}.'
             )
-    module = import_module(SOLVERS[asked])
+    solver, options = SOLVERS[asked]
     for name, default in OPTIONS.items():
         value = getattr(problem, name)
         absent = value is default or (isinstance(default, str) and value == default)
-        if not absent and name not in module.KEYWORDS:
+        if not absent and name not in options:
             raise InvalidInput(
                 f"{name} has no meaning for family={problem.family!r} with "
                 f"objective={problem.objective!r}; leave it out."
             )
-    solve: Callable[[Problem], Design] = module.solve
-    return solve
+    if problem.family == "general" and problem.invariant:
+        solver = general_invariant
+    return solver()
 
 
 def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:

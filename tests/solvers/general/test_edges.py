@@ -8,9 +8,9 @@ import pytest
 
 import pramble
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.columns.fewer import float_variance, simplex_outputs
-from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
-from pramble.solvers.general.patterns import Gain
+from pramble.solvers.general.outputs import float_variance, simplex_outputs
+from pramble.solvers.general.sets import Gain
+from pramble.solvers.general.variance_bounds import closed_bound, proven_bound
 
 QUERIES = np.array([[1.0, 1, 1, 0, 0, 0], [0, 1, 2, 3, 4, 5], [1, 0, 0, 0, 0, -1]])
 SKEW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])

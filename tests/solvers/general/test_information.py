@@ -5,8 +5,8 @@ import pytest
 
 import pramble
 from pramble.paper import scenario
-from pramble.solvers.general.light_columns import merge_light
-from pramble.solvers.general.patterns import matrix_information
+from pramble.solvers.general.information import merge_light
+from pramble.solvers.general.sets import matrix_information
 
 SCENARIO_I, SCENARIO_II = scenario("I"), scenario("II")
 

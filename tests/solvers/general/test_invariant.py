@@ -9,11 +9,9 @@ import pramble
 from pramble.mechanisms.base import TOTAL
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.invariant import closed_form
-from pramble.solvers.general.invariant_bound import invariant_bound
-from pramble.solvers.general.invariant_rounding import settle
+from pramble.solvers.general.invariant import closed_form, invariant_bound, settle
 from pramble.solvers.general.invariant_search import Vertices, information_of
-from pramble.solvers.general.patterns import matrix_information
+from pramble.solvers.general.sets import matrix_information
 
 SCENARIO_I = scenario("I")
 

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 import pramble
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import as_loss
-from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
+from pramble.solvers.general.loss import NearestRows, proven_loss
+from pramble.solvers.general.loss_search import least_loss
 
 RNG = np.random.default_rng
 

@@ -7,10 +7,8 @@ import pramble
 from pramble.information.measures import information_bound
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
-from pramble.solvers.general.nearby.curve import least_named
-from pramble.solvers.general.nearby.telling import most_told, named
-from pramble.solvers.general.patterns import Gain, all_sets, patterns_of
-from pramble.solvers.tradeoff import undominated
+from pramble.solvers.general.sets import Gain, all_sets, patterns_of
+from pramble.solvers.tradeoff import information_less_loss, least_named, under_names, undominated
 
 PRIOR = np.array([0.3, 0.25, 0.2, 0.1, 0.1, 0.05])
 STEPS = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
@@ -33,7 +31,9 @@ def test_the_bound_is_the_programme_over_every_set(alpha, weight):
     rng = np.random.default_rng(int(10 * alpha))
     for loss in (STEPS, rng.normal(size=(6, 6))):
         exact = over_every_set(PRIOR, loss, alpha, weight)
-        told = most_told(PRIOR, loss, alpha, weight=weight, start=NONE, budget=SearchBudget(1e-7))
+        told = information_less_loss(
+            PRIOR, loss, alpha, weight=weight, start=NONE, budget=SearchBudget(1e-7)
+        )
         assert told.bound == pytest.approx(exact, abs=2e-7 * information_bound(alpha) + 1e-9)
         assert told.value <= told.bound + 1e-9
         mechanism = pramble.Mechanism.from_matrix(told.matrix, alpha=alpha)
@@ -44,10 +44,14 @@ def test_the_bound_is_the_programme_over_every_set(alpha, weight):
 
 def test_a_heavy_loss_gives_the_design_of_least_loss_and_none_the_most_information():
     near = pramble.design(PRIOR, 2.0, family="general", objective="loss", loss=STEPS)
-    told = most_told(PRIOR, STEPS, 2.0, weight=1e3, start=NONE, budget=SearchBudget(1e-8))
+    told = information_less_loss(
+        PRIOR, STEPS, 2.0, weight=1e3, start=NONE, budget=SearchBudget(1e-8)
+    )
     assert (PRIOR[:, None] * told.matrix * STEPS).sum() == pytest.approx(near.value, abs=1e-6)
     best = pramble.design(PRIOR, 2.0, family="general")
-    told = most_told(PRIOR, STEPS, 2.0, weight=1e-9, start=NONE, budget=SearchBudget(1e-8))
+    told = information_less_loss(
+        PRIOR, STEPS, 2.0, weight=1e-9, start=NONE, budget=SearchBudget(1e-8)
+    )
     assert told.value == pytest.approx(best.value, rel=1e-6)
 
 
@@ -85,7 +89,9 @@ def test_two_releases_told_apart_lie_on_the_chord_and_added_up_below_it():
 
 def test_columns_of_one_best_name_are_added_up_or_kept_apart():
     matrix = np.array([[0.5, 0.4, 0.1], [0.4, 0.5, 0.1], [0.3, 0.3, 0.4]])
-    added, apart = named(matrix, np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    added, apart = under_names(
+        matrix, np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    )
     assert added[:, 0].tolist() == pytest.approx([0.9, 0.9, 0.6])
     assert sorted(apart[0].tolist()) == pytest.approx([0.1, 0.4, 0.5])
 
@@ -95,7 +101,9 @@ def test_a_light_loss_keeps_the_information():
     prior = np.array([0.3, 0.1, 0.2, 0.08, 0.02, 0.04, 0.06, 0.1, 0.01, 0.09])
     steps = np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0)))
     start = np.zeros((0, 10), dtype=bool)
-    told = most_told(prior, steps, 2.0, weight=0.005, start=start, budget=SearchBudget(1e-6))
+    told = information_less_loss(
+        prior, steps, 2.0, weight=0.005, start=start, budget=SearchBudget(1e-6)
+    )
     assert told.value > 0.99 * told.bound
 
 

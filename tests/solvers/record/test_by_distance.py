@@ -5,7 +5,7 @@ import pytest
 
 import pramble
 from pramble.information.fisher import fisher
-from pramble.solvers.general.columns.fewer import float_variance
+from pramble.solvers.general.outputs import float_variance
 from pramble.solvers.metric import squares
 
 RNG = np.random.default_rng(20)

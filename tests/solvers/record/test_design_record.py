@@ -15,9 +15,8 @@ from pramble.information.distributions import (
     margin_of,
 )
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.candidates import best_cardinality
-from pramble.solvers.record.shares import best_shares, exact_shares
-from pramble.solvers.record.whole import partitions
+from pramble.solvers.record.branches import best_cardinality, best_shares, exact_shares
+from pramble.solvers.record.search import partitions
 
 RNG = np.random.default_rng(8)
 COLUMNS = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v", "w"]}

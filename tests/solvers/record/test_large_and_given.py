@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 
 import pramble
 from pramble.errors import InvalidInput
-from pramble.solvers.record.bounds import joint_bound
-from pramble.solvers.record.candidates import workload_of
+from pramble.solvers.record.branches import workload_of
+from pramble.solvers.record.costs import joint_bound
 
 RNG = np.random.default_rng(11)
 
@@ -61,7 +61,7 @@ def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     from pramble.information.distributions import as_distribution, as_tables
     from pramble.information.structural_zeros import as_possible
     from pramble.solvers.budget import SearchBudget
-    from pramble.solvers.general.columns.semidefinite import closed_bound
+    from pramble.solvers.general.variance_bounds import closed_bound
     from pramble.solvers.record.problem import RecordProblem, as_columns
 
     labels = as_columns({"a": 2, "b": 3, "c": 4})

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.solvers.record.orbits import Characters
-from pramble.solvers.record.packing import turns_of
+from pramble.solvers.record.orbits import Characters, turns_of
 
 KEYS = (5, 2, 6, 5, 11, 3, 2, 2)
 

@@ -1,4 +1,11 @@
-"""Family general, objective estimation: the least variance of the estimate of p, or of queries."""
+r"""Family general, objective estimation: the least variance of the estimate of p, or of queries.
+
+Family uniform, objective estimation: randomised response, with the bound of all matrices.
+
+Unequal keep probabilities only lose here as far as is known: lowering one of them moves its row
+towards the flat one, and the variance grows with the inverse square of the distance. This is not
+proven, so the bound is that of all matrices, which holds for uniform rows too.
+"""
 
 import math
 
@@ -8,36 +15,33 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.columns.fewer import (
+from pramble.solvers.general.generation import Mixture
+from pramble.solvers.general.information import best_mixture, information_share
+from pramble.solvers.general.outputs import (
     fewer_outputs,
     float_variance,
+    most_outputs,
+    name_outputs,
     paired_outputs,
+    plain_response,
     simplex_outputs,
 )
-from pramble.solvers.general.columns.generation import Mixture
-from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.columns.relaxation import Relaxed, relax
-from pramble.solvers.general.columns.semidefinite import proven_bound
-from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED
-from pramble.solvers.general.diagnostics import answer
-from pramble.solvers.general.information import information_share
-from pramble.solvers.general.invariant import solve_invariant
-from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
-from pramble.solvers.general.patterns import Gain, matrix_information, matrix_of, trim
-from pramble.solvers.general.square.best import best_square
-from pramble.solvers.general.steadiest import (
+from pramble.solvers.general.relaxation import Relaxed, relax
+from pramble.solvers.general.sets import Gain, matrix_information, matrix_of, trim
+from pramble.solvers.general.squares import (
     MOST_CATEGORIES,
+    best_square,
     complete_rank,
-    steadiest_mixture,
-    steadiest_square,
+    least_variance_mixture,
+    least_variance_square,
 )
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.problem import Problem
+from pramble.solvers.general.variance_bounds import MOST_ENUMERATED, proven_bound
+from pramble.solvers.problem import Problem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats
-
-KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
 
 MOST_RELAXED = 64
 SMALL_ALPHA = 1e-3
@@ -59,14 +63,12 @@ RAISED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 """By how much a floor is raised until what is left after rounding is above it."""
 
 
-def solve(problem: Problem) -> Design:
+def solve_variance(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    if problem.invariant:
-        return solve_invariant(problem)
     refuse_too_few_outputs(problem)
-    found = closed_forms(problem)
+    found = variance_closed_forms(problem)
     if problem.alpha > LARGEST_ALPHA:
-        return choose(problem, found, bound=0.0, stopped="search")
+        return least_variance_design(problem, found, bound=0.0, stopped="search")
     budget = problem.budget()
     relaxed, bound = relaxation(problem, budget)
     interrupted = relaxed is not None and relaxed.stopped == "interrupted"
@@ -77,7 +79,9 @@ def solve(problem: Problem) -> Design:
     floored = problem.information_at_least is not None
     if floored or (stopped == "search" and squares_wanted(problem, found, bound)):
         found, stopped = above_floor(problem, found, relaxed, budget=budget)
-    return choose(problem, found, bound=bound, stopped="interrupted" if interrupted else stopped)
+    return least_variance_design(
+        problem, found, bound=bound, stopped="interrupted" if interrupted else stopped
+    )
 
 
 def refuse_too_few_outputs(problem: Problem) -> None:
@@ -92,7 +96,7 @@ def refuse_too_few_outputs(problem: Problem) -> None:
         )
 
 
-def closed_forms(problem: Problem) -> list[Mechanism]:
+def variance_closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response, and for a workload its pairs of outputs, if they are allowed."""
     most, found = most_outputs(problem), list[Mechanism]()
     if problem.size <= most:
@@ -191,7 +195,7 @@ def above_floor(
             whole = complete_rank(prior, alpha, best, floor=floor)
             found += [] if whole is None else [name_outputs(problem, whole)]
             if problem.size <= MOST_CATEGORIES:
-                square = steadiest_square(
+                square = least_variance_square(
                     prior, alpha, best, floor=floor, workload=workload, budget=budget
                 )
                 found += [] if square is None else [name_outputs(problem, square.matrix(alpha))]
@@ -227,7 +231,7 @@ def mixtures_above(
         asked = min(floor * (1 + more), best.value)
         if budget.is_over():
             break
-        matrix = steadiest_mixture(
+        matrix = least_variance_mixture(
             prior, alpha, sets, floor=asked, budget=budget, workload=problem.workload
         )
         if matrix is None:
@@ -238,7 +242,9 @@ def mixtures_above(
     return found
 
 
-def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
+def least_variance_design(
+    problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str
+) -> Design:
     """Return the candidate of least variance.
 
     What seems to lie below a proven bound is the variance of a matrix so near to a singular one
@@ -250,7 +256,7 @@ def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopp
     bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
     closed = value - bound <= problem.tolerance * value
     ended = "search" if stopped == "tolerance" else stopped
-    return answer(
+    return diagnosed_answer(
         problem,
         candidates[k],
         value=value,
@@ -265,3 +271,11 @@ def notes_on_bound(problem: Problem) -> tuple[str, ...]:
     """Return what the bound does not know."""
     notes = () if most_outputs(problem) == math.inf else (NOT_PROVEN,)
     return notes if problem.information_at_least is None else (*notes, NOT_FLOORED)
+
+
+def solve_uniform_variance(problem: Problem) -> Design:
+    """Return randomised response and how far the best of all matrices may be below it."""
+    response = randomized_response(problem.labels.values, problem.alpha)
+    within = problem.alpha <= LARGEST_ALPHA
+    bound = relaxation(problem, problem.budget())[1] if within else 0.0
+    return least_variance_design(problem, [response], bound=bound, stopped="search")

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from pramble.information.distributions import Table
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.candidates import Blocks, best_cardinality, subsets
-from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
-from pramble.solvers.record.packing import Packing
+from pramble.solvers.record.branches import Blocks, best_cardinality, multiplicative_shares, subsets
+from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, Packing, generated
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.shares import multiplied
 from pramble.values import Floats
 
 MOST_BLOCK, MOST_CARRYING = 130, 130
@@ -28,7 +26,7 @@ STEPS, GAP = 300, 1e-3
 LEAST_START = 1e-5
 
 
-def told_by(size: int, alpha: float) -> float:
+def component_information(size: int, alpha: float) -> float:
     """Return the information per component of the best symmetric mechanism on so many cells."""
     a, k = math.exp(alpha), best_cardinality(size, alpha)
     f = k / size
@@ -59,7 +57,7 @@ class Components:
     def told(self, block: Table) -> Floats:
         """Return what a symmetric mechanism on a block tells of each component."""
         size = self.problem.counts(block)
-        return np.where(self.shown(block), told_by(size, self.problem.alpha), 0.0)
+        return np.where(self.shown(block), component_information(size, self.problem.alpha), 0.0)
 
 
 def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
@@ -71,7 +69,7 @@ def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
         x = shares @ informations
         return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
 
-    shares = multiplied(
+    shares = multiplicative_shares(
         gains, len(blocks), budget, operations=informations.size, steps=STEPS, gap=GAP
     )
     order = np.argsort(-shares, kind="stable")
@@ -114,7 +112,7 @@ def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[
     counts = {columns: problem.counts(columns) for columns in every}
     small = [one for one in every if characters.cells(one) <= MOST_BLOCK]
     fixed = [
-        characters.flat(one, told_by(counts[one], problem.alpha), counts[one])
+        characters.flat(one, component_information(counts[one], problem.alpha), counts[one])
         for one in problem.tables
         if one not in small or counts[one] < characters.cells(one)
     ]

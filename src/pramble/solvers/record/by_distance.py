@@ -25,21 +25,12 @@ from pramble.privacy.certificate import distance_of_cells
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.metric.pair_bound import pair_bound
-from pramble.solvers.metric.tree_bound import information_ceiling
+from pramble.solvers.metric.bounds import information_ceiling, pair_bound
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record.candidates import (
-    CLOSE,
-    LEAST_EFFORT,
-    Blocks,
-    without_unused,
-    workload_of,
-)
-from pramble.solvers.record.dense import MOST_CELLS, Cells
-from pramble.solvers.record.many import Tables
-from pramble.solvers.record.problem import Block, RecordProblem
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.branches import CLOSE, LEAST_EFFORT, Blocks, without_unused, workload_of
+from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
 from pramble.solvers.record.search import Best, answer
+from pramble.solvers.record.valuation import MOST_CELLS, Cells, Tables
 from pramble.values import Floats
 
 MOST_JOINT = 64
@@ -68,7 +59,7 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         (name,): block_matrix(problem, (name,), budget, effort=each) for name in problem.columns
     }
     if problem.objective == "information":
-        return most_told(problem, blocks, budget)
+        return most_informative_blocks(problem, blocks, budget)
     ground: Any = Tables(problem, budget)
     if problem.size <= MOST_CELLS:
         ground = Cells(problem, budget)
@@ -217,7 +208,7 @@ def distance_of(problem: RecordProblem, block: Block) -> Distance:
     )
 
 
-def most_told(
+def most_informative_blocks(
     problem: RecordProblem, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> RecordDesign:
     """Return the plan that tells most: one matrix where the cells are few, else single columns.
@@ -228,7 +219,7 @@ def most_told(
     if not small:
         told_of = [mutual_information(problem.block(c).law, m) for c, m in blocks.items()]
         value = max(told_of)
-        return told(
+        return block_design(
             problem, blocks, value=value, bound=max(ceiling(problem), value), notes=(LEAST,)
         )
     whole = problem.block(problem.columns)
@@ -240,7 +231,7 @@ def most_told(
     best = int(np.argmax(values))
     bound = max(information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole)),
                 values[best])  # fmt: skip
-    return told(problem, found[best], value=values[best], bound=bound)
+    return block_design(problem, found[best], value=values[best], bound=bound)
 
 
 LEAST = (
@@ -277,7 +268,7 @@ def variance_floor(problem: RecordProblem) -> float:
     return max(bound, sampled)
 
 
-def told(
+def block_design(
     problem: RecordProblem,
     blocks: Blocks,
     *,

@@ -18,14 +18,13 @@ from pramble.solvers.record.by_distance import plan_by_distance
 from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
+    RecordDesign,
     RecordProblem,
     as_columns,
     refuse_impossible,
     refuse_wide_tables,
 )
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.search import best_plan
-from pramble.solvers.record.whole import whole_plan
+from pramble.solvers.record.search import best_plan, one_branch_plan
 from pramble.values import Watcher
 
 PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
@@ -162,7 +161,7 @@ def design_record(
             found = most_informative(problem, budget)
         else:
             refuse_wide_tables(problem)
-            found = (whole_plan if problem.whole else best_plan)(problem, budget)
+            found = (one_branch_plan if problem.whole else best_plan)(problem, budget)
     budget.clock.tell("done", 1.0, value=found.value, bound=found.bound)
     if budget.seconds_left() <= 0:
         return replace(found, notes=(*found.notes, CUT_SHORT))
@@ -201,10 +200,7 @@ def refuse_beside_distance(problem: RecordProblem, promise: Promise | None) -> N
     """Refuse what has no meaning together with a distance."""
     if problem.distance is None:
         return
-    others = {
-        "central": promise is not None,
-        "given": bool(problem.given),
-    }
+    others = {"central": promise is not None, "given": bool(problem.given)}
     for name in (name for name, asked in others.items() if asked):
         raise InvalidInput(f"{name} has no meaning under a distance; leave one of them out.")
 

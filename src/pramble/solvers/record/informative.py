@@ -9,7 +9,7 @@ counts is
           \quad\text{s.t.}\quad \sum_A \theta_A s_A(x) = 1 \text{ for every } x,
 
 for one common matrix M with columns :math:`\theta_A s_A`, a on A and 1 off it: the programme of
-:mod:`pramble.solvers.general.columns.generation` with φ averaged over w. With prices λ and v the
+:mod:`pramble.solvers.general.generation` with φ averaged over w. With prices λ and v the
 largest of :math:`\sum_w p_w\varphi_w(A) - \lambda\cdot s_A` over all sets, every mechanism has at
 most :math:`\sum_x\lambda_x + v^+`. Up to 16 cells all sets are tried. Beyond, v is not known, and
 the bound is the least of :math:`\sum_w p_w B_w`, with :math:`B_w` the bound for
@@ -30,12 +30,11 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
-from pramble.solvers.general.columns.arcs import best_arcs
-from pramble.solvers.general.labelling import best_places
-from pramble.solvers.general.patterns import Gain, all_sets
-from pramble.solvers.record.candidates import without_unused
-from pramble.solvers.record.problem import Block, RecordProblem
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.general.arcs import best_arcs
+from pramble.solvers.general.outputs import best_places
+from pramble.solvers.general.sets import Gain, all_sets
+from pramble.solvers.record.branches import without_unused
+from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
 from pramble.values import Floats
 
 MOST_STORED, MOST_SEARCHED, MOST_ARCS = 5000, 2000, 10**6
@@ -52,18 +51,18 @@ def most_informative(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         return informative_given(problem, budget)
     columns = problem.columns
     if problem.size > MOST_STORED and not problem.whole:
-        columns = telling_columns(problem)
+        columns = informative_columns(problem)
     block = problem.block(columns)
-    mechanism, bound = telling_matrix(block, problem.alpha, budget)
+    mechanism, bound = informative_matrix(block, problem.alpha, budget)
     value = mutual_information(block.law, mechanism)
     if columns != problem.columns:
         bound = information_bound(problem.alpha)
         if problem.size <= MOST_ARCS:
             bound = min(bound, entropy(problem.block(problem.columns).law))
-    return told(problem, columns, mechanism, value, bound)
+    return one_block_design(problem, columns, mechanism, value, bound)
 
 
-def told(
+def one_block_design(
     problem: RecordProblem, columns: Table, mechanism: Mechanism, value: float, bound: float
 ) -> RecordDesign:
     """Return the design of one block."""
@@ -72,7 +71,7 @@ def told(
     return RecordDesign(plan, problem.alpha, problem.objective, value, bound, {}, information=value)
 
 
-def telling_columns(problem: RecordProblem) -> Table:
+def informative_columns(problem: RecordProblem) -> Table:
     """Return columns of large entropy whose cells can be searched."""
     order = sorted(problem.columns, key=lambda name: -entropy(problem.block((name,)).law))
     kept: list[str] = []
@@ -82,7 +81,7 @@ def telling_columns(problem: RecordProblem) -> Table:
     return tuple(name for name in problem.columns if name in kept)
 
 
-def telling_matrix(block: Block, alpha: float, budget: SearchBudget) -> tuple[Mechanism, float]:
+def informative_matrix(block: Block, alpha: float, budget: SearchBudget) -> tuple[Mechanism, float]:
     """Return the matrix on a block's cells that tells most, and what none exceeds."""
     ceiling = min(information_bound(alpha), entropy(block.law))
     if block.size <= MOST_STORED:
@@ -99,7 +98,7 @@ def informative_given(problem: RecordProblem, budget: SearchBudget) -> RecordDes
     """Return the matrix that tells most in the presence of columns released as they are."""
     block = problem.block(problem.columns)
     laws, weights = laws_given(problem, block)
-    plain, bound = telling_matrix(
+    plain, bound = informative_matrix(
         block, problem.alpha, budget.part(CLOSE, effort=budget.left() / 4)
     )
     found = [plain, randomized_response(block.labels, problem.alpha)]
@@ -116,7 +115,7 @@ def informative_given(problem: RecordProblem, budget: SearchBudget) -> RecordDes
         return float(sum(w * mutual_information(p / p.sum(), mechanism) for w, p in parts))
 
     best_found = max(found, key=worth)
-    return told(problem, problem.columns, best_found, worth(best_found), bound)
+    return one_block_design(problem, problem.columns, best_found, worth(best_found), bound)
 
 
 def laws_given(problem: RecordProblem, block: Block) -> tuple[Floats, Floats]:

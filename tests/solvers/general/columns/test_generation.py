@@ -7,10 +7,10 @@ from scipy.optimize import linprog
 import pramble
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.columns.generation import bound_of, generate
-from pramble.solvers.general.columns.mixtures import best_mixture, first_sets, relaxed
-from pramble.solvers.general.columns.pricing import count_bound, price
-from pramble.solvers.general.patterns import Gain, all_sets
+from pramble.solvers.general.generation import bound_of, generate
+from pramble.solvers.general.information import best_mixture, first_sets, relaxed
+from pramble.solvers.general.pricing import count_bound, price
+from pramble.solvers.general.sets import Gain, all_sets
 
 SCENARIO_I = scenario("I")
 

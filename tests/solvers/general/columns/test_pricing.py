@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import pramble
 from pramble.information.measures import information_bound
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.columns.pricing import price
-from pramble.solvers.general.patterns import Gain
+from pramble.solvers.general.pricing import price
+from pramble.solvers.general.sets import Gain
 
 
 def every_value(p, w, gain):

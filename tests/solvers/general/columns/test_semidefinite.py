@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.columns.relaxation import relax
-from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
+from pramble.solvers.general.relaxation import relax
+from pramble.solvers.general.variance_bounds import closed_bound, proven_bound
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 4.0])

@@ -6,8 +6,8 @@ import pytest
 import pramble
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.circulants import circulant
-from pramble.solvers.general.square.search import SquareSearch
+from pramble.solvers.general.sets import circulant
+from pramble.solvers.general.squares import SquareSearch
 
 SCENARIO_I = scenario("I")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.square.transport import best_coupling
+from pramble.solvers.general.invariant_search import best_coupling
 
 
 def test_a_coupling_meets_both_sides():

@@ -1,4 +1,12 @@
-r"""Exact pricing: branch and bound, also when masses are nearly but not quite equal.
+r"""Branch and bound for the high set whose column would improve the linear programme most.
+
+With φ of :class:`~pramble.solvers.general.sets.Gain`, maximise :math:`\varphi(p(A)) - w(A)`
+over all :math:`2^S` sets. With items sorted by :math:`w/p` the fractional relaxation is solved in
+closed form: by concavity items enter in that order until the marginal gain :math:`\varphi'` of mass
+meets the item's price, which happens at the mass :math:`\varphi'^{-1}(w_x/p_x)`; at most one item
+is split. Branch and bound does the rest.
+
+Exact pricing: branch and bound, also when masses are nearly but not quite equal.
 
 Branch and bound leaves out sets by comparing items of equal mass. Masses that differ in the ninth
 digit defeat that, and the tree explodes. So replace p by :math:`\tilde p`, equal within clusters,
@@ -17,14 +25,92 @@ of the bounds over some h is returned.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pramble.mechanisms.operators.dense import SMALL
 from pramble.solvers.budget import OPERATIONS, SearchBudget
-from pramble.solvers.general.columns.branching import Priced, branch, float_margin, node_cost
-from pramble.solvers.general.patterns import Gain
+from pramble.solvers.general.sets import Gain, Sets
 from pramble.values import Floats
+
+UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Sets found, best last; the best value; and a proven bound on the value of every set."""
+
+    sets: Sets
+    value: float
+    bound: float
+    nodes: int
+
+
+def branch(
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    *,
+    slack: float,
+    most_nodes: int,
+    budget: SearchBudget,
+    keep: int = 16,
+) -> Priced:
+    r"""Maximise by branch and bound; the last ``keep`` improvements are returned.
+
+    The bound holds for every set, whatever ended the search: it is the largest of the best value
+    and of the relaxations of the subtrees that were left out, plus a margin for float error. A
+    value is a sum of at most S + 3 products of relative error :math:`2^{-53}` each, in any order,
+    so :math:`8(S+8)2^{-53}(\psi(a-1) + \sum_x|w_x|)` covers it many times over; the difference
+    in :math:`\psi` has an error of a few units of :math:`(1+t)\log(1+t) \le a\alpha`, for which
+    :math:`32 \cdot 2^{-53} a\alpha` is added; where :math:`\psi` is a series its error is
+    relative to itself, and :math:`32 \cdot 2^{-53} \psi(a-1)` is enough.
+    """
+    from pramble.solvers.general.kernels import Items, branch_and_bound
+
+    free = (p == 0) & (w <= 0)
+    items = np.flatnonzero(p > 0)
+    items = items[np.lexsort((p[items], w[items] / p[items]))]
+    masses, groups = np.unique(p[items], return_inverse=True)
+    found = np.zeros((keep, len(items)), dtype=np.bool_)
+    best, bound, count, nodes = branch_and_bound(
+        Items(
+            p=p[items],
+            w=w[items],
+            target=gain.mass_at(w[items] / p[items]),
+            group=groups.astype(np.int64),
+            sum_p=np.append(0.0, np.cumsum(p[items])),
+            sum_w=np.append(0.0, np.cumsum(w[items])),
+            a1=gain.a1,
+            slope=gain.slope,
+        ),
+        len(masses),
+        float(w[free].sum()),
+        slack,
+        most_nodes,
+        found,
+    )
+    budget.spend(nodes * node_cost(p) + 2000 * len(p))
+    order = [row % keep for row in range(max(0, count - keep), count)]
+    sets = np.zeros((len(order), len(p)), dtype=np.bool_)
+    sets[:, free] = True
+    sets[:, items] = found[order]
+    return Priced(sets, best, bound + float_margin(w, gain), nodes)
+
+
+def node_cost(p: Floats) -> float:
+    """Return the operations of a node: more where items of equal mass rule out sums."""
+    items = p[p > 0]
+    return 60.0 if len(np.unique(items)) == len(items) else 40.0 + 2.0 * len(items)
+
+
+def float_margin(w: Floats, gain: Gain) -> float:
+    """Return what covers the float error of any value; see :func:`branch`."""
+    sums = 8 * (len(w) + 8) * (gain.slope + float(np.abs(w).sum()))
+    terms = gain.slope if gain.a1 < SMALL else (1 + gain.a1) * gain.alpha
+    return UNIT * (sums + 32 * terms)
+
 
 SPAN = 1e-4
 FEW_NODES = 20_000

@@ -5,26 +5,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.circulants import random_circulants
-from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
-from pramble.solvers.general.columns.semidefinite import proven_bound
-from pramble.solvers.general.columns.variance_bounds import (
-    MOST_ENUMERATED,
-    enumerated_violations,
-    sharp_bound,
-    spread_bound,
-    violations,
-)
-from pramble.solvers.general.patterns import (
+from pramble.solvers.general.sets import (
     Gain,
     Sets,
     all_sets,
     matrix_of,
     patterns_of,
+    random_circulants,
     sets_numbered,
     trim,
 )
-from pramble.solvers.general.variance import Variance
+from pramble.solvers.general.variance import Optimum, Variance, optimal_mixture
+from pramble.solvers.general.variance_bounds import (
+    MOST_ENUMERATED,
+    enumerated_violations,
+    proven_bound,
+    sharp_bound,
+    spread_bound,
+    violations,
+)
 from pramble.values import Floats
 
 GAP = 5e-4
@@ -96,7 +95,7 @@ class _Growing:
             self.bound = spread_bound(prior, alpha, workload)
         else:
             self.bound = proven_bound(prior, alpha, workload, budget=budget)
-        self.sets = all_sets(S) if S <= WHOLE else first_sets(prior)
+        self.sets = all_sets(S) if S <= WHOLE else first_relaxed_sets(prior)
         self.solved = self.sets
         self.tolerance = LOOSE
         self.optimum = self._optimum()
@@ -138,7 +137,7 @@ def _trim(state: _Growing, alpha: float, stopped: str) -> Relaxed:
     return Relaxed(sets, theta, found.variance, state.bound, stopped)
 
 
-def first_sets(prior: Floats) -> Sets:
+def first_relaxed_sets(prior: Floats) -> Sets:
     """Return single categories, all but one, and turns of random blocks."""
     S = len(prior)
     rng = np.random.default_rng(S)

@@ -1,4 +1,10 @@
-"""Records with many cells: every table is valued by the branches that bear on it.
+r"""Records with few cells: every branch's information on all cells, and the best shares of them.
+
+With :math:`J = \sum_b w_b J_b` on all possible cells the value is
+:math:`\operatorname{tr} W(J^{-1} - pp^\top)W^\top`, exactly what an efficient analyst reaches.
+Everything is scaled by :math:`D_p^{1/2}`.
+
+Records with many cells: every table is valued by the branches that bear on it.
 
 See :mod:`pramble.information.fisher`: what an analyst reaches who looks at one table at a time.
 """
@@ -12,6 +18,7 @@ from pramble.information.distributions import Table
 from pramble.information.fisher import (
     CellCovariance,
     covariance_of_cells,
+    fisher,
     inner,
     margin_information,
     spread_information,
@@ -22,10 +29,135 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.candidates import Blocks
+from pramble.solvers.record.branches import (
+    LEAST,
+    Blocks,
+    best_shares,
+    gains_of,
+    inverse_for,
+    multiplicative_shares,
+)
 from pramble.solvers.record.problem import Block, RecordProblem
-from pramble.solvers.record.shares import LEAST, multiplied
 from pramble.values import Floats, value
+
+MOST_CELLS = 260
+MOST_OUTPUTS = 4000
+WORTH_A_TRY = 0.02
+
+
+@value(eq=False)
+class CellOption:
+    """A branch that may be drawn, and its scaled information on all cells."""
+
+    blocks: Blocks
+    information: Floats
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it shows."""
+        return frozenset(name for block in self.blocks for name in block)
+
+
+class Cells:
+    """All possible cells of a record, and what is wanted of them."""
+
+    def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
+        self.problem, self.block = problem, problem.block(problem.columns)
+        self.budget = budget
+        self.p = inner(self.block.law)
+        self.root = np.sqrt(self.p)
+        self.tables = problem.tables
+        self.onto = {table: self.block.onto(table)[1] for table in problem.tables}
+        self.workloads = {
+            table: self.scaled((onto[:, None] == onto[None, :]).astype(np.float64))
+            for table, onto in self.onto.items()
+        }
+        self.workload = np.asarray(sum(self.workloads.values()))
+
+    def scaled(self, matrix: Floats) -> Floats:
+        """Return a matrix over cells scaled by the roots of their probabilities."""
+        return np.asarray(matrix * np.outer(self.root, self.root))
+
+    def option(self, blocks: Blocks) -> CellOption | None:
+        """Return a branch with its information; None if it has too many outputs."""
+        if math.prod(m.shape[1] for m in blocks.values()) > MOST_OUTPUTS:
+            return None
+        names = tuple(name for columns in blocks for name in columns)
+        own = self.problem.block(names)
+        matrix = joint_matrix(own, blocks)
+        self.budget.spend(matrix.size * len(matrix) / 2 + self.p.size**2)
+        told = fisher(matrix, inner(own.law))
+        onto = self.block.onto(names)[1]
+        return CellOption(blocks, self.scaled(told[np.ix_(onto, onto)]))
+
+    def inverse(self, options: Sequence[CellOption], shares: Floats) -> Floats:
+        """Return the inverse of the whole scaled information."""
+        whole = np.asarray(
+            sum(w * option.information for w, option in zip(shares, options, strict=True))
+        )
+        return inverse_for(whole, self.workload)
+
+    def costs(self, options: Sequence[CellOption], shares: Floats) -> dict[Table, float]:
+        """Return n times the summed variance of each wanted table."""
+        inverse = self.inverse(options, shares)
+        self.budget.spend(3 * len(self.p) ** 3 + (len(options) + len(self.tables)) * inverse.size)
+        answer = {}
+        for table, workload in self.workloads.items():
+            margin = np.bincount(self.onto[table], weights=self.p)
+            answer[table] = float((workload * inverse).sum() - margin @ margin)
+        return answer
+
+    def gains_of(self, options: Sequence[CellOption]) -> Callable[[Floats], Floats]:
+        """Return how much a larger share of each option would help, by shares."""
+        return gains_of([one.information for one in options], self.workload)
+
+    def best_mixture(
+        self, options: Sequence[CellOption], budget: SearchBudget, *, start: Floats
+    ) -> tuple[list[CellOption], Floats, dict[Table, float]]:
+        """Return the options worth drawing, one for each set of columns, with shares and costs.
+
+        An analyst knows a branch by the columns that it shows, so there is one branch for each set
+        of them.
+        """
+        informations = [one.information for one in options]
+        every = best_shares(informations, self.workload, budget, start=start)
+        order = sorted(range(len(options)), key=lambda i: -every[i])
+        chosen: dict[frozenset[str], int] = {}
+        for i in order:
+            if every[i] > LEAST:
+                chosen.setdefault(options[i].columns, i)
+        best = self.mixed(
+            [options[i] for i in chosen.values()], every[list(chosen.values())], budget
+        )
+        for i in order:
+            rival = chosen.get(options[i].columns, i)
+            if every[i] < WORTH_A_TRY or rival == i or budget.is_over():
+                continue
+            tried = {**chosen, options[i].columns: i}
+            mixture = self.mixed(
+                [options[i] for i in tried.values()], every[list(tried.values())], budget
+            )
+            if total(mixture[2]) < total(best[2]):
+                chosen, best = tried, mixture
+        return best
+
+    def mixed(
+        self, options: Sequence[CellOption], start: Floats, budget: SearchBudget
+    ) -> tuple[list[CellOption], Floats, dict[Table, float]]:
+        """Return options, their best shares and what the tables then cost."""
+        kept = list(options)
+        informations = [one.information for one in kept]
+        shares = best_shares(informations, self.workload, budget, start=start)
+        used = np.flatnonzero(shares > LEAST).tolist()
+        if used and len(used) < len(kept):
+            kept, shares = [kept[i] for i in used], shares[used] / shares[used].sum()
+        return kept, shares, self.costs(kept, shares)
+
+
+def total(costs: Mapping[Table, float]) -> float:
+    """Return a sum of costs."""
+    return math.fsum(costs.values())
+
 
 FEW_STEPS, ENOUGH = 300, 1e-3
 RIDGE = 1e-11
@@ -34,7 +166,7 @@ MOST_HELD = MOST_WANTED_CELLS
 
 
 @value(eq=False)
-class Shown:
+class TableOption:
     """A branch, and what one of its records tells of each wanted table.
 
     Attributes
@@ -63,7 +195,7 @@ class Tables:
         self.problem, self.budget = problem, budget
         self.tables = {table: problem.block(table) for table in problem.tables}
 
-    def option(self, blocks: Blocks) -> Shown:
+    def option(self, blocks: Blocks) -> TableOption:
         """Return what a branch tells of the tables, from the blocks that bear on each."""
         known: dict[tuple[tuple[Table, Table], ...], CellCovariance] = {}
         margins: dict[Table, Table] = {}
@@ -85,7 +217,7 @@ class Tables:
                 self.budget.spend(matrix.size * len(matrix) / 8 + len(matrix) ** 3 / 4 + 5e5)
                 known[key] = covariance_of_cells(matrix, block.law)
             found[shared] = margin_information(known[key], block.onto(shared)[1])
-        return Shown(blocks, margins, found)
+        return TableOption(blocks, margins, found)
 
     def least_shared(self, table: Table) -> int:
         """Return how many columns a branch must share with a table to be counted.
@@ -127,7 +259,7 @@ class Tables:
         kept = float(weights[0] - weights[1]) / float(weights[0] + (len(onto) - 1) * weights[1])
         return np.asarray(kept * np.eye(len(above)) + (1 - kept) * above)
 
-    def costs(self, shown: Sequence[Shown], shares: Floats) -> dict[Table, float]:
+    def costs(self, shown: Sequence[TableOption], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each table."""
         answer = {}
         for table, own in self.tables.items():
@@ -139,7 +271,7 @@ class Tables:
             answer[table] = table_variance(whole, own.law)
         return answer
 
-    def sharing(self, shown: Sequence[Shown], table: Table) -> dict[Table, list[int]]:
+    def sharing(self, shown: Sequence[TableOption], table: Table) -> dict[Table, list[int]]:
         """Return which branches share which columns with a table."""
         found: dict[Table, list[int]] = {}
         for i, one in enumerate(shown):
@@ -148,8 +280,8 @@ class Tables:
         return found
 
     def best_mixture(
-        self, shown: Sequence[Shown], budget: SearchBudget, *, start: Floats
-    ) -> tuple[list[Shown], Floats, dict[Table, float]]:
+        self, shown: Sequence[TableOption], budget: SearchBudget, *, start: Floats
+    ) -> tuple[list[TableOption], Floats, dict[Table, float]]:
         """Return the branches worth drawing, one for each set of columns, with shares and costs."""
         shares = self.best_shares(shown, budget, start=start)
         chosen: dict[frozenset[str], int] = {}
@@ -158,7 +290,7 @@ class Tables:
                 chosen.setdefault(shown[i].columns, i)
         least = min(LEAST, 0.2 / len(shown))
 
-        def mixed() -> tuple[list[Shown], Floats, dict[Table, float]]:
+        def mixed() -> tuple[list[TableOption], Floats, dict[Table, float]]:
             kept, first = [shown[i] for i in chosen.values()], shares[list(chosen.values())]
             found = self.best_shares(kept, budget, start=np.maximum(first, least))
             return kept, np.maximum(found, least), self.costs(kept, np.maximum(found, least))
@@ -170,25 +302,27 @@ class Tables:
             best = mixed()
         return best
 
-    def tellers(self, shown: Sequence[Shown]) -> Iterator[tuple[int, Table]]:
+    def tellers(self, shown: Sequence[TableOption]) -> Iterator[tuple[int, Table]]:
         """Yield branches of randomised response on one wanted table, and the table."""
         for i, one in enumerate(shown):
             ((columns, mechanism), *others) = one.blocks.items()
             if not others and columns in self.tables and is_response(mechanism):
                 yield i, columns
 
-    def best_shares(self, shown: Sequence[Shown], budget: SearchBudget, *, start: Floats) -> Floats:
+    def best_shares(
+        self, shown: Sequence[TableOption], budget: SearchBudget, *, start: Floats
+    ) -> Floats:
         """Return the shares that make the summed cost smallest."""
         gains = self.gains_of(shown)
         operations = sum(
             own.size**3 / 3 + 5 * own.size**2 + 1e5 for own in self.tables.values()
         ) + sum(one.size for each in shown for one in each.informations.values())
-        return multiplied(
+        return multiplicative_shares(
             gains, len(shown), budget, operations=operations, steps=FEW_STEPS, gap=ENOUGH,
             start=start,
         )  # fmt: skip
 
-    def gains_of(self, shown: Sequence[Shown]) -> Callable[[Floats], Floats]:
+    def gains_of(self, shown: Sequence[TableOption]) -> Callable[[Floats], Floats]:
         """Return how much a larger share of each branch would help, by shares."""
         stacks: dict[tuple[Table, tuple[int, ...]], Floats] = {}
         parts = []

@@ -1,7 +1,18 @@
-r"""Matrices for the cells of a block: closed forms, turns of a set, and designs for its tables."""
+r"""Matrices for the cells of a block: closed forms, turns of a set, and designs for its tables.
+
+How often each branch is drawn: a convex programme.
+
+.. math:: \min_{w \in \Delta} \operatorname{tr}\Big(G \big(\textstyle\sum_b w_b R_b\big)^{-1}\Big)
+
+for informations :math:`R_b` and a workload G, both positive semidefinite. With
+:math:`K = R^{-1} G R^{-1}` and :math:`g_b = \operatorname{tr}(K R_b)/\operatorname{tr}(K R)` the
+multiplicative rule :math:`w_b \leftarrow w_b \sqrt{g_b}` lowers the value at each step, and
+:math:`\max_b g_b - 1` bounds what is left.
+"""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -15,8 +26,8 @@ from pramble.mechanisms.general import General
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
-from pramble.solvers.general.circulants import best_turns
-from pramble.solvers.general.labelling import best_places
+from pramble.solvers.general.outputs import best_places
+from pramble.solvers.general.sets import best_turns
 from pramble.solvers.record.problem import Block, RecordProblem
 from pramble.values import Floats
 
@@ -60,7 +71,7 @@ def best_cardinality(size: int, alpha: float) -> int:
     return 1 + int(np.argmax(k * (size - k) / (k * a + size - k) ** 2))
 
 
-def turned(block: Block, alpha: float) -> Mechanism | None:
+def matrix_of_turns(block: Block, alpha: float) -> Mechanism | None:
     """Return the matrix whose columns are the turns of one set, if it could help."""
     k = best_cardinality(block.size, alpha)
     if k == 1 or not 4 <= block.size <= MOST_TURNED:
@@ -77,12 +88,12 @@ def turned(block: Block, alpha: float) -> Mechanism | None:
 def closed_forms(block: Block, alpha: float) -> Iterator[Mechanism]:
     """Yield randomised response, and turns where they could help."""
     yield randomized_response(block.labels, alpha)
-    other = turned(block, alpha)
+    other = matrix_of_turns(block, alpha)
     if other is not None:
         yield other
 
 
-def designed(
+def designed_matrix(
     problem: RecordProblem,
     block: Block,
     budget: SearchBudget,
@@ -122,7 +133,7 @@ def best_matrix(
         return randomized_response(block.labels, alpha)
     workload = workload_of(block, parts_of(columns, problem.tables))
     found = [*closed_forms(block, alpha), *more]
-    other = designed(problem, block, budget, alpha=alpha)
+    other = designed_matrix(problem, block, budget, alpha=alpha)
     found += [] if other is None else [other]
     return min(found, key=lambda mechanism: cost_of(block, mechanism, workload))
 
@@ -171,3 +182,113 @@ def subsets(columns: Sequence[str], most: int) -> Iterator[Table]:
     """Yield every set of so many columns or fewer, the smaller ones first."""
     for size in range(1, min(most, len(columns)) + 1):
         yield from combinations(columns, size)
+
+
+STEPS, GAP = 3000, 1e-5
+LEAST = 1e-3
+"""Shares below this are not worth a branch."""
+
+UNITS = 1 << 20
+"""Shares are whole numbers of this many parts, so that they are drawn exactly."""
+
+TOLD = 1e-8
+
+
+def best_shares(
+    informations: Sequence[Floats],
+    workload: Floats,
+    budget: SearchBudget,
+    *,
+    start: Floats | None = None,
+) -> Floats:
+    """Return the best shares of branches with these informations."""
+    gains = gains_of(informations, workload)
+    operations = len(informations) * workload.size / 2 + len(workload) ** 3 / 4
+    return multiplicative_shares(
+        gains, len(informations), budget, operations=operations, start=start
+    )
+
+
+def gains_of(informations: Sequence[Floats], workload: Floats) -> Callable[[Floats], Floats]:
+    """Return how much a larger share of each branch would help, by shares.
+
+    Directions that no branch tells of and that are not asked for are left out.
+    """
+    stack = np.stack(informations)
+    values, vectors = np.linalg.eigh(stack.mean(axis=0))
+    asked = ((workload @ vectors) * vectors).sum(axis=0)
+    kept = vectors[:, (values > TOLD * values[-1]) | (asked > TOLD * asked.max())]
+    reduced = kept.T @ stack @ kept
+    flat, size = reduced.reshape(len(stack), -1), kept.shape[1]
+    wanted = kept.T @ workload @ kept
+
+    def gains(shares: Floats) -> Floats:
+        whole = (shares @ flat).reshape(size, size)
+        whole[np.diag_indices(size)] += TOLD**1.5 * np.trace(whole) / size
+        inverse = np.linalg.inv(whole)
+        return np.asarray(flat @ (inverse @ wanted @ inverse).ravel())
+
+    return gains
+
+
+def inverse_for(information: Floats, workload: Floats) -> Floats:
+    """Return the inverse of an information where the workload needs it.
+
+    Directions that are not told and not asked for are left out; one that is asked for and not told
+    gets a variance beyond all others.
+    """
+    values, vectors = np.linalg.eigh(information)
+    asked = ((workload @ vectors) * vectors).sum(axis=0)
+    told = values > TOLD * values[-1]
+    needed = asked > TOLD * asked.max()
+    inverse = np.where(told | needed, 1 / np.maximum(values, TOLD**2 * values[-1]), 0.0)
+    return np.asarray((vectors * inverse) @ vectors.T)
+
+
+def multiplicative_shares(
+    gains: Callable[[Floats], Floats],
+    count: int,
+    budget: SearchBudget,
+    *,
+    operations: float,
+    steps: int = STEPS,
+    gap: float = GAP,
+    start: Floats | None = None,
+) -> Floats:
+    r"""Return shares by the multiplicative rule.
+
+    :math:`\sum_b w_b g_b` is the value itself. Steps :math:`w_b \leftarrow w_b g_b` are taken as
+    long as they lower it; the gains take so many ``operations`` each time.
+    """
+    shares = np.full(count, 1 / count) if start is None else start / start.sum()
+    best, least, power = shares, math.inf, 1.0
+    for _ in range(steps):
+        found = gains(shares)
+        budget.spend(operations)
+        mean = float(shares @ found)
+        if mean > least * (1 + 1e-9) and power > 0.5:
+            power, shares, least = 0.5, best, math.inf
+            continue
+        if mean < least:
+            best, least = shares, mean
+        if found.max() / mean - 1 < gap or budget.is_over():
+            break
+        shares = shares * (np.maximum(found, 0) / mean) ** power
+        shares = np.where(shares < 1e-9, 0, shares)
+        shares = shares / shares.sum()
+    return best
+
+
+def exact_shares(shares: Floats) -> list[Fraction]:
+    """Return shares as exact parts that sum to one; those that are too small are zero.
+
+    >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
+    [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
+    """
+    kept = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
+    kept = kept / kept.sum() * UNITS
+    units = [math.floor(part) for part in kept]
+    order = np.argsort(np.array(units) - kept, kind="stable")
+    for place in order[: UNITS - sum(units)].tolist():
+        units[place] += 1
+    return [Fraction(unit, UNITS) for unit in units]
