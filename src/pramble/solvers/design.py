@@ -19,69 +19,16 @@ from pramble.values import Floats, Watcher, read_only
 Solver = Callable[[Problem], Design]
 
 
-def uniform_information() -> Solver:
-    from pramble.solvers.uniform.information import solve_uniform_information
-
-    return solve_uniform_information
-
-
-def uniform_variance() -> Solver:
-    from pramble.solvers.general.estimation import solve_uniform_variance
-
-    return solve_uniform_variance
-
-
-def general_information() -> Solver:
-    from pramble.solvers.general.information import solve_information
-
-    return solve_information
-
-
-def general_variance() -> Solver:
-    from pramble.solvers.general.estimation import solve_variance
-
-    return solve_variance
-
-
-def general_invariant() -> Solver:
-    from pramble.solvers.general.invariant import solve_invariant
-
-    return solve_invariant
-
-
-def general_loss() -> Solver:
-    from pramble.solvers.general.loss import solve_loss
-
-    return solve_loss
-
-
-def metric_information() -> Solver:
-    from pramble.solvers.metric.information import solve_metric_information
-
-    return solve_metric_information
-
-
-def metric_variance() -> Solver:
-    from pramble.solvers.metric.estimation import solve_metric_variance
-
-    return solve_metric_variance
-
-
-# Solvers are imported where they are asked for: a design needs a few of their modules, never all.
-SOLVERS: dict[tuple[str, str], tuple[Callable[[], Solver], set[str]]] = {
-    ("uniform", "information"): (uniform_information, {"invariant", "keep_at_least", "symmetric"}),
-    ("uniform", "estimation"): (uniform_variance, {"workload"}),
-    ("general", "information"): (
-        general_information, {"invariant", "information_at_least", "outputs"}
-    ),
-    ("general", "estimation"): (
-        general_variance, {"invariant", "information_at_least", "outputs", "workload"}
-    ),
-    ("general", "loss"): (general_loss, {"loss"}),
-    ("distance", "information"): (metric_information, {"outputs", "distance"}),
-    ("distance", "estimation"): (metric_variance, {"outputs", "workload", "distance"}),
-}  # fmt: skip
-"""Who answers, by family and objective, and which of the options it has."""
+KEYWORDS: dict[tuple[str, str], set[str]] = {
+    ("uniform", "information"): {"invariant", "keep_at_least", "symmetric"},
+    ("uniform", "estimation"): {"workload"},
+    ("general", "information"): {"invariant", "information_at_least", "outputs"},
+    ("general", "estimation"): {"invariant", "information_at_least", "outputs", "workload"},
+    ("general", "loss"): {"loss"},
+    ("distance", "information"): {"outputs", "distance"},
+    ("distance", "estimation"): {"outputs", "workload", "distance"},
+}
+"""The options of the solver for a family and an objective."""
 
 OPTIONS: dict[str, Any] = {
     "invariant": False,
@@ -231,7 +178,6 @@ def problem_of(
     distance: Any = None,
     **options: Any,
 ) -> Problem:
-    """Return the problem of these keywords, checked."""
     p = as_prior(prior)
     if len(p) < 2:
         raise InvalidPrior("A design needs at least two categories; the prior has one.")
@@ -274,28 +220,48 @@ def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
 def solver_for(problem: Problem) -> Solver:
     """Return the solver for a family and an objective; refuse options it does not know."""
     asked: tuple[str, str] = (problem.family, problem.objective)
-    if asked not in SOLVERS:
-        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS if one != "distance")
+    if asked not in KEYWORDS:
+        known = " or ".join(f"({one!r}, {other!r})" for one, other in KEYWORDS if one != "distance")
         raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")
     if problem.distance is not None:
         asked = ("distance", problem.objective)
-        if problem.family != "general" or asked not in SOLVERS:
+        if problem.family != "general" or asked not in KEYWORDS:
             raise InvalidInput(
                 'A distance goes with family="general" and objective="information" or '
                 f'"estimation"; found {problem.family!r} and {problem.objective!r}.'
             )
-    solver, options = SOLVERS[asked]
     for name, default in OPTIONS.items():
         value = getattr(problem, name)
         absent = value is default or (isinstance(default, str) and value == default)
-        if not absent and name not in options:
+        if not absent and name not in KEYWORDS[asked]:
             raise InvalidInput(
                 f"{name} has no meaning for family={problem.family!r} with "
                 f"objective={problem.objective!r}; leave it out."
             )
-    if problem.family == "general" and problem.invariant:
-        solver = general_invariant
-    return solver()
+    return solver_named(*asked, invariant=problem.invariant)
+
+
+def solver_named(family: str, objective: str, *, invariant: bool) -> Solver:
+    """Return a solver; it is imported here, for a design needs few of their modules."""
+    solve: Solver
+    match family, objective:
+        case "uniform", "information":
+            from pramble.solvers.uniform.information import solve_uniform_information as solve
+        case "uniform", _:
+            from pramble.solvers.general.estimation import solve_uniform_variance as solve
+        case "general", "loss":
+            from pramble.solvers.general.loss import solve_loss as solve
+        case "general", _ if invariant:
+            from pramble.solvers.general.invariant import solve_invariant as solve
+        case "general", "information":
+            from pramble.solvers.general.information import solve_information as solve
+        case "general", _:
+            from pramble.solvers.general.estimation import solve_variance as solve
+        case _, "information":
+            from pramble.solvers.metric.information import solve_metric_information as solve
+        case _:
+            from pramble.solvers.metric.estimation import solve_metric_variance as solve
+    return solve
 
 
 def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
@@ -307,7 +273,6 @@ def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
 
 
 def probability(value: float) -> float:
-    """Return a keep probability between 0 and 1."""
     number = float(value)
     if not 0 <= number <= 1:
         raise InvalidInput(f"keep_at_least must lie in [0, 1]; found {value!r}.")

@@ -80,7 +80,6 @@ class Problem:
 
     @property
     def size(self) -> int:
-        """The number of categories, S."""
         return len(self.prior)
 
     @cached_property
@@ -296,7 +295,6 @@ def condition_number(mechanism: Mechanism) -> float:
 
 
 def outputs_used(mechanism: Mechanism) -> int:
-    """Return how many outputs are possible at all."""
     if isinstance(mechanism, Arcs):
         return mechanism.shape[1]
     return int(mechanism.weights.any(axis=0).sum())
@@ -315,4 +313,6 @@ def warnings(prior: Floats, alpha: float, found: dict[str, Any]) -> tuple[str, .
     if variance <= MUCH_WORSE * plain or found["rank"] < len(prior):
         return ()
     times = f"{variance / plain:.2g} times that of randomised response"
-    return (f"p is barely identifiable from this release: its variance is {times}. {ADVICE}",)
+    return (
+        f"p is barely identifiable from this release: its variance is {times}. {ESTIMATION_ADVICE}",
+    )

@@ -6,7 +6,7 @@ import pytest
 import pramble
 from pramble.information.fisher import fisher
 from pramble.solvers.general.outputs import float_variance
-from pramble.solvers.metric import squares
+from pramble.solvers.metric.estimation import after_exchange
 
 RNG = np.random.default_rng(20)
 LAW = RNG.dirichlet(np.ones(20)).reshape(5, 4)
@@ -136,7 +136,7 @@ def test_the_variance_after_an_exchange_is_what_it_is():
     candidates = np.exp(rng.standard_normal((size, 40)))
     inverse = np.linalg.inv(columns)
     rows = inverse @ queries.T
-    found = squares.after_exchange(
+    found = after_exchange(
         theta, inverse @ candidates, rows @ rows.T, law @ columns, law @ candidates
     )
     constant = float(((queries @ law) ** 2).sum())

@@ -71,7 +71,6 @@ def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) 
 
 
 def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | None:
-    """Return the randomised response on all cells that keeps the promise, if there is one."""
     if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
         return None
     found = largest_response(problem, promise)

@@ -54,25 +54,17 @@ class Promise:
     besides: float = 0.0
     rows_per_person: int = 1
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        names = ("rows", "delta", "besides", "rows_per_person")
+        return {name: getattr(self, name) for name in names}
+
     def proven(self, plan: Any) -> float:
-        """Return the ε that is proven of a plan."""
-        return proven_epsilon(
-            plan,
-            rows=self.rows,
-            delta=self.delta,
-            besides=self.besides,
-            rows_per_person=self.rows_per_person,
-        )
+        return proven_epsilon(plan, **self.terms)
 
     def guarantee(self, plan: Any) -> CentralGuarantee:
         """Return what is proven of a plan, beside an attack; refuse too little."""
-        found = central_guarantee(
-            plan,
-            rows=self.rows,
-            delta=self.delta,
-            besides=self.besides,
-            rows_per_person=self.rows_per_person,
-        )
+        found = central_guarantee(plan, **self.terms)
         if found.epsilon > self.epsilon:
             raise PrivacyError(
                 f"The plan has ε = {found.epsilon:.6g}, above the {self.epsilon:.6g} it must keep."

@@ -36,7 +36,6 @@ ORDERS = 20
 
 
 def best_arcs(prior: Floats, alpha: float, labels: Labels, *, orders: int = ORDERS) -> Arcs:
-    """Return the best of some arcs: sorted order, the order given, and random orders."""
     S = len(prior)
     rng = np.random.default_rng(S)
     tried = [np.argsort(-prior, kind="stable"), np.arange(S)]

@@ -158,7 +158,6 @@ def relaxed_matrices(problem: Problem, relaxed: Relaxed) -> list[Floats]:
 
 
 def queries_of(problem: Problem) -> Floats:
-    """Return the queries, all shares by default."""
     return np.eye(problem.size) if problem.workload is None else problem.workload
 
 
@@ -243,9 +242,14 @@ def mixtures_above(
 
 
 def least_variance_design(
-    problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str
+    problem: Problem,
+    candidates: list[Mechanism],
+    *,
+    bound: float,
+    stopped: str = "search",
+    notes: tuple[str, ...] | None = None,
 ) -> Design:
-    """Return the candidate of least variance.
+    """Return the candidate of least variance; notes say what the bound does not know.
 
     What seems to lie below a proven bound is the variance of a matrix so near to a singular one
     that floats cannot tell it.
@@ -256,19 +260,20 @@ def least_variance_design(
     bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
     closed = value - bound <= problem.tolerance * value
     ended = "search" if stopped == "tolerance" else stopped
+    if notes is None:
+        notes = notes_on_bound(problem)
     return diagnosed_answer(
         problem,
         candidates[k],
         value=value,
         bound=bound,
         stopped="tolerance" if closed else ended,
-        notes=() if closed else notes_on_bound(problem),
+        notes=() if closed else notes,
         details={} if problem.workload is None else {"queries": len(problem.workload)},
     )
 
 
 def notes_on_bound(problem: Problem) -> tuple[str, ...]:
-    """Return what the bound does not know."""
     notes = () if most_outputs(problem) == math.inf else (NOT_PROVEN,)
     return notes if problem.information_at_least is None else (*notes, NOT_FLOORED)
 
@@ -278,4 +283,4 @@ def solve_uniform_variance(problem: Problem) -> Design:
     response = randomized_response(problem.labels.values, problem.alpha)
     within = problem.alpha <= LARGEST_ALPHA
     bound = relaxation(problem, problem.budget())[1] if within else 0.0
-    return least_variance_design(problem, [response], bound=bound, stopped="search")
+    return least_variance_design(problem, [response], bound=bound)

@@ -56,7 +56,6 @@ class Mixture:
     rounds: int = 0
 
     def matrix(self, alpha: float) -> Floats:
-        """Return the row-stochastic matrix of these columns."""
         return matrix_of(self.sets, self.theta, alpha)
 
 
@@ -128,7 +127,6 @@ class Columns:
         return theta, spread * (self.unit / self.kappa), float(theta @ self.gains)
 
     def _in_groups(self, sets: Sets) -> Floats:
-        """Return how much of each group lies in each set."""
         if len(self._shares) == self._programme.rows - 1:
             return sets.astype(np.float64)
         parts = np.zeros((self._programme.rows - 1, len(sets)))
@@ -189,7 +187,6 @@ class _Search:
         self.rounds = 0
 
     def run(self) -> str:
-        """Return why it stopped."""
         while True:
             solved = self.columns.solve(self.budget)
             if solved is None:
@@ -205,7 +202,6 @@ class _Search:
                 return self.budget.reason if self.budget.is_over() else "search"
 
     def closed(self) -> bool:
-        """Whether the tolerance is met."""
         return self.budget.closed(self.value, self.bound)
 
     def improve(self, prices: Floats) -> int:

@@ -306,6 +306,5 @@ def merge_light(prior: Floats, matrix: Floats, least: float) -> Floats:
 
 
 def column_information(prior: Floats, columns: Floats) -> Floats:
-    """Return what each column adds to the mutual information."""
     masses = prior @ columns
     return np.asarray(prior @ entropy_excess(columns / masses - 1) * masses)

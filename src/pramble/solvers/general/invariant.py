@@ -113,7 +113,6 @@ def climbable(prior: Floats, alpha: float) -> bool:
 
 
 def possible_prior(problem: Problem) -> Floats:
-    """Return the prior of the categories that can occur."""
     prior = problem.prior[problem.prior > 0]
     return np.asarray(prior / prior.sum())
 
@@ -260,7 +259,6 @@ def most_of_output(mass: float, alpha: float) -> float:
 
 
 def most_ratio(low: Floats, mass: float, alpha: float) -> Floats:
-    """Return u − 1 for 1 − l, at least 0."""
     grow, shrink = math.expm1(alpha), -math.expm1(-alpha)
     own = grow - (1 + grow) * low
     rest = (shrink * (1 - mass) - mass * low * math.exp(-alpha)) / mass
@@ -315,7 +313,6 @@ def settle(weights: Integers, prior: Floats) -> Integers:
 
 
 def exact_integers(prior: Floats) -> tuple[list[int], int]:
-    """Return integers with the exact proportions of floats, and the integer that stands for 1."""
     exact = [Fraction(value) for value in prior.tolist()]
     scale = max(value.denominator for value in exact)
     return [int(value * scale) for value in exact], scale

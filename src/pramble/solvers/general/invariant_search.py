@@ -103,7 +103,6 @@ class Vertices:
 
 
 def information_of(prior: Floats, ratios: Floats) -> float:
-    """Return the information of the matrix with these ratios to the prior."""
     return float(prior @ entropy_excess(ratios - 1) @ prior)
 
 

@@ -220,7 +220,6 @@ def try_flip(state: State, x: int, j: int) -> tuple[float, float]:
 
 @compiled
 def flip(state: State, x: int, j: int, factor: float) -> None:
-    """Flip, and update everything by rank one."""
     n = len(state.prior)
     u = state.inverse[:, x].copy()
     v = state.inverse[j, :].copy()

@@ -48,7 +48,6 @@ class LinearProgramme:
         )
 
     def add(self, columns: Floats, gains: Floats) -> None:
-        """Add columns, the rows of ``columns``, with their objective coefficients."""
         if not len(columns):
             return
         where = np.nonzero(columns)

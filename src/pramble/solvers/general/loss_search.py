@@ -69,7 +69,6 @@ class Iterate:
     g: Floats
 
     def move(self, step: "Iterate", primal: float, dual: float) -> None:
-        """Add parts of a step."""
         self.t += primal * step.t
         self.E += primal * step.E
         self.y += primal * step.y
@@ -154,7 +153,6 @@ class _Search:
         )
 
     def value(self) -> float:
-        """Return the loss of the point."""
         inside = float(self.prior @ np.einsum("xz,xz->x", self.loss, self.point.y))
         return float(self.mean @ self.point.t) * self.inverse + self.kappa * inside
 
@@ -242,7 +240,6 @@ class _Newton:
         )
 
     def solve(self, right: Floats) -> Floats:
-        """Solve with H."""
         from scipy.linalg import cho_solve
 
         return np.asarray(cho_solve(self.factor, right, check_finite=False))

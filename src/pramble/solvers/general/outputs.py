@@ -31,7 +31,6 @@ MOST_NAMED = 5000
 
 
 def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
-    """Return the labels of the outputs that were asked for, at least ``used`` of them."""
     if isinstance(outputs, str) and outputs == "same":
         return labels
     if isinstance(outputs, str) and outputs == "free":
@@ -48,7 +47,6 @@ def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
 
 
 def most_outputs(problem: Problem) -> float:
-    """Return how many outputs are allowed."""
     if isinstance(problem.outputs, str) and problem.outputs == "free":
         return math.inf
     return len(output_labels(problem.outputs, problem.labels, 0))

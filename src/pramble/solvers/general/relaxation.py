@@ -45,7 +45,6 @@ class Relaxed:
     stopped: str
 
     def matrix(self, alpha: float) -> Floats:
-        """Return the row-stochastic matrix."""
         return matrix_of(self.sets, self.theta, alpha)
 
 
@@ -147,7 +146,6 @@ def first_relaxed_sets(prior: Floats) -> Sets:
 
 
 def most_violated(worth: Floats, size: int) -> Sets:
-    """Return the sets with the largest violation."""
     count = min(BATCH, len(worth))
     top = np.argpartition(-worth, count - 1)[:count]
     top = top[worth[top] > 0]

@@ -53,7 +53,6 @@ class Gain:
         self.slope = float(entropy_excess(np.array(self.a1)))
 
     def __call__(self, mass: Floats) -> Floats:
-        """Return φ at some masses."""
         return self.slope * mass - entropy_excess(self.a1 * mass)
 
     def derivative(self, mass: Floats) -> Floats:
@@ -72,7 +71,6 @@ def all_sets(size: int) -> Sets:
 
 
 def sets_numbered(numbers: NDArray[np.int64], size: int) -> Sets:
-    """Return the sets whose members are the bits of some numbers."""
     return np.asarray((numbers[:, None] >> np.arange(size)) & 1 == 1)
 
 
@@ -145,7 +143,6 @@ def response_matrix(size: int, alpha: float) -> Floats:
 
 
 def matrix_information(prior: Floats, matrix: Floats) -> float:
-    """Return the mutual information of a float matrix with positive columns."""
     released = prior @ matrix
     return float(prior @ entropy_excess(matrix / released - 1) @ released)
 
@@ -159,12 +156,10 @@ Group = tuple[int, int]
 
 
 def circulant(block: NDArray[np.bool_]) -> Sets:
-    """Return all turns of one high set."""
     return turns(block, (1, len(block)))
 
 
 def turns(block: NDArray[np.bool_], group: Group) -> Sets:
-    """Return all turns of one high set on a torus."""
     m, n = group
     x = np.arange(m * n)
     first = (x[None, :] // n - x[:, None] // n) % m
@@ -224,7 +219,6 @@ def block_designs(size: int) -> list[Sets]:
 
 
 def known_designs(size: int) -> list[Sets]:
-    """Return randomised response and the block designs of this size."""
     return [np.eye(size, dtype=np.bool_), *block_designs(size)]
 
 
@@ -287,7 +281,6 @@ def is_difference_set(block: NDArray[np.bool_], shared: int) -> bool:
 
 
 def orbits(size: int, factor: int) -> list[list[int]]:
-    """Return the orbits of multiplication by ``factor`` modulo ``size``."""
     seen: set[int] = set()
     found = []
     for x in range(size):
@@ -303,7 +296,6 @@ def orbits(size: int, factor: int) -> list[list[int]]:
 
 
 def prime_factors(n: int) -> list[int]:
-    """Return the distinct prime factors, largest first."""
     found, d = [], 2
     while n > 1:
         if n % d == 0:

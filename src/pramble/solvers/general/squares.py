@@ -55,12 +55,10 @@ class Square:
     information: float
 
     def matrix(self, alpha: float) -> Floats:
-        """Return the row-stochastic matrix."""
         return matrix_of(self.sets, self.theta, alpha)
 
 
 def least_variance(squares: list[Square | None], floor: float = 0.0) -> Square | None:
-    """Return the square of least variance with enough information, if any."""
     enough = [one for one in squares if one is not None and one.information >= floor]
     return min(enough, key=lambda one: one.variance, default=None)
 
@@ -282,7 +280,6 @@ def rungs(most: float, floor: float) -> list[float]:
 
 
 def first_squares(best: Mixture, rng: np.random.Generator) -> list[Sets]:
-    """Return squares to start from: the best mixture if it is one, circulants and designs."""
     S = best.sets.shape[1]
     sizes = best.sets.sum(axis=1)
     starts = [best.sets] if len(best.sets) == S else []

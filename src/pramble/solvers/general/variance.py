@@ -50,7 +50,6 @@ class Variance:
 
     @cached_property
     def root(self) -> Floats:
-        """The symmetric square root of C."""
         values, vectors = np.linalg.eigh(self.cost)
         return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
 
@@ -70,7 +69,6 @@ class Variance:
         return np.asarray((inverse + inverse.T) / 2)
 
     def gradient(self, middle: Floats) -> Floats:
-        """Return the gradient matrix on all S coordinates."""
         return np.asarray(self.basis @ middle @ self.basis.T)
 
 
@@ -158,7 +156,6 @@ def _interior_point(
     budget: SearchBudget,
     finish: bool,
 ) -> tuple[Floats, Floats]:
-    """Return θ and λ at the optimum, or as near to it as floats come."""
     N, rows = equations.shape
     theta = np.full(N, 1 / equations[:, 0].mean() / N)
     value, inverse, middle = variance.at(scores, theta)

@@ -220,7 +220,6 @@ def proven_bound(
 
 
 def closed_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
-    """Return the closed form."""
     queries = np.eye(len(prior)) if workload is None else workload
     root = np.sqrt(prior)
     scaled = queries * root
@@ -285,7 +284,6 @@ class Dual:
         return x
 
     def parts(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:
-        """Return d, λ, Ξ, b and c."""
         S = self.size
         d, prices, pairs = np.exp(x[:S]), x[S : 2 * S] * self.scale, np.zeros((S, S))
         if self.pairs:
@@ -295,7 +293,6 @@ class Dual:
         return d, prices, pairs, b, float(self.a * d.sum() - pairs.sum())
 
     def limit(self, x: Floats) -> Floats:
-        """Return R."""
         d, prices, pairs, b, c = self.parts(x)
         with np.errstate(over="ignore", invalid="ignore"):
             cross, square = np.outer(prices, self.prior) / 2, np.outer(b, b) / c

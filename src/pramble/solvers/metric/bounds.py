@@ -101,7 +101,6 @@ def information_ceiling(prior: Floats, alpha: float, distance: Distance) -> floa
 
 
 def independent_margins(prior: Floats, distance: Distance) -> list[Floats]:
-    """Return the margins of the columns that a distance sums, if these are independent."""
     if len(distance.parts) < 2:
         return []
     table = prior.reshape([part.size for part in distance.parts])

@@ -18,9 +18,9 @@ import numpy as np
 
 from pramble.data.labels import as_labels
 from pramble.information.fisher import fisher
-from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.estimation import least_variance_design
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.outputs import (
     fewer_outputs,
@@ -31,9 +31,7 @@ from pramble.solvers.general.outputs import (
 from pramble.solvers.general.variance import (
     Optimum,
     Variance,
-    observed_variance,
     optimal_mixture,
-    query_variance,
 )
 from pramble.solvers.general.variance_bounds import sharp_bound, violations
 from pramble.solvers.metric.bounds import pair_bound
@@ -46,7 +44,7 @@ from pramble.solvers.metric.information import (
     pushed,
     with_complements,
 )
-from pramble.solvers.problem import Problem, diagnosed_answer
+from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
@@ -80,7 +78,9 @@ def solve_metric_variance(problem: Problem) -> Design:
         problem.prior, problem.alpha, distance, budget=budget.part(problem.tolerance)
     )
     if problem.alpha * distance.diameter > MOST_SPREAD:
-        return metric_design(problem, [name_outputs(problem, informative)], bound=0.0)
+        return least_variance_design(
+            problem, [name_outputs(problem, informative)], bound=0.0, notes=(NOT_SHARP,)
+        )
     rays, theta, bound = best_columns(
         problem.prior,
         problem.alpha,
@@ -99,7 +99,7 @@ def solve_metric_variance(problem: Problem) -> Design:
         matrices = [square, fewer, matrices[1]]
     fitting = [rows_to_one(one) for one in matrices if one.shape[1] <= most and sums_to_one(one)]
     found = [name_outputs(problem, one) for one in fitting]
-    return metric_design(problem, found, bound=bound)
+    return least_variance_design(problem, found, bound=bound, notes=(NOT_SHARP,))
 
 
 def side_by_side(problem: Problem, distance: Distance, budget: SearchBudget) -> list[Floats]:
@@ -125,30 +125,12 @@ def side_by_side(problem: Problem, distance: Distance, budget: SearchBudget) -> 
     return [product]
 
 
-def metric_design(problem: Problem, found: list[Mechanism], *, bound: float) -> Design:
-    """Return the mechanism of least variance."""
-    values = [query_variance(problem.prior, one, problem.workload) for one in found]
-    best = int(np.argmin(values))
-    value = values[best]
-    bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
-    closed = value - bound <= problem.tolerance * value
-    return diagnosed_answer(
-        problem,
-        found[best],
-        value=value,
-        bound=bound,
-        stopped="tolerance" if closed else "search",
-        notes=() if closed else (NOT_SHARP,),
-    )
-
-
 def sums_to_one(matrix: Floats) -> bool:
     """Whether a mixture is one: a search that ran out of time may leave something else."""
     return bool(np.abs(matrix.sum(axis=1) - 1).max() < CLOSE)
 
 
 def rows_to_one(matrix: Floats) -> Floats:
-    """Return a matrix with rows that sum to one, from a mixture that is nearly one."""
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 

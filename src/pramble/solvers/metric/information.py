@@ -150,7 +150,6 @@ Slopes = Callable[[Floats], Floats]
 
 
 def scaled_rays(logs: Floats) -> Floats:
-    """Return rays from their logarithms, the least entry of each 1."""
     return np.asarray(np.exp(logs - logs.min(axis=1, keepdims=True)))
 
 

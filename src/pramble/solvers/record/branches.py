@@ -158,7 +158,6 @@ def carried(block: Block, table: Table, mechanism: Mechanism) -> Blocks:
 
 
 def without_unused(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism without the outputs that it never releases."""
     if not isinstance(mechanism, General):
         return mechanism
     used = np.asarray(mechanism.weights.any(axis=0))
@@ -201,7 +200,6 @@ def best_shares(
     *,
     start: Floats | None = None,
 ) -> Floats:
-    """Return the best shares of branches with these informations."""
     gains = gains_of(informations, workload)
     operations = len(informations) * workload.size / 2 + len(workload) ** 3 / 4
     return multiplicative_shares(

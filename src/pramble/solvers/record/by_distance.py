@@ -19,7 +19,6 @@ from pramble.information.fisher import inner
 from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.product import Product
 from pramble.privacy.certificate import distance_of_cells
 from pramble.solvers.budget import SearchBudget
@@ -28,6 +27,7 @@ from pramble.solvers.general.variance import Variance, observed_variance, query_
 from pramble.solvers.metric.bounds import information_ceiling, pair_bound
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.branches import CLOSE, LEAST_EFFORT, Blocks, without_unused, workload_of
+from pramble.solvers.record.informative import design_of_blocks
 from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
 from pramble.solvers.record.search import Best, answer
 from pramble.solvers.record.valuation import MOST_CELLS, Cells, Tables
@@ -75,7 +75,6 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
 
 
 def alone(ground: Any, option: Any) -> Best:
-    """Return a plan of one branch with its costs."""
     return [option], np.ones(1), ground.costs([option], np.ones(1))
 
 
@@ -163,7 +162,6 @@ def block_matrix(
     effort: float,
     noise: Mapping[str, float] | None = None,
 ) -> Mechanism:
-    """Return the best matrix found for the cells of some columns."""
     block, objective = problem.block(columns), objective_of(problem)
     workload = None
     if objective == "estimation":
@@ -195,12 +193,10 @@ def shared_workload(problem: RecordProblem, block: Block, noise: Mapping[str, fl
 
 
 def objective_of(problem: RecordProblem) -> ObjectiveName:
-    """Return the objective of the matrix of a block."""
     return "information" if problem.objective == "information" else "estimation"
 
 
 def distance_of(problem: RecordProblem, block: Block) -> Distance:
-    """Return the distance between the possible cells of a block."""
     assert problem.distance is not None, "asked of problems with one"
     columns = [problem.labels[name] for name in block.columns]
     return distance_of_cells(
@@ -219,9 +215,7 @@ def most_informative_blocks(
     if not small:
         told_of = [mutual_information(problem.block(c).law, m) for c, m in blocks.items()]
         value = max(told_of)
-        return block_design(
-            problem, blocks, value=value, bound=max(ceiling(problem), value), notes=(LEAST,)
-        )
+        return design_of_blocks(problem, blocks, value, ceiling(problem), (LEAST,))
     whole = problem.block(problem.columns)
     joint = block_matrix(problem, problem.columns, budget, effort=0.8 * budget.left())
     found = [{problem.columns: joint}]
@@ -229,9 +223,8 @@ def most_informative_blocks(
         found.append(blocks)
     values = [mutual_information(whole.law, side_by_side(one)) for one in found]
     best = int(np.argmax(values))
-    bound = max(information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole)),
-                values[best])  # fmt: skip
-    return block_design(problem, found[best], value=values[best], bound=bound)
+    bound = information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole))
+    return design_of_blocks(problem, found[best], values[best], bound)
 
 
 LEAST = (
@@ -241,7 +234,6 @@ LEAST = (
 
 
 def side_by_side(blocks: Blocks) -> Mechanism:
-    """Return one mechanism on the record, of blocks in the order of the columns."""
     factors = tuple(blocks.values())
     return factors[0] if len(factors) == 1 else Product(factors)
 
@@ -266,22 +258,3 @@ def variance_floor(problem: RecordProblem) -> float:
     law = inner(block.law)
     bound = pair_bound(law, problem.alpha, distance_of(problem, block), Variance(law, workload))
     return max(bound, sampled)
-
-
-def block_design(
-    problem: RecordProblem,
-    blocks: Blocks,
-    *,
-    value: float,
-    bound: float,
-    notes: tuple[str, ...] = (),
-) -> RecordDesign:
-    """Return the design that tells most, after a check of what it promises."""
-    plan = Plan({c if len(c) > 1 else c[0]: mechanism for c, mechanism in blocks.items()})
-    found = RecordDesign(
-        plan, problem.alpha, problem.objective, value, bound, {}, notes,
-        information=value,
-        distance=problem.distance,
-    )  # fmt: skip
-    assert found.certificate.satisfies(problem.alpha), "every block keeps its distance"
-    return found

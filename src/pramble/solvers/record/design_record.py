@@ -208,7 +208,6 @@ def refuse_beside_distance(problem: RecordProblem, promise: Promise | None) -> N
 def as_given(
     given: Mapping[str, Any] | None, labels: Mapping[str, Labels], objective: str
 ) -> dict[str, Labels]:
-    """Return the labels of the columns that are released as they are."""
     if not given:
         return {}
     if objective != "information":

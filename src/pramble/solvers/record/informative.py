@@ -33,7 +33,7 @@ from pramble.solvers.design import design_within
 from pramble.solvers.general.arcs import best_arcs
 from pramble.solvers.general.outputs import best_places
 from pramble.solvers.general.sets import Gain, all_sets
-from pramble.solvers.record.branches import without_unused
+from pramble.solvers.record.branches import Blocks, without_unused
 from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
 from pramble.values import Floats
 
@@ -59,16 +59,24 @@ def most_informative(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         bound = information_bound(problem.alpha)
         if problem.size <= MOST_ARCS:
             bound = min(bound, entropy(problem.block(problem.columns).law))
-    return one_block_design(problem, columns, mechanism, value, bound)
+    return design_of_blocks(problem, {columns: mechanism}, value, bound)
 
 
-def one_block_design(
-    problem: RecordProblem, columns: Table, mechanism: Mechanism, value: float, bound: float
+def design_of_blocks(
+    problem: RecordProblem,
+    blocks: Blocks,
+    value: float,
+    bound: float,
+    notes: tuple[str, ...] = (),
 ) -> RecordDesign:
-    """Return the design of one block."""
-    plan = Plan({columns if len(columns) > 1 else columns[0]: mechanism})
-    bound = max(bound, value)
-    return RecordDesign(plan, problem.alpha, problem.objective, value, bound, {}, information=value)
+    """Return the plan of one branch, after a check of what it promises."""
+    plan = Plan({c if len(c) > 1 else c[0]: mechanism for c, mechanism in blocks.items()})
+    found = RecordDesign(
+        plan, problem.alpha, problem.objective, value, max(bound, value), {}, notes,
+        information=value, distance=problem.distance,
+    )  # fmt: skip
+    assert found.certificate.satisfies(problem.alpha), "every block keeps its part"
+    return found
 
 
 def informative_columns(problem: RecordProblem) -> Table:
@@ -115,7 +123,7 @@ def informative_given(problem: RecordProblem, budget: SearchBudget) -> RecordDes
         return float(sum(w * mutual_information(p / p.sum(), mechanism) for w, p in parts))
 
     best_found = max(found, key=worth)
-    return one_block_design(problem, problem.columns, best_found, worth(best_found), bound)
+    return design_of_blocks(problem, {problem.columns: best_found}, worth(best_found), bound)
 
 
 def laws_given(problem: RecordProblem, block: Block) -> tuple[Floats, Floats]:
@@ -152,7 +160,6 @@ class Given:
         self.size = laws.shape[1]
 
     def gains(self, sets: Sets) -> Floats:
-        """Return the mean gain of some sets, a row each."""
         masses = np.clip(sets @ self.laws.T, 0.0, 1.0)
         return np.asarray(self.gain(masses.ravel()).reshape(masses.shape) @ self.weights)
 

@@ -112,7 +112,6 @@ class Characters:
         return self.known[columns]
 
     def orbit(self, columns: Table, inside: NDArray[np.bool_]) -> Orbit:
-        """Return the orbit of a set."""
         which, real, imaginary = self.within(columns)
         members, size = inside.sum(), inside.size
         flat = inside.ravel().astype(np.float64)
@@ -141,7 +140,6 @@ class Characters:
         heat: float = HEAT,
         moves: int = MOVES,
     ) -> Orbit:
-        """Return the orbit on some columns that does most beside the others with a share."""
         from pramble.solvers.record.kernel import anneal_set
 
         which, real, imaginary = self.within(columns)
@@ -278,7 +276,6 @@ class Packing:
 def mechanism_of(
     problem: RecordProblem, columns: Table, orbits: Sequence[Orbit], shares: Floats, *, alpha: float
 ) -> Mechanism:
-    """Return the matrix of some orbits on the cells of the columns that show them."""
     block = problem.block(columns)
     matrix = np.zeros((block.size, block.size))
     at = 0

@@ -234,7 +234,6 @@ Split = list[tuple[Table, float]]
 
 
 def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
-    """Return the best plan of one branch."""
     few = problem.size <= MOST_CELLS
     ground: Any = Cells(problem, budget) if few else Tables(problem, budget)
     splits = candidate_splits(problem)
@@ -283,14 +282,12 @@ def candidate_splits(problem: RecordProblem) -> list[Split]:
 def merged_pair(
     problem: RecordProblem, blocks: Sequence[Table], pair: tuple[int, int]
 ) -> list[Table]:
-    """Return blocks with two of them merged."""
     both = {*blocks[pair[0]], *blocks[pair[1]]}
     rest = [block for i, block in enumerate(blocks) if i not in pair]
     return [*rest, tuple(name for name in problem.columns if name in both)]
 
 
 def equal(problem: RecordProblem, blocks: Sequence[Table]) -> Split:
-    """Return blocks that share α equally."""
     return [(block, problem.alpha / len(blocks)) for block in blocks]
 
 
@@ -340,7 +337,6 @@ def branches_for(problem: RecordProblem, split: Split, budget: SearchBudget) -> 
 def block_matrix(
     problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
 ) -> Mechanism:
-    """Return the best matrix for one block with its part of α."""
     half = budget.left() / 2
     part = budget.part(CLOSE, effort=half, quiet=True)
     more = list(orbit_matrices(problem, columns, alpha, part))

@@ -54,7 +54,6 @@ class CellOption:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that it shows."""
         return frozenset(name for block in self.blocks for name in block)
 
 
@@ -91,7 +90,6 @@ class Cells:
         return CellOption(blocks, self.scaled(told[np.ix_(onto, onto)]))
 
     def inverse(self, options: Sequence[CellOption], shares: Floats) -> Floats:
-        """Return the inverse of the whole scaled information."""
         whole = np.asarray(
             sum(w * option.information for w, option in zip(shares, options, strict=True))
         )
@@ -155,7 +153,6 @@ class Cells:
 
 
 def total(costs: Mapping[Table, float]) -> float:
-    """Return a sum of costs."""
     return math.fsum(costs.values())
 
 
@@ -184,7 +181,6 @@ class TableOption:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that it shows."""
         return frozenset(name for block in self.blocks for name in block)
 
 

@@ -190,7 +190,6 @@ def part_order(problem: TableProblem) -> Any:
 
 
 def least_largest(problem: TableProblem, clock: Clock, *, has_total: bool = False) -> LeastNoise:
-    """Return the precisions with the least largest variance of a cell, at μ² = 1."""
     pool = PatternPool(problem.parts, has_total=has_total)
     costs = costs_of_cells(problem, has_total=has_total)
     shares, bound = np.full(len(costs), 1 / len(costs)), 0.0

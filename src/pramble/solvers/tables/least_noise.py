@@ -75,7 +75,6 @@ class TableProblem:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """The number of categories of each column."""
         return {name: len(own) for name, own in self.labels.items()}
 
     @cached_property

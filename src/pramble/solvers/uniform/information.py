@@ -143,7 +143,6 @@ def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.i
 
 
 def with_cost(invariant: Design, free: Design) -> Design:
-    """Return the invariant design with what its invariance costs in information."""
     cost = max(free.bound - invariant.value, 0.0)
     note = (
         f"Invariance costs at most {cost:.6g} nats: {invariant.value:.6g} of the {free.bound:.6g} "
@@ -267,7 +266,6 @@ class Rounding:
 
     @property
     def size(self) -> int:
-        """The number of categories, S."""
         return sum(self.counts)
 
     def exact(self, level: int) -> Fraction:
@@ -276,12 +274,10 @@ class Rounding:
         return weight
 
     def around(self, level: int, reach: int) -> list[int]:
-        """Return the integers around the exact weight."""
         floor = math.floor(self.exact(level))
         return [w for w in range(floor - reach, floor + reach + 2) if 0 <= w <= self.ceiling]
 
     def choices(self, reach: int) -> Iterator[Weights]:
-        """Yield weights that satisfy the limit."""
         shared = [level for level in (HIGH, LOW) if self.counts[level]]
         alone = [level for level in (TOP, BOTTOM) if self.counts[level]]
         for weights in product(*(self.around(level, reach) for level in shared)):

@@ -47,7 +47,6 @@ class Kind:
     """Whether categories can choose between two levels."""
 
     def choices(self) -> list[int]:
-        """Return the levels that a category can be at."""
         options = [HIGH, LOW] if self.free else [HIGH]
         return [TOP] * self.single_top + options + [BOTTOM] * self.single_bottom
 
@@ -80,12 +79,10 @@ class Anchored:
 
     @property
     def size(self) -> int:
-        """The number of categories, S."""
         return len(self.rest) + 1
 
     @property
     def t_star(self) -> float:
-        """The level of the likeliest category."""
         return float(self.kind.t[self.star])
 
     @property
@@ -173,12 +170,10 @@ class Node:
 
     @property
     def width(self) -> float:
-        """The length of the interval of couplings."""
         return self.upper - self.lower
 
     @property
     def slip(self) -> float:
-        """The margin for float errors in couplings."""
         return SLIP * self.model.mass * float(np.abs(self.model.shifts).max())
 
     @cached_property
@@ -224,7 +219,6 @@ class Node:
 
 
 def full_node(model: Anchored) -> Node:
-    """Return the node of all assignments."""
     allowed = np.array([model.top_left, True, model.kind.free, model.bottom_left])
     return Node(model, -np.inf, np.inf, np.repeat(allowed[:, None], len(model.rest), axis=1))
 

@@ -107,7 +107,6 @@ class Relaxation:
         return added, model.keep_star * value + abs(slope) * self.node.width
 
     def at(self, multiplier: float) -> Relaxed:
-        """Return the bound at λ."""
         gains = self.lines + multiplier * self.moves
         best = gains[:, : self.free].max(axis=1)
         totals = best.sum(axis=1) + self.star - multiplier * self.ends
@@ -123,7 +122,6 @@ class Relaxation:
         return Relaxed(multiplier, bound, slope / S, end)
 
     def rows(self, gains: Floats) -> Choice:
-        """Return the row that each category takes in the relaxation."""
         rows: Choice = gains[: self.free].argmax(axis=0)
         best = gains[: self.free].max(axis=0)
         for row in range(self.free, len(gains)):
@@ -200,7 +198,6 @@ class Search:
 
     @property
     def bound(self) -> float:
-        """A proven bound on every assignment."""
         waiting = -self.heap[0][0] if self.heap else 0.0
         return max(self.value, self.settled, waiting)
 
