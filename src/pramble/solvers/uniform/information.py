@@ -27,7 +27,6 @@ from pramble.mechanisms.uniform import UniformRows, keep_probabilities
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design, Level
-from pramble.solvers.uniform.invariant import solve_invariant
 from pramble.solvers.uniform.nodes import BOTTOM, HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.search import SAFETY, Found, Search, roots
@@ -48,6 +47,8 @@ LIKELY = 3
 def solve_uniform_information(problem: Problem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
+        from pramble.solvers.uniform.invariant import solve_invariant
+
         return with_cost(
             solve_invariant(problem), solve_uniform_information(replace(problem, invariant=False))
         )
