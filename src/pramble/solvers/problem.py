@@ -111,11 +111,9 @@ class Problem:
         details: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Design:
-        """Return the design with a mechanism, its ``value`` and a proven ``bound``.
-
-        It says ``"tolerance"`` iff the gap is at most the tolerance, whatever the search hoped for.
-        Its rank and the categories that are released alike are always told.
-        """
+        """Return the design with a mechanism, its ``value`` and a proven ``bound``."""
+        # It says "tolerance" iff the gap is at most the tolerance, whatever the search hoped for.
+        # Its rank and the categories that are released alike are always told.
         details = {} if details is None else details
         rank = details["rank"] if "rank" in details else rank_of(mechanism)
         alike, labels = released_alike(mechanism), mechanism.labels

@@ -169,10 +169,8 @@ def figures_of(prior: Floats, mechanism: Mechanism, loss: Floats | None) -> list
 
 
 def undominated(figures: Floats, alike: float) -> list[int]:
-    """Return the rows that no other beats, smaller being better, the first of those alike.
-
-    Less than ``alike`` times a figure does not count.
-    """
+    """Return the rows that no other beats, smaller being better, the first of those alike."""
+    # Less than alike times a figure does not count.
     slack = alike * np.abs(np.where(np.isfinite(figures), figures, 0.0))
 
     def beaten(one: int, by: int) -> bool:

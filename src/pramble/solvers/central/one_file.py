@@ -104,10 +104,8 @@ def bound_of(problem: RecordProblem) -> float:
 def local_plans(
     problem: RecordProblem, promise: Promise, budget: SearchBudget, *, high: float
 ) -> Iterator[RecordDesign]:
-    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found.
-
-    No matrix of the same α has a better blanket than randomised response, so α is at most its α.
-    """
+    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found."""
+    # No matrix of the same α has a better blanket than randomised response, so α is at most its α.
     if any(problem.counts(table) > MOST_WANTED_CELLS for table in problem.tables):
         return
     good, low, solve = None, min(promise.epsilon, high / 2), solver_of(problem)

@@ -61,10 +61,8 @@ def positions_in(prior: Floats, order: Integers) -> Integers:
 
 
 def labelled_slots(prior: Floats, positions: Integers, width: int) -> Integers:
-    """Return the output at each slot: heavy categories first choose a slot of their own arc.
-
-    Each takes the last free slot up to its position; those whose arc is full take what is left.
-    """
+    """Return the output at each slot: heavy categories first choose a slot of their own arc."""
+    # Each takes the last free slot up to its position; those whose arc is full take what is left.
     S = len(prior)
     slots = np.full(S, -1, dtype=np.int64)
     below = list(range(S + 1))  # slot + 1 of the nearest slot at or below that is free; 0: none
@@ -132,11 +130,9 @@ def circle(categories: int | Iterable[Label], alpha: float) -> Arcs:
 
 
 def arc_width(size: int, alpha: float) -> int:
-    """Return the number of cells of an arc: the best one that has no divisor in common with N.
-
-    Else some turn of the circle would map all arcs onto themselves, and shares of single cells
-    could not be estimated.
-    """
+    """Return the number of cells of an arc: the best one that has no divisor in common with N."""
+    # Else some turn of the circle would map all arcs onto themselves, and shares of single cells
+    # could not be estimated.
     ideal = best_high_mass(alpha) * size
     fitting = (width for width in range(1, size) if math.gcd(width, size) == 1)
     return min(fitting, key=lambda width: abs(width - ideal))

@@ -173,11 +173,9 @@ def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bo
 def above_floor(
     problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, budget: SearchBudget
 ) -> tuple[list[Mechanism], str]:
-    """Return mechanisms that carry the share of the best information that was asked for.
-
-    Whatever would be found for a higher share is looked for, too, so that no floor gives a worse
-    design than a higher one; no floor is the lowest.
-    """
+    """Return mechanisms that carry the share of the best information that was asked for."""
+    # Whatever would be found for a higher share is looked for, too, so that no floor gives a worse
+    # design than a higher one; no floor is the lowest.
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
     best = best_mixture(prior, alpha, budget.part(1e-6, quiet=True))
     asked = problem.information_at_least
@@ -209,11 +207,9 @@ def above_floor(
 def mixtures_above(
     problem: Problem, best: Mixture, relaxed: Relaxed | None, *, floor: float, budget: SearchBudget
 ) -> list[Mechanism]:
-    """Return mixtures of any number of outputs made for a small variance above a floor.
-
-    The first is the best for estimation in as large a part of the records as the floor allows, and
-    the best by information in the others.
-    """
+    """Return mixtures of any number of outputs made for a small variance above a floor."""
+    # The first is the best for estimation in as large a part of the records as the floor allows,
+    # and the best by information in the others.
     prior, alpha = problem.prior, problem.alpha
     sets, found = best.sets, list[Mechanism]()
     if relaxed is not None:
@@ -249,11 +245,9 @@ def least_variance_design(
     stopped: str = "search",
     notes: tuple[str, ...] | None = None,
 ) -> Design:
-    """Return the candidate of least variance; notes say what the bound does not know.
-
-    What seems to lie below a proven bound is the variance of a matrix so near to a singular one
-    that floats cannot tell it.
-    """
+    """Return the candidate of least variance; notes say what the bound does not know."""
+    # What seems to lie below a proven bound is the variance of a matrix so near to a singular one
+    # that floats cannot tell it.
     values = [query_variance(problem.prior, one, problem.workload) for one in candidates]
     k = int(np.argmin([value if value >= bound * (1 - BELIEVED) else math.inf for value in values]))
     value = values[k]

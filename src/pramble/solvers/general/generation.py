@@ -143,14 +143,12 @@ def generate(
     known: Mixture | None = None,
     groups: Integers | None = None,
 ) -> Mixture:
-    """Return the best mixture found and a proven bound, starting from some sets that suffice.
-
-    With ``groups`` the equations hold only on average over each group, by mass: a relaxation with
-    fewer rows, whose bound holds all the same, and which is a mixture only of the groups.
-    ``start`` must admit a feasible θ. ``known`` has a bound proven before, and its prices. The
-    search stops at the tolerance, when the budget is over, or at Ctrl-C, always with the best
-    mixture so far and the bound proven so far.
-    """
+    """Return the best mixture found and a proven bound, starting from some sets that suffice."""
+    # With groups the equations hold only on average over each group, by mass: a relaxation with
+    # fewer rows, whose bound holds all the same, and which is a mixture only of the groups. start
+    # must admit a feasible θ. known has a bound proven before, and its prices. The search stops at
+    # the tolerance, when the budget is over, or at Ctrl-C, always with the best mixture so far and
+    # the bound proven so far.
     gain = Gain(alpha)
     columns = Columns(prior, gain, groups)
     columns.add(np.zeros((1, len(prior)), dtype=np.bool_))
@@ -251,12 +249,10 @@ def bound_of(prices: Floats, most: float, gain: Gain) -> tuple[float, float]:
 
 
 def merged_groups(prior: Floats, most: int) -> Integers:
-    """Return the group of each category, at most ``most`` groups in all.
-
-    The heaviest half of the groups are single categories. The rest of the categories are packed,
-    lightest first, into groups whose masses grow linearly from near zero: small ones are needed to
-    fill a high set up to its ideal mass.
-    """
+    """Return the group of each category, at most ``most`` groups in all."""
+    # The heaviest half of the groups are single categories. The rest of the categories are packed,
+    # lightest first, into groups whose masses grow linearly from near zero: small ones are needed
+    # to fill a high set up to its ideal mass.
     S = len(prior)
     if most >= S:
         return np.arange(S)

@@ -73,11 +73,9 @@ def solve_information(problem: Problem) -> Design:
 
 
 def wants_less_variance(problem: Problem) -> bool:
-    """Whether to look for a matrix of less variance.
-
-    Always in the same outputs. With free outputs only when information is to be given up, for it
-    takes many more outputs.
-    """
+    """Whether to look for a matrix of less variance."""
+    # Always in the same outputs. With free outputs only when information is to be given up, for it
+    # takes many more outputs.
     if problem.outputs == "free":
         return problem.information_at_least is not None and problem.size <= MOST_MIXED
     return bool(problem.outputs == "same")
@@ -186,11 +184,9 @@ def best_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
 
 
 def relaxed(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
-    """Return the relaxation of least bound in which only the heaviest categories stand alone.
-
-    The others need rows that sum to 1 only on average. Their true prices per mass differ little,
-    for only the sums of sets of them matter; free prices of hundreds of categories would wander.
-    """
+    """Return the relaxation of least bound in which only the heaviest categories stand alone."""
+    # The others need rows that sum to 1 only on average. Their true prices per mass differ little,
+    # for only the sums of sets of them matter; free prices of hundreds of categories would wander.
     part = budget.part(budget.tolerance / 8, effort=budget.left() / 4, quiet=True)
     every = np.ones((1, len(prior)), dtype=np.bool_)
     best = None
@@ -207,11 +203,9 @@ def relaxed(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
 
 
 def turned_sets(loose: Mixture, prior: Floats) -> Sets:
-    """Return the sets of a relaxation with their light part turned around a circle.
-
-    Categories lie on a circle, each on an arc as long as its probability. Every turn of a part
-    covers all light categories alike, which is what the relaxation asks for.
-    """
+    """Return the sets of a relaxation with their light part turned around a circle."""
+    # Categories lie on a circle, each on an arc as long as its probability. Every turn of a part
+    # covers all light categories alike, which is what the relaxation asks for.
     S = len(prior)
     heavy = np.isin(np.arange(S), np.argsort(-prior, kind="stable")[: ALONE[-1]])
     light = np.where(heavy, 0.0, prior)
@@ -237,11 +231,9 @@ def better(one: Mixture, other: Mixture) -> Mixture:
 def _over_groups(
     prior: Floats, alpha: float, most: int, *, known: Mixture, budget: SearchBudget
 ) -> Mixture:
-    """Return the best mixture over merged categories, with the bound that its prices prove.
-
-    A bound known for the categories bounds the groups too. Prices of the groups, divided by mass,
-    prove one for the categories once they are priced over all sets of categories.
-    """
+    """Return the best mixture over merged categories, with the bound that its prices prove."""
+    # A bound known for the categories bounds the groups too. Prices of the groups, divided by mass,
+    # prove one for the categories once they are priced over all sets of categories.
     groups = merged_groups(prior, most)
     mass, prices = (
         np.asarray(np.bincount(groups, weights=each), dtype=np.float64)

@@ -43,11 +43,9 @@ class Items(NamedTuple):
 
 @compiled
 def relax(items: Items, first: int, mass: float, cost: float, closed: Integers) -> float:
-    """Return the fractional maximum over items ``first``, …, in order, closed groups left out.
-
-    Item i is taken whole while the mass stays below ``target[i]``, where the marginal gain of mass
-    equals the item's price; the first that would pass its target is taken in part, and ends it.
-    """
+    """Return the fractional maximum over items ``first``, …, in order, closed groups left out."""
+    # Item i is taken whole while the mass stays below target[i], where the marginal gain of mass
+    # equals the item's price; the first that would pass its target is taken in part, and ends it.
     for i in range(first, len(items.p)):
         if closed[items.group[i]]:
             continue
@@ -108,12 +106,10 @@ def branch_and_bound(
     most_nodes: int,
     found: NDArray[np.bool_],
 ) -> tuple[float, float, int, int]:
-    """Maximise φ(p(A)) − w(A) over sets A of items sorted by w/p, p > 0.
-
-    Returns the best value, a bound on every value, how many sets stand in ``found`` (a ring that
-    keeps the last improvements), and the nodes visited. Of items with equal p only the cheapest
-    can be in a best set, so leaving one out closes the rest of its group.
-    """
+    """Maximise φ(p(A)) − w(A) over sets A of items sorted by w/p, p > 0."""
+    # Returns the best value, a bound on every value, how many sets stand in found (a ring that
+    # keeps the last improvements), and the nodes visited. Of items with equal p only the cheapest
+    # can be in a best set, so leaving one out closes the rest of its group.
     n, keep, group = len(items.p), len(found), items.group
     # closed[g]: whether group g is closed; closer[i]: the group that leaving out item i closed
     closed = np.zeros(groups, dtype=np.int64)
@@ -186,11 +182,9 @@ class State(NamedTuple):
 
 @compiled
 def try_flip(state: State, x: int, j: int) -> tuple[float, float]:
-    """Return the variance after flipping category x in column j, and its rank-one factor.
-
-    Infinite when the flipped matrix is singular or has a negative column; multiplied by a penalty
-    when it carries less information than ``floor``.
-    """
+    """Return the variance after flipping category x in column j, and its rank-one factor."""
+    # Infinite when the flipped matrix is singular or has a negative column; multiplied by a penalty
+    # when it carries less information than floor.
     # Sherman and Morrison: the inverse changes by factor · inverse[:, x] inverse[j, :]
     step = -state.a1 if state.high[x, j] else state.a1
     pivot = 1 + step * state.inverse[j, x]

@@ -84,11 +84,9 @@ class LinearProgramme:
         )
 
     def solve(self, budget: SearchBudget) -> tuple[Floats, Floats] | None:
-        """Return the optimal θ and the duals λ of the equations; None when the budget was over.
-
-        HiGHS sometimes gets lost from a warm basis at tolerances as small as these; it then starts
-        afresh.
-        """
+        """Return the optimal θ and the duals λ of the equations; None when the budget was over."""
+        # HiGHS sometimes gets lost from a warm basis at tolerances as small as these; it then
+        # starts afresh.
         import highspy
 
         each = PIVOT + PER_ENTRY * self.entries + PER_ROW * self.rows**1.5

@@ -148,10 +148,8 @@ def nearest(problem: Problem, excess: Excess) -> Mechanism:
 
 
 def rounded_loss_designs(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mechanism]:
-    """Yield exact mechanisms with these weights of the outputs, until rounding costs nothing.
-
-    Every column stays under its own label, and outputs that are left out stay impossible.
-    """
+    """Yield exact mechanisms with these weights of the outputs, until rounding costs nothing."""
+    # Every column stays under its own label, and outputs that are left out stay impossible.
     p, alpha = problem.prior, problem.alpha
     rows = NearestRows(excess.loss)
     lowest = excess.of(p, rows.best(weights, alpha))
@@ -180,11 +178,9 @@ TIED = 1e-12
 
 
 def proven_loss(prior: Floats, loss: Floats, thresholds: Floats, alpha: float) -> float:
-    """Return the best bound that the thresholds prove when one number is added to them all.
-
-    ``loss`` has a row for each entry of ``prior`` and a column for every possible output. Sums of n
-    floats err by less than n units of the sum of their sizes, which the margin covers.
-    """
+    """Return the best bound that the thresholds prove when one number is added to them all."""
+    # loss has a row for each entry of prior and a column for every possible output. Sums of n
+    # floats err by less than n units of the sum of their sizes, which the margin covers.
     a = math.exp(alpha) * (1 + 8 * UNIT)
     best, shift = -math.inf, 0.0
     for _ in range(STEPS):
@@ -216,10 +212,8 @@ class NearestRows:
         self._first = np.flatnonzero(rises.ravel())
 
     def best(self, least: Floats, alpha: float) -> Floats:
-        """Return the matrix; outputs of the same loss are filled in proportion to m.
-
-        So equal treatment of equals survives, and no order of the labels matters.
-        """
+        """Return the matrix; outputs of the same loss are filled in proportion to m."""
+        # So equal treatment of equals survives, and no order of the labels matters.
         least = least * max(1.0, math.exp(-alpha) / float(least.sum()))
         room = 1 - float(least.sum())
         most = (math.expm1(alpha) * least)[self._order]

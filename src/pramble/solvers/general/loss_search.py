@@ -105,11 +105,9 @@ def least_loss(
     budget: SearchBudget,
     shown: Callable[[float], float] = float,
 ) -> Moves:
-    """Search until the gap is within the budget's tolerance, from a point that is feasible.
-
-    ``prior`` is positive, ``loss`` lies between 0 and 1 and has a row for each entry of it.
-    ``shown`` turns such a loss into the one that is told.
-    """
+    """Search until the gap is within the budget's tolerance, from a point that is feasible."""
+    # prior is positive, loss lies between 0 and 1 and has a row for each entry of it. shown turns
+    # such a loss into the one that is told.
     search = _Search(prior, loss, alpha, shown)
     try:
         stopped = search.run(budget)
@@ -245,10 +243,8 @@ class _Newton:
         return np.asarray(cho_solve(self.factor, right, check_finite=False))
 
     def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Iterate:
-        """Return the step that changes the products by ``yf`` and ``sg``.
-
-        It also restores what rounding took from the equations, unless that was done before.
-        """
+        """Return the step that changes the products by ``yf`` and ``sg``."""
+        # It also restores what rounding took from the equations, unless that was done before.
         search, point = self.search, self.search.point
         p, inverse, kappa = search.prior, search.inverse, search.kappa
         by_y, by_s = yf / point.y, sg / point.s

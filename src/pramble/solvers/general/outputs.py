@@ -79,10 +79,8 @@ def best_places(prior: Floats, matrix: Floats, apart: Floats | None = None) -> I
 
 
 def name_outputs(problem: Problem, matrix: Floats) -> Mechanism:
-    """Round a matrix to exact weights that satisfy α, and put its columns under their labels.
-
-    Columns fewer than the outputs leave the others impossible.
-    """
+    """Round a matrix to exact weights that satisfy α, and put its columns under their labels."""
+    # Columns fewer than the outputs leave the others impossible.
     S, used = matrix.shape
     labels = problem.labels
     names = output_labels(problem.outputs, labels, used)

@@ -250,12 +250,10 @@ def least_variance_square(
     budget: SearchBudget,
     workload: Floats | None = None,
 ) -> Square | None:
-    """Return the square matrix of least variance found with information of at least ``floor``.
-
-    The search goes down a ladder of floors that does not depend on the one asked for, from the best
-    information to the first rung at or below ``floor``, each from the best of the one before.
-    Whatever a higher floor finds is thus found by a lower one too: the variance cannot rise.
-    """
+    """Return the square matrix of least variance found with information of at least ``floor``."""
+    # The search goes down a ladder of floors that does not depend on the one asked for, from the
+    # best information to the first rung at or below floor, each from the best of the one before.
+    # Whatever a higher floor finds is thus found by a lower one too: the variance cannot rise.
     rng = np.random.default_rng(len(prior))
     starts = first_squares(best, rng)
     found: list[Square | None] = []
@@ -319,10 +317,8 @@ def complete_rank(prior: Floats, alpha: float, best: Mixture, *, floor: float) -
 
 
 def silent_last(matrix: Floats) -> Integers:
-    """Return all categories, last those that differ most in what the matrix does not tell.
-
-    Those are found by pivoting in a basis of the vectors u with uᵀM = 0.
-    """
+    """Return all categories, last those that differ most in what the matrix does not tell."""
+    # Those are found by pivoting in a basis of the vectors u with uᵀM = 0.
     from scipy.linalg import qr
 
     S, used = matrix.shape

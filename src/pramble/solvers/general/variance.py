@@ -229,10 +229,8 @@ def descend(
     budget: SearchBudget,
     operations: float,
 ) -> Floats:
-    """Return where so many rounds lead, or where ``PATIENCE`` of them gain less than tolerance.
-
-    ``operations`` is what the objective takes.
-    """
+    """Return where so many rounds lead, or where ``PATIENCE`` of them gain less than tolerance."""
+    # operations is what the objective takes.
     value, slope = objective(x)
     pairs: deque[tuple[Floats, Floats]] = deque(maxlen=MEMORY)
     values = [value]

@@ -126,10 +126,8 @@ def spread_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
 
 
 def corner_violation(corners: Floats, a: float, total: float, prices: Floats) -> float:
-    """Return the largest violation when d is constant.
-
-    Then σ takes S + 1 values only, and at each of them π is extreme at a corner.
-    """
+    """Return the largest violation when d is constant."""
+    # Then σ takes S + 1 values only, and at each of them π is extreme at a corner.
     sigma, pi = (1 + (a - 1) * corners).T
     gain = total * (sigma - 1) * (a - sigma) / pi
     return max(float((gain - prices[0] * sigma - prices[1] * pi).max()), 0.0)

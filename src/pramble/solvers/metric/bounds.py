@@ -86,11 +86,9 @@ def tree_bound(prior: Floats, alpha: float, distance: Distance) -> float:
 
 
 def information_ceiling(prior: Floats, alpha: float, distance: Distance) -> float:
-    """Return a proven bound on the information under a distance; see the module.
-
-    The least over some spanning trees, of the universal bound at the two farthest categories, and
-    of H(X); for independent columns, the sum over them.
-    """
+    """Return a proven bound on the information under a distance; see the module."""
+    # The least over some spanning trees, of the universal bound at the two farthest categories, and
+    # of H(X); for independent columns, the sum over them.
     margins = independent_margins(prior, distance)
     if margins:
         pairs = zip(margins, distance.parts, strict=True)

@@ -144,11 +144,9 @@ def best_columns(
     tolerance: float,
     budget: SearchBudget,
 ) -> tuple[Floats, Floats, float]:
-    """Return rays, how much of each, and a proven bound on the variance of any mechanism.
-
-    On a short path every ray is tried and the bound is sharp; else rays are looked for uphill from
-    those in use.
-    """
+    """Return rays, how much of each, and a proven bound on the variance of any mechanism."""
+    # On a short path every ray is tried and the bound is sharp; else rays are looked for uphill
+    # from those in use.
     bound, close = pair_bound(prior, alpha, distance, variance), max(tolerance, GAP)
     whole = distance.is_path and distance.size <= MOST_ENUMERATED
     every = path_rays(alpha * distance.lengths) if whole else None
@@ -222,10 +220,8 @@ def best_metric_square(
     *,
     budget: SearchBudget,
 ) -> Floats:
-    """Return the best matrix of S columns found, from the first ones and from vertices.
-
-    They are vertices of the mixtures of the columns of a best matrix of any number of them.
-    """
+    """Return the best matrix of S columns found, from the first ones and from vertices."""
+    # They are vertices of the mixtures of the columns of a best matrix of any number of them.
 
     def variance(matrix: Floats) -> float:
         return float_variance(matrix, prior, queries)

@@ -97,11 +97,9 @@ def rounded_metric_design(problem: Problem, matrix: Floats) -> Mechanism:
 def best_ray_mixture(
     prior: Floats, alpha: float, distance: Distance, *, budget: SearchBudget
 ) -> tuple[Floats, str]:
-    """Return the most informative mixture of the columns found, and why the search ended.
-
-    An optimum of the linear programme has at most S columns. Columns that its prices make worth
-    having are looked for from those in use, uphill.
-    """
+    """Return the most informative mixture of the columns found, and why the search ended."""
+    # An optimum of the linear programme has at most S columns. Columns that its prices make worth
+    # having are looked for from those in use, uphill.
     size = distance.size
     if alpha * distance.diameter > FARTHEST:
         distance = distance.at_most(FARTHEST / alpha)

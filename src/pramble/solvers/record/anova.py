@@ -92,13 +92,9 @@ def possible_blocks(problem: RecordProblem) -> list[Table]:
 
 
 def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[Blocks, float]]:
-    """Return branches of turned sets, with shares, that are best at a uniform prior.
-
-    There are none if there are too many characters.
-
-    Where cells are impossible, a set is turned on all of them and carried by columns with enough
-    possible ones.
-    """
+    """Return branches of turned sets, with shares, that are best at a uniform prior."""
+    # There are none if there are too many characters. Where cells are impossible, a set is turned
+    # on all of them and carried by columns with enough possible ones.
     number = sum(
         math.prod(problem.sizes[name] - 1 for name in part) for part in Components(problem).parts
     )

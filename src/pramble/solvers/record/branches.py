@@ -208,10 +208,8 @@ def best_shares(
 
 
 def gains_of(informations: Sequence[Floats], workload: Floats) -> Callable[[Floats], Floats]:
-    """Return how much a larger share of each branch would help, by shares.
-
-    Directions that no branch tells of and that are not asked for are left out.
-    """
+    """Return how much a larger share of each branch would help, by shares."""
+    # Directions that no branch tells of and that are not asked for are left out.
     stack = np.stack(informations)
     values, vectors = np.linalg.eigh(stack.mean(axis=0))
     asked = ((workload @ vectors) * vectors).sum(axis=0)
@@ -230,11 +228,9 @@ def gains_of(informations: Sequence[Floats], workload: Floats) -> Callable[[Floa
 
 
 def inverse_for(information: Floats, workload: Floats) -> Floats:
-    """Return the inverse of an information where the workload needs it.
-
-    Directions that are not told and not asked for are left out; one that is asked for and not told
-    gets a variance beyond all others.
-    """
+    """Return the inverse of an information where the workload needs it."""
+    # Directions that are not told and not asked for are left out; one that is asked for and not
+    # told gets a variance beyond all others.
     values, vectors = np.linalg.eigh(information)
     asked = ((workload @ vectors) * vectors).sum(axis=0)
     told = values > TOLD * values[-1]

@@ -179,10 +179,9 @@ def block_matrix(
 
 
 def shared_workload(problem: RecordProblem, block: Block, noise: Mapping[str, float]) -> Floats:
-    """Return what the wanted tables ask of a block: its cells or sums of them, a row for each.
-
-    The variance of a margin counts as many times in a table of other columns as these multiply it.
-    """
+    """Return what the wanted tables ask of a block: its cells or sums of them, a row for each."""
+    # The variance of a margin counts as many times in a table of other columns as these multiply
+    # it.
     rows = []
     for table in problem.tables:
         part = tuple(name for name in block.columns if name in table)
@@ -207,10 +206,8 @@ def distance_of(problem: RecordProblem, block: Block) -> Distance:
 def most_informative_blocks(
     problem: RecordProblem, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> RecordDesign:
-    """Return the plan that tells most: one matrix where the cells are few, else single columns.
-
-    The information of independent columns is the sum over them, and no mechanism tells more.
-    """
+    """Return the plan that tells most: one matrix where the cells are few, else single columns."""
+    # The information of independent columns is the sum over them, and no mechanism tells more.
     small = problem.counts(problem.columns) <= MOST_BOUND
     if not small:
         told_of = [mutual_information(problem.block(c).law, m) for c, m in blocks.items()]

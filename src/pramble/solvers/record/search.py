@@ -103,11 +103,9 @@ def information_of(problem: RecordProblem, blocks: Blocks) -> float:
 
 
 def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudget) -> Best:
-    """Return a mixture with matrices for the law itself, as long as they help.
-
-    A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The search
-    ends after a few that do not.
-    """
+    """Return a mixture with matrices for the law itself, as long as they help."""
+    # A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The
+    # search ends after a few that do not.
     more: list[Any] = []
     failures = 0
     for blocks in designed_branches(problem, budget.until(DESIGNING), best[2]):
@@ -164,11 +162,9 @@ def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
 def designed_branches(
     problem: RecordProblem, budget: SearchBudget, costs: Mapping[Table, float]
 ) -> Iterator[Blocks]:
-    """Yield branches with matrices for the law itself, for the costliest tables first.
-
-    The best matrix for a table may have more outputs than the table has cells. More columns of the
-    record then carry them: their own values are not looked at.
-    """
+    """Yield branches with matrices for the law itself, for the costliest tables first."""
+    # The best matrix for a table may have more outputs than the table has cells. More columns of
+    # the record then carry them: their own values are not looked at.
     tasks = list(design_tasks(problem, costs))
     for left, (table, carrier) in zip(range(len(tasks), 0, -1), tasks, strict=True):
         own = problem.block(table)
@@ -347,10 +343,8 @@ def block_matrix(
 def orbit_matrices(
     problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
 ) -> Iterator[Mechanism]:
-    """Yield mixtures of turned sets in one matrix on a block, where it has no impossible cells.
-
-    The fewer outputs each set may take, the more of them find room.
-    """
+    """Yield mixtures of turned sets in one matrix on a block, where it has no impossible cells."""
+    # The fewer outputs each set may take, the more of them find room.
     size = problem.counts(columns)
     if size > MOST_BLOCK or size != problem.size_of(columns):
         return

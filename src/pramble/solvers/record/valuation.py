@@ -112,11 +112,9 @@ class Cells:
     def best_mixture(
         self, options: Sequence[CellOption], budget: SearchBudget, *, start: Floats
     ) -> tuple[list[CellOption], Floats, dict[Table, float]]:
-        """Return the options worth drawing, one for each set of columns, with shares and costs.
-
-        An analyst knows a branch by the columns that it shows, so there is one branch for each set
-        of them.
-        """
+        """Return the options worth drawing, one for each set of columns, with shares and costs."""
+        # An analyst knows a branch by the columns that it shows, so there is one branch for each
+        # set of them.
         informations = [one.information for one in options]
         every = best_shares(informations, self.workload, budget, start=start)
         order = sorted(range(len(options)), key=lambda i: -every[i])
@@ -216,11 +214,9 @@ class Tables:
         return TableOption(blocks, margins, found)
 
     def least_shared(self, table: Table) -> int:
-        """Return how many columns a branch must share with a table to be counted.
-
-        One; where there are many tables, all but one of them. What is left out makes the value no
-        smaller.
-        """
+        """Return how many columns a branch must share with a table to be counted."""
+        # One; where there are many tables, all but one of them. What is left out makes the value no
+        # smaller.
         return 1 if len(self.tables) <= FEW_TABLES else max(len(table) - 1, 1)
 
     def bearing(self, blocks: Blocks, table: Table) -> dict[Table, Table]:

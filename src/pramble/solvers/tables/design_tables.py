@@ -240,10 +240,8 @@ def best_mixtures(
 
 
 def costs_of_cells(problem: TableProblem, *, has_total: bool) -> Floats:
-    """Return the weighted variance of a cell of each table, for each unit of noise in each kind.
-
-    Tables with the same ones stand for each other.
-    """
+    """Return the weighted variance of a cell of each table, for each unit of noise in each kind."""
+    # Tables with the same ones stand for each other.
     sizes = {name: len(own) for name, own in problem.labels.items()}
     kind = {part: i for i, members in enumerate(problem.parts.members) for part in members}
     found = np.zeros((len(problem.tables), len(problem.parts.members) + int(has_total)))

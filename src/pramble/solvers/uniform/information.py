@@ -156,13 +156,11 @@ def with_cost(invariant: Design, free: Design) -> Design:
 
 
 def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
-    """Return the assignment that is best after rounding, and its mechanism.
-
-    Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
-    the one with the fewest levels is taken (categories that never occur may be at any level), and
-    among those the one that keeps most values: with two categories "all v_−α" carries as much as
-    "all v_α", but reads inverted.
-    """
+    """Return the assignment that is best after rounding, and its mechanism."""
+    # Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
+    # the one with the fewest levels is taken (categories that never occur may be at any level), and
+    # among those the one that keeps most values: with two categories "all v_−α" carries as much as
+    # "all v_α", but reads inverted.
     best: tuple[float, Found, UniformRows] | None = None
     for found in sorted(search.found.values(), key=lambda one: rank(one, search.value)):
         if best is not None and found.value <= best[0] * (1 + TIE):

@@ -199,11 +199,9 @@ class Node:
         return replace(self, lower=lower, upper=upper, may=may, at_end=at_end)
 
     def parts(self) -> "tuple[Node, Node]":
-        """Return the node cut in two.
-
-        At an end of what is attainable the bound falls off quickly, and a short piece there fixes
-        most levels; elsewhere the interval is halved.
-        """
+        """Return the node cut in two."""
+        # At an end of what is attainable the bound falls off quickly, and a short piece there fixes
+        # most levels; elsewhere the interval is halved.
         cut = self.lower + (END_SHARE if self.at_end else 0.5) * self.width
         return replace(self, upper=cut), replace(self, lower=cut)
 
@@ -246,10 +244,8 @@ def once_each(model: Anchored, may: Mask) -> Mask | None:
 
 
 def attainable(model: Anchored, may: Mask) -> tuple[Floats, Floats]:
-    """Return bounds on the coupling when category x (column) is at level v (row).
-
-    Plus and minus infinity where x may not be at v.
-    """
+    """Return bounds on the coupling when category x (column) is at level v (row)."""
+    # Plus and minus infinity where x may not be at v.
     moves = model.moves
     least, most = np.where(may, moves, np.inf), np.where(may, moves, -np.inf)
     low, high = least[HIGH : LOW + 1].min(axis=0), most[HIGH : LOW + 1].max(axis=0)

@@ -134,11 +134,9 @@ def clear_denominators(row: Sequence[Fraction | int]) -> list[int]:
 
 
 def intersection(rows: Sequence[list[int]]) -> tuple[list[int], int] | None:
-    """Return where as many hyperplanes as dimensions meet, over a common positive denominator.
-
-    None when that is no one point. Elimination without fractions: after each step all entries are
-    minors of the system, so every division is exact.
-    """
+    """Return where as many hyperplanes as dimensions meet, over a common positive denominator."""
+    # None when that is no one point. Elimination without fractions: after each step all entries are
+    # minors of the system, so every division is exact.
     system = list(rows)
     size, previous = len(rows), 1
     for k in range(size):

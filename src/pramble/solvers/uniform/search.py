@@ -129,10 +129,8 @@ class Relaxation:
         return rows
 
     def least(self, cutoff: float, multiplier: float) -> Relaxed:
-        """Return the least bound found over λ, or the first at or below ``cutoff``.
-
-        The bound is convex in λ: tangents on both sides of the minimum meet at the next λ.
-        """
+        """Return the least bound found over λ, or the first at or below ``cutoff``."""
+        # The bound is convex in λ: tangents on both sides of the minimum meet at the next λ.
         current = best = self.at(multiplier)
         below = above = None
         stride = 1.0 + abs(multiplier)
@@ -255,12 +253,10 @@ def roots(prior: Floats, kinds: Iterable[Kind]) -> Iterator[Node]:
 
 
 def split(node: Node, undecided: Mask) -> Iterable[Node]:
-    """Return nodes that together hold what the node holds.
-
-    Where the relaxation hesitates over a category that moves the coupling by a good part of the
-    interval, that category is fixed at each of its levels; else the interval is cut, and always
-    at an end of what is attainable, where that alone fixes the likely categories.
-    """
+    """Return nodes that together hold what the node holds."""
+    # Where the relaxation hesitates over a category that moves the coupling by a good part of the
+    # interval, that category is fixed at each of its levels; else the interval is cut, and always
+    # at an end of what is attainable, where that alone fixes the likely categories.
     shifts = node.model.shifts
     reach = np.where(undecided, node.model.rest, 0.0) * (shifts[BOTTOM] - shifts[TOP])
     x = int(reach.argmax())
