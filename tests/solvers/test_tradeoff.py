@@ -35,3 +35,15 @@ def test_a_curve_is_a_value_and_is_drawn():
         again.variance[0] = 1.0
     (axes,) = curve.plot().axes
     assert axes.get_lines()[0].get_xdata().tolist() == curve.information.tolist()
+
+
+def test_two_releases_told_apart_lie_on_the_chord_and_added_up_below_it():
+    near = pramble.randomized_response(5, 4.0).matrix
+    other, t = np.roll(near, 1, axis=1), 0.3
+    information = [
+        pramble.mutual_information(PRIOR, pramble.Mechanism.from_matrix(one, outputs=one.shape[1]))
+        for one in (near, other, np.hstack([t * near, (1 - t) * other]), t * near + (1 - t) * other)
+    ]
+    chord = t * information[0] + (1 - t) * information[1]
+    assert information[2] == pytest.approx(chord, rel=1e-12)
+    assert information[3] < chord

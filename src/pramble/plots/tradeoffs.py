@@ -57,8 +57,7 @@ def plot_tradeoff(pareto: Any) -> Figure:
     figure = new_figure(height=3.2)
     axes = figure.subplots()
     finite = np.isfinite(pareto.variance)
-    joined = {} if pareto.loss is None else {"linestyle": "none"}
-    axes.plot(pareto.information[finite], pareto.variance[finite], **{**SERIES[0].look, **joined})
+    axes.plot(pareto.information[finite], pareto.variance[finite], **SERIES[0].look)
     if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-from typing import TYPE_CHECKING
-
 STOPPED = (
     "tolerance",
     "time limit",

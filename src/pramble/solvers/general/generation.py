@@ -26,7 +26,6 @@ between them and the centre settle down.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +69,6 @@ class Columns:
     which is the same, and has coefficients of order 1 whatever α. Gains, of order α² when α is
     small, are divided by the universal bound. If :math:`\nu_x` and η are the prices of these rows,
     then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
-    With ``costs`` a set gains so much less.
     """
 
     def __init__(
@@ -78,9 +76,8 @@ class Columns:
         prior: Floats,
         gain: Gain,
         groups: Integers | None = None,
-        costs: Callable[[Sets], Floats] | None = None,
     ) -> None:
-        self.prior, self.gain, self.costs = prior, gain, costs
+        self.prior, self.gain = prior, gain
         self._groups = np.arange(len(prior)) if groups is None else groups
         self._shares = shares_of(self._groups, prior)
         rows = self._groups.max() + 1
@@ -104,17 +101,12 @@ class Columns:
         if not new:
             return 0
         fresh = np.array(new)
-        gains = self.worth(fresh)
+        gains = self.gain(fresh @ self.prior)
         columns = np.column_stack([self._in_groups(fresh), np.full(len(fresh), 1 / self.scale)])
         self._programme.add(columns, gains / (self.scale * self.unit))
         self.sets = np.vstack([self.sets, fresh])
         self.gains = np.concatenate([self.gains, gains])
         return len(new)
-
-    def worth(self, sets: Sets) -> Floats:
-        """Return what a column of each set gains per unit of its weight."""
-        gains = self.gain(sets @ self.prior)
-        return gains if self.costs is None else gains - self.costs(sets)
 
     def solve(self, budget: SearchBudget) -> tuple[Floats, Floats, float] | None:
         """Return θ ≥ 0, the prices λ and the value of the programme; None if the budget is over."""
