@@ -103,7 +103,7 @@ def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SH
     ]
     kept, least = [], np.inf
     # most information first: a point is beaten iff one before it has as little variance
-    for information, variance, share in sorted(found, key=lambda one: (-one[0], one[1])):
+    for information, variance, share in sorted(found, key=lambda one: (-one[0], *one[1:])):
         if variance < least or not kept:
             kept.append((share, information, variance))
             least = variance

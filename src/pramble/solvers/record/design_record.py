@@ -43,7 +43,6 @@ def design_record(
     tables: Any = 2,
     objective: ObjectiveName = "estimation",
     whole: bool = False,
-    given: Mapping[str, Any] | None = None,
     distance: Mapping[str, Any] | None = None,
     central: tuple[float, float] | None = None,
     rows: int | None = None,
@@ -79,10 +78,6 @@ def design_record(
         The variance of the wanted tables, or the information about the whole record.
     whole : bool
         Every record keeps all its columns: one branch.
-    given : mapping from name to labels, or to a number of categories, optional
-        Columns that are released as they are, beside the record. With the objective "information"
-        the value is then the information about the record in their presence, I(X; Z | W), and the
-        prior runs over the columns and then these.
     distance : mapping from name to "path", matrix or Distance, optional
         Promise α per unit of distance instead, summed over the columns; any two categories of a
         column that is left out are one unit apart. Along a step of the sum one column changes, so
@@ -129,8 +124,7 @@ def design_record(
     """
     promise = asked_promise(alpha, central, rows, people=rows_per_person, besides=besides)
     labels = as_columns(columns)
-    beside = as_given(given, labels, objective)
-    sizes = {name: len(own.values) for name, own in {**labels, **beside}.items()}
+    sizes = {name: len(own.values) for name, own in labels.items()}
     law = as_distribution(prior, sizes)
     cells = as_possible(possible, {name: own.values for name, own in labels.items()})
     refuse_impossible(law, cells)
@@ -144,10 +138,10 @@ def design_record(
         tables=as_tables(tables, tuple(labels)),
         objective=objective,
         whole=bool(whole),
-        given=tuple(beside),
         distance=as_distances(distance, labels),
     )
-    refuse_beside_distance(problem, promise)
+    if problem.distance is not None and promise is not None:
+        raise InvalidInput("central has no meaning under a distance; leave one of them out.")
     if effort is None and time_limit is None:
         base, each = PLAIN_EFFORT if problem.distance is None else EFFORT_BY_DISTANCE
         effort = min(base + each * len(problem.tables), MOST_EFFORT)
@@ -194,25 +188,3 @@ def as_distances(
         else as_distance(given[name], own).named(own)
         for name, own in labels.items()
     }
-
-
-def refuse_beside_distance(problem: RecordProblem, promise: Promise | None) -> None:
-    """Refuse what has no meaning together with a distance."""
-    if problem.distance is None:
-        return
-    others = {"central": promise is not None, "given": bool(problem.given)}
-    for name in (name for name, asked in others.items() if asked):
-        raise InvalidInput(f"{name} has no meaning under a distance; leave one of them out.")
-
-
-def as_given(
-    given: Mapping[str, Any] | None, labels: Mapping[str, Labels], objective: str
-) -> dict[str, Labels]:
-    if not given:
-        return {}
-    if objective != "information":
-        raise InvalidInput('given= takes objective="information"; tables need no other columns.')
-    twice = next((name for name in given if name in labels), None)
-    if twice is not None:
-        raise InvalidInput(f"Column {twice!r} is randomised; it cannot be given as well.")
-    return as_columns(given)

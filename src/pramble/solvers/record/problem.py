@@ -96,7 +96,6 @@ class RecordProblem:
     tables: tuple[Table, ...]
     objective: str
     whole: bool
-    given: Table = ()
     distance: Mapping[str, Distance] | None = None
 
     @cached_property

@@ -1,14 +1,11 @@
-"""Large records, whole records of many columns, and information beside given columns."""
+"""Large records, and whole records of many columns."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import pramble
-from pramble.errors import InvalidInput
 from pramble.solvers.record.branches import workload_of
 from pramble.solvers.record.costs import joint_bound
 
@@ -78,60 +75,3 @@ def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     workload = workload_of(problem.block(problem.columns), problem.tables)
     truth = closed_bound(prior.ravel(), alpha, workload)
     assert joint_bound(problem, SearchBudget(1e-3, 5.0)) == pytest.approx(truth, rel=1e-4)
-
-
-def best_by_brute_force(by_group, alpha):
-    """The programme over all sets of cells, straight from the definition of I(X; Z | W)."""
-    size = by_group.shape[0]
-    a = math.exp(alpha)
-    columns = np.array(
-        [[a if bit else 1.0 for bit in bits] for bits in product((0, 1), repeat=size)]
-    )
-    gains = np.zeros(len(columns))
-    for w in range(by_group.shape[1]):
-        share = by_group[:, w].sum()
-        p = by_group[:, w] / share
-        mean = columns @ p
-        gains += share * ((columns * np.log(columns / mean[:, None])) @ p)
-    return -linprog(-gains, A_eq=columns.T, b_eq=np.ones(size)).fun
-
-
-@pytest.mark.parametrize(("shape", "groups", "alpha"), [((2, 3), 3, 1.0), ((2, 2, 2), 4, 2.5)])
-def test_information_beside_given_columns(shape, groups, alpha):
-    prior = RNG.dirichlet(np.full(math.prod(shape) * groups, 0.7)).reshape(*shape, groups)
-    columns = {f"c{i}": n for i, n in enumerate(shape)}
-    d = pramble.design_record(
-        columns, alpha, prior=prior, objective="information", given={"w": groups}
-    )
-    by_group = prior.reshape(-1, groups)
-    truth = best_by_brute_force(by_group, alpha)
-    (mechanism,) = d.plan.branches[0].blocks.values()
-    shares = by_group.sum(axis=0)
-    value = sum(
-        shares[w] * pramble.mutual_information(by_group[:, w] / shares[w], mechanism)
-        for w in range(groups)
-    )
-    assert d.value == pytest.approx(value, rel=1e-9)
-    assert d.value == pytest.approx(truth, rel=1e-6)
-    assert truth * (1 - 1e-9) <= d.bound
-    assert d.certificate.satisfies(alpha)
-
-
-def test_larger_records_beside_given_columns_stay_below_their_bound():
-    prior = RNG.dirichlet(np.full(24 * 3, 0.5)).reshape(4, 6, 3)
-    asked = {"prior": prior, "objective": "information", "given": {"w": ["x", "y", "z"]}}
-    d = pramble.design_record({"a": 4, "b": 6}, 1.5, **asked)
-    blind = pramble.design_record({"a": 4, "b": 6}, 1.5, prior=prior.sum(axis=2),
-                                  objective="information")  # fmt: skip
-    (mechanism,) = blind.plan.branches[0].blocks.values()
-    by_group = prior.reshape(24, 3)
-    ignoring = sum(p.sum() * pramble.mutual_information(p / p.sum(), mechanism) for p in by_group.T)
-    assert ignoring < d.value <= d.bound
-    assert d.value > 0.97 * d.bound
-
-
-def test_given_columns_are_for_information_alone():
-    with pytest.raises(InvalidInput, match="objective"):
-        pramble.design_record({"a": 2, "b": 2}, 1.0, given={"w": 2})
-    with pytest.raises(InvalidInput, match="cannot be given"):
-        pramble.design_record({"a": 2}, 1.0, tables=1, objective="information", given={"a": 2})
