@@ -101,7 +101,8 @@ def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SH
         (mutual_information(p, one.mechanism), estimation_variance(p, one.mechanism), share)
         for share, one in designs
     ]
-    kept, least = [], np.inf
+    kept: list[tuple[float, float, float]] = []
+    least = np.inf
     # most information first: a point is beaten iff one before it has as little variance
     for information, variance, share in sorted(found, key=lambda one: (-one[0], *one[1:])):
         if variance < least or not kept:

@@ -34,8 +34,7 @@ from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.certificate import certify
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.central.promise import Promise, largest_response
-from pramble.solvers.record.branches import subsets
-from pramble.solvers.record.informative import most_informative
+from pramble.solvers.record.branches import most_informative, subsets
 from pramble.solvers.record.problem import RecordDesign, RecordProblem
 from pramble.solvers.record.search import best_plan, one_branch_plan
 from pramble.values import Floats

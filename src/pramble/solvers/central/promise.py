@@ -64,7 +64,7 @@ class Promise:
 
     def guarantee(self, plan: Any) -> CentralGuarantee:
         """Return what is proven of a plan, beside an attack; refuse too little."""
-        found = central_guarantee(plan, **self.terms)
+        found: CentralGuarantee = central_guarantee(plan, **self.terms)
         if found.epsilon > self.epsilon:
             raise PrivacyError(
                 f"The plan has ε = {found.epsilon:.6g}, above the {self.epsilon:.6g} it must keep."

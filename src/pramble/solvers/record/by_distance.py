@@ -26,11 +26,17 @@ from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.metric.bounds import information_ceiling, pair_bound
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record.branches import CLOSE, LEAST_EFFORT, Blocks, without_unused, workload_of
-from pramble.solvers.record.informative import design_of_blocks
+from pramble.solvers.record.branches import (
+    CLOSE,
+    LEAST_EFFORT,
+    Blocks,
+    design_of_blocks,
+    without_unused,
+    workload_of,
+)
 from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
 from pramble.solvers.record.search import Best, answer
-from pramble.solvers.record.valuation import MOST_CELLS, Cells, Tables
+from pramble.solvers.record.valuation import valuation_of
 from pramble.values import Floats
 
 MOST_JOINT = 64
@@ -60,9 +66,7 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
     }
     if problem.objective == "information":
         return most_informative_blocks(problem, blocks, budget)
-    ground: Any = Tables(problem, budget)
-    if problem.size <= MOST_CELLS:
-        ground = Cells(problem, budget)
+    ground = valuation_of(problem, budget)
     budget.clock.tell("single columns", ALONE)
     if problem.whole or len(problem.columns) < MANY:
         options = [ground.option(all_merged(problem, ground, blocks, budget))]

@@ -14,8 +14,8 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.central.one_file import best_file
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.problem import ObjectiveName, representable
+from pramble.solvers.record.branches import most_informative
 from pramble.solvers.record.by_distance import plan_by_distance
-from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordDesign,

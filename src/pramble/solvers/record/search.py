@@ -54,7 +54,7 @@ from pramble.solvers.record.orbits import (
     mechanism_of,
 )
 from pramble.solvers.record.problem import RecordDesign, RecordProblem
-from pramble.solvers.record.valuation import MOST_CELLS, MOST_HELD, Cells, Tables
+from pramble.solvers.record.valuation import MOST_HELD, is_small, valuation_of
 from pramble.values import Floats
 
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
@@ -71,8 +71,7 @@ SMALL = 0.2
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the best mixture of branches that was found."""
-    few = problem.size <= MOST_CELLS
-    ground: Any = Cells(problem, budget) if few else Tables(problem, budget)
+    ground = valuation_of(problem, budget)
     budget.clock.tell("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
     budget.clock.tell("turned sets", 0.05)
@@ -87,10 +86,10 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     budget.clock.tell("shares", TURNING)
     best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
     budget.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
-    if not few or sum(best[2].values()) > NEAR * quick_bound(problem):
+    if not is_small(problem) or sum(best[2].values()) > NEAR * quick_bound(problem):
         best = improved(problem, ground, best, budget)
     budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
-    bound, notes = bound_of(problem, budget, few=few)
+    bound, notes = bound_of(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
@@ -126,11 +125,9 @@ def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudg
     return min(best, again, key=lambda one: sum(one[2].values()))
 
 
-def bound_of(
-    problem: RecordProblem, budget: SearchBudget, *, few: bool
-) -> tuple[float, tuple[str, ...]]:
+def bound_of(problem: RecordProblem, budget: SearchBudget) -> tuple[float, tuple[str, ...]]:
     """Return a bound on the value of every mechanism on the record, and what it is."""
-    if few:
+    if is_small(problem):
         return dense_bound(problem, budget), ()
     bound, note = many_bound(problem, budget)
     return bound, (note,)
@@ -230,8 +227,7 @@ Split = list[tuple[Table, float]]
 
 
 def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
-    few = problem.size <= MOST_CELLS
-    ground: Any = Cells(problem, budget) if few else Tables(problem, budget)
+    ground = valuation_of(problem, budget)
     splits = candidate_splits(problem)
     components = Components(problem)
     ranked = sorted(splits, key=lambda one: splitting_cost(components, one))
@@ -251,7 +247,7 @@ def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesig
             if best is None or sum(costs.values()) < sum(best[2].values()):
                 best = ([option], one, costs)
         budget.clock.tell("blocks", SEARCHING * (1 - left / len(ranked)))
-    bound, notes = bound_of(problem, budget, few=few)
+    bound, notes = bound_of(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 

@@ -11,6 +11,7 @@ See :mod:`pramble.information.fisher`: what an analyst reaches who looks at one 
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,11 @@ MOST_OUTPUTS = 4000
 WORTH_A_TRY = 0.02
 
 
+def columns_of(blocks: Blocks) -> frozenset[str]:
+    """Return the columns that a branch shows: an analyst knows it by them."""
+    return frozenset(name for block in blocks for name in block)
+
+
 @value(eq=False)
 class CellOption:
     """A branch that may be drawn, and its scaled information on all cells."""
@@ -54,7 +60,7 @@ class CellOption:
 
     @property
     def columns(self) -> frozenset[str]:
-        return frozenset(name for block in self.blocks for name in block)
+        return columns_of(self.blocks)
 
 
 class Cells:
@@ -179,7 +185,7 @@ class TableOption:
 
     @property
     def columns(self) -> frozenset[str]:
-        return frozenset(name for block in self.blocks for name in block)
+        return columns_of(self.blocks)
 
 
 class Tables:
@@ -363,3 +369,13 @@ def side_by_side_matrix(block: Block, parts: Sequence[Table], matrices: Sequence
         rows = matrix if columns == block.columns else matrix[block.onto(columns)[1]]
         found = (found[:, :, None] * rows[:, None, :]).reshape(len(found), -1)
     return found
+
+
+def is_small(problem: RecordProblem) -> bool:
+    """Whether the cells of a record are few enough to hold an information on all of them."""
+    return problem.size <= MOST_CELLS
+
+
+def valuation_of(problem: RecordProblem, budget: SearchBudget) -> Any:
+    """Return what values branches: all cells at once where they are few, else table by table."""
+    return Cells(problem, budget) if is_small(problem) else Tables(problem, budget)
