@@ -36,22 +36,12 @@ CLOSE, TRIES = 2e-3, 40
 
 @value
 class Promise:
-    r"""Central (ε, δ) of a file of so many rows in random order.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    rows : int
-        The number n of rows.
-    besides : float
-        What is spent on the same people besides, without a δ, as on a private prior.
-    rows_per_person : int
-    """
+    r"""Central (ε, δ) of a file of so many rows in random order."""
 
     epsilon: float
     delta: float
     rows: int
-    besides: float = 0.0
+    besides: float = 0.0  # ε spent on the same people, without a δ, as on a private prior
     rows_per_person: int = 1
 
     @property

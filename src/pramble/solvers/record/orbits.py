@@ -54,23 +54,12 @@ MOST_CHARACTERS = 20_000
 
 @value(eq=False)
 class Orbit:
-    """The turns of one set of cells of some columns.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    inside : boolean array over their cells, an axis for each
-        The set; None stands for a matrix that tells all characters alike.
-    information : array
-        What it tells of each character.
-    outputs : int
-        The number of different turns.
-    """
+    """The turns of one set of cells of some columns."""
 
     columns: Table
-    inside: NDArray[np.bool_] | None
-    information: Floats
-    outputs: int
+    inside: NDArray[np.bool_] | None  # by cells; None where all characters are told alike
+    information: Floats  # of each character
+    outputs: int  # how many turns are different
 
 
 class Characters:

@@ -40,23 +40,12 @@ OBJECTIVES = ("estimation", "information")
 
 @value(eq=False)
 class Block:
-    """Columns that may travel together, and their possible cells.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    cells : (S, k) array
-        Codes of the possible cells, in lexicographic order.
-    law : (S,) array
-        Their probabilities.
-    labels : Labels
-        Their labels: those of the column, or tuples.
-    """
+    """Columns that may travel together, and their possible cells."""
 
     columns: Table
-    cells: Integers
-    law: Floats
-    labels: Labels
+    cells: Integers  # codes, (S, k), in lexicographic order
+    law: Floats  # their probabilities
+    labels: Labels  # those of the column, or tuples
 
     @property
     def size(self) -> int:

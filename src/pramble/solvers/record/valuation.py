@@ -168,20 +168,11 @@ MOST_HELD = MOST_WANTED_CELLS
 
 @value(eq=False)
 class TableOption:
-    """A branch, and what one of its records tells of each wanted table.
-
-    Attributes
-    ----------
-    blocks : mapping from columns to mechanism
-    margins : mapping from table to table
-        What is counted of each wanted table: the columns that it shares with the branch.
-    informations : mapping from table to array
-        What a record tells of these.
-    """
+    """A branch, and what one of its records tells of each wanted table."""
 
     blocks: Blocks
-    margins: Mapping[Table, Table]
-    informations: Mapping[Table, Floats]
+    margins: Mapping[Table, Table]  # the columns that a table shares with the branch
+    informations: Mapping[Table, Floats]  # what a record tells of these
 
     @property
     def columns(self) -> frozenset[str]:

@@ -52,26 +52,13 @@ OBJECTIVES = ("variance", "relative", "largest")
 
 @value(eq=False)
 class TableProblem:
-    """Which tables are wanted of which columns, and how much each matters.
-
-    Attributes
-    ----------
-    labels : mapping from column to Labels
-    tables : tuple of tuples of columns
-    weights : array
-        Of each table in the objective: its importance, and its number of cells where relative
-        errors count.
-    parts : Exchangeable
-        Every set of columns within some table, by kind.
-    costs : array
-        c of all parts of each kind together.
-    """
+    """Which tables are wanted of which columns, and how much each matters."""
 
     labels: Mapping[str, Labels]
     tables: tuple[Table, ...]
-    weights: Floats
-    parts: Exchangeable
-    costs: Floats
+    weights: Floats  # importance, times the cells where relative errors count
+    parts: Exchangeable  # every set of columns within some table, by kind
+    costs: Floats  # c of all parts of each kind together
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -182,14 +169,7 @@ NEWTON_STEPS, NEARLY = 60, 0.01
 
 @value(eq=False)
 class LeastNoise:
-    """Precisions of all kinds of parts, and a proven bound on the noise of any.
-
-    Attributes
-    ----------
-    precision : array
-    value, bound : float
-        The cost of these precisions, and what no others can go below, both at μ² = 1.
-    """
+    """Precisions of all kinds of parts, their cost, and what none can go below, at μ² = 1."""
 
     precision: Floats
     value: float
@@ -197,14 +177,7 @@ class LeastNoise:
 
 
 class PatternPool:
-    """The patterns that were generated so far, and the mixture of them that was best last.
-
-    Parameters
-    ----------
-    parts : Exchangeable
-    has_total : bool
-        Whether the total is measured: the last part of all precisions and costs.
-    """
+    """The patterns that were generated so far, and the mixture of them that was best last."""
 
     def __init__(self, parts: Exchangeable, *, has_total: bool = False) -> None:
         self.parts, self.has_total = parts, has_total
