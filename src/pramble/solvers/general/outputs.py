@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput
@@ -126,6 +125,8 @@ def without_loss(matrix: Floats, prior: Floats) -> Floats:
     sums of rows, since it maps p to them; a vertex of what is left has so few columns
     (Carathéodory).
     """
+    from scipy.optimize import linprog
+
     S, _ = matrix.shape
     upper = np.triu_indices(S)
     root = np.sqrt(prior)
