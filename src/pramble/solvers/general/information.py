@@ -65,8 +65,8 @@ def solve_information(problem: Problem) -> Design:
     most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
     if stopped == "tolerance" and problem.size <= most and wants_less_variance(problem):
         try:
-            steadier = matrices_of_less_variance(problem, best, floor=floor, budget=budget)
-            candidates += [name_outputs(problem, matrix) for matrix in steadier]
+            others = matrices_of_less_variance(problem, best, floor=floor, budget=budget)
+            candidates += [name_outputs(problem, matrix) for matrix in others]
         except KeyboardInterrupt:
             stopped = "interrupted"
     return informative_design(problem, candidates, bound=bound, floor=floor, stopped=stopped)

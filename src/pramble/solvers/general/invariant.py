@@ -15,7 +15,7 @@ and its row is p):
   random starts find; see :mod:`.invariant_search`.
 
 The bound is the lesser of the free optimum and of what outputs with the masses of the prior can
-tell; see :mod:`.invariant_bound`.
+tell; see below.
 
 How much an invariant matrix can carry, from the masses that its outputs must have.
 

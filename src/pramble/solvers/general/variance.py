@@ -200,7 +200,7 @@ def _reach(point: Floats, step: Floats) -> float:
 
 
 def _newton(left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats) -> Floats:
-    """Solve Newton's equations; see :func:`~.newton.newton`."""
+    """Solve Newton's equations; see :func:`~pramble.solvers.general.kernels.newton`."""
     from pramble.solvers.general.kernels import newton
 
     if len(scores) <= MOST_ALONE:

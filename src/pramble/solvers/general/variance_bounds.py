@@ -44,7 +44,7 @@ Averaged over the columns with their probabilities, for any :math:`\lambda, d` a
 add the three relations with multipliers to :math:`\operatorname{tr}(GJ)`; what is left is the mean
 of a quadratic form in :math:`(r, \ell)` whose matrix has the Schur complement :math:`G - R`. Of all
 :math:`G = BHB^\top` with :math:`G \preceq R` the largest has :math:`H = (B^\top R^{-1} B)^{-1}`,
-and by Cauchy and Schwarz (see :mod:`.variance_bounds`)
+and by Cauchy and Schwarz as above
 
 .. math:: \operatorname{variance} \ge
           \big(\operatorname{tr}(C^{1/2} H C^{1/2})^{1/2}\big)^2 \Big/ \sum_x\lambda_x .
