@@ -99,7 +99,7 @@ def quick_releases(monkeypatch):
     import pramble.releasing.advice as advice
     import pramble.releasing.record_design as record_design
 
-    monkeypatch.setattr(record_design, "SECONDS", 0.25)
+    monkeypatch.setattr(record_design, "EFFORT", 0.25)
     monkeypatch.setattr(advice, "QUICK", 0.05)
 
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         keep_probabilities,
         randomized_response,
     )
-    from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
+    from pramble.plots.tradeoffs import plot_tradeoff
     from pramble.privacy.central import (
         CentralGuarantee,
         central_guarantee,
@@ -74,20 +74,14 @@ if TYPE_CHECKING:
     from pramble.releasing.release import release
     from pramble.risk.assess import Assessment, assess
     from pramble.risk.membership import Membership
-    from pramble.solvers.central.kept import KeptShares, kept_shares
     from pramble.solvers.design import design
-    from pramble.solvers.general.circle import circle
+    from pramble.solvers.general.arcs import circle
     from pramble.solvers.record.design_record import design_record
-    from pramble.solvers.record.result import RecordDesign
+    from pramble.solvers.record.problem import RecordDesign
     from pramble.solvers.result import Design
     from pramble.solvers.tables.design_tables import design_tables
     from pramble.solvers.tables.result import TableDesign
-    from pramble.solvers.tradeoff import (
-        Comparison,
-        Pareto,
-        compare_designs,
-        pareto_curve,
-    )
+    from pramble.solvers.tradeoff import Pareto, pareto_curve
     from pramble.values import Progress
 
 __version__ = "0.1.0"
@@ -101,7 +95,6 @@ _MODULES = {
     "CentralGuarantee": "pramble.privacy.central",
     "Certificate": "pramble.privacy.certificate",
     "Combined": "pramble.estimation.draws.combine",
-    "Comparison": "pramble.solvers.tradeoff",
     "Design": "pramble.solvers.result",
     "Distance": "pramble.mechanisms.distance",
     "Estimate": "pramble.estimation.follow.result",
@@ -112,7 +105,6 @@ _MODULES = {
     "InvalidMechanism": "pramble.errors",
     "InvalidPlan": "pramble.errors",
     "InvalidPrior": "pramble.errors",
-    "KeptShares": "pramble.solvers.central.kept",
     "Measured": "pramble.mechanisms.measured",
     "Mechanism": "pramble.mechanisms.plan",
     "Membership": "pramble.risk.membership",
@@ -125,7 +117,7 @@ _MODULES = {
     "PrivacyError": "pramble.errors",
     "Progress": "pramble.values",
     "Reading": "pramble.data.reading",
-    "RecordDesign": "pramble.solvers.record.result",
+    "RecordDesign": "pramble.solvers.record.problem",
     "Regression": "pramble.estimation.regression.result",
     "Release": "pramble.releasing.folder.open",
     "Survey": "pramble.estimation.survey",
@@ -135,9 +127,8 @@ _MODULES = {
     "calibrate": "pramble.calibration.calibrate",
     "central_guarantee": "pramble.privacy.central",
     "certify": "pramble.privacy.certificate",
-    "circle": "pramble.solvers.general.circle",
+    "circle": "pramble.solvers.general.arcs",
     "combine": "pramble.estimation.draws.combine",
-    "compare_designs": "pramble.solvers.tradeoff",
     "compose": "pramble.privacy.certificate",
     "conditional_entropy": "pramble.information.measures",
     "datasets": "pramble.datasets",
@@ -154,7 +145,6 @@ _MODULES = {
     "independence_test": "pramble.estimation.independence",
     "information_bound": "pramble.information.measures",
     "keep_probabilities": "pramble.mechanisms.uniform",
-    "kept_shares": "pramble.solvers.central.kept",
     "measure": "pramble.engine.measure",
     "mutual_information": "pramble.information.measures",
     "open_release": "pramble.releasing.folder.open",
@@ -162,7 +152,6 @@ _MODULES = {
     "pareto_curve": "pramble.solvers.tradeoff",
     "perturb": "pramble.engine.perturb",
     "perturb_file": "pramble.engine.files",
-    "plot_kept": "pramble.plots.tradeoffs",
     "plot_tradeoff": "pramble.plots.tradeoffs",
     "product": "pramble.mechanisms.product",
     "randomized_response": "pramble.mechanisms.uniform",
@@ -182,7 +171,6 @@ __all__ = [
     "CentralGuarantee",
     "Certificate",
     "Combined",
-    "Comparison",
     "Design",
     "Distance",
     "Estimate",
@@ -193,7 +181,6 @@ __all__ = [
     "InvalidMechanism",
     "InvalidPlan",
     "InvalidPrior",
-    "KeptShares",
     "Measured",
     "Mechanism",
     "Membership",
@@ -218,7 +205,6 @@ __all__ = [
     "certify",
     "circle",
     "combine",
-    "compare_designs",
     "compose",
     "conditional_entropy",
     "datasets",
@@ -235,7 +221,6 @@ __all__ = [
     "independence_test",
     "information_bound",
     "keep_probabilities",
-    "kept_shares",
     "measure",
     "mutual_information",
     "open_release",
@@ -243,7 +228,6 @@ __all__ = [
     "pareto_curve",
     "perturb",
     "perturb_file",
-    "plot_kept",
     "plot_tradeoff",
     "product",
     "randomized_response",

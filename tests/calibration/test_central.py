@@ -20,12 +20,12 @@ def people():
 
 
 def central(people, **options):
-    given = {"columns": KEYS, "promise": "central", "delta": DELTA, "design": {"time_limit": 0.2}}
+    given = {"columns": KEYS, "promise": "central", "delta": DELTA, "design": {"effort": 0.2}}
     return pramble.calibrate(people, KEYS, **given | options)
 
 
 @pytest.mark.parametrize(
-    "how", [{"column": ["age"]}, {"columns": KEYS, "design": {"time_limit": 0.1}}]
+    "how", [{"column": ["age"]}, {"columns": KEYS, "design": {"effort": 0.1}}]
 )
 def test_the_largest_alpha_that_keeps_a_central_epsilon(people, how):
     keys = how.get("column", KEYS)

@@ -29,7 +29,7 @@ def calibrated(people, design=None, **options):
     given = {
         "population_size": N,
         "columns": TOGETHER,
-        "design": {"time_limit": 0.1} | (design or {}),
+        "design": {"effort": 0.1} | (design or {}),
     }
     return pramble.calibrate(people, KEYS, **given | options)
 

@@ -34,9 +34,9 @@ ALPHAS = (0.01, 16.0)
 POINTS, CLOSE = 24, 1e-4
 """Designs of single columns that are tried before closing in, and how closely that is done."""
 PLANS, CLOSE_PLANS = 8, 1e-2
-"""The same of plans for a record, which take seconds each."""
-SECONDS = 2.0
-"""How long each plan is searched for, unless ``design`` says otherwise."""
+"""The same of plans for a record, which take longer."""
+EFFORT = 2.0
+"""Of the search for each plan, unless ``design`` says otherwise."""
 MOST_JOINT = 100_000
 """Cells up to which the file's distribution is taken whole; beyond, the wanted tables of it."""
 REMEDIES = {
@@ -320,7 +320,7 @@ def proposals_together(
         if name not in table.columns:
             raise InvalidInput(f"columns must be among the keys {table.columns}; found {name!r}.")
     labels = labels_of(names, table, settings)
-    rest = {"tables": 2, "time_limit": SECONDS} | without_labels(settings)
+    rest = {"tables": 2, "effort": EFFORT} | without_labels(settings)
     prior = settings.get("prior")
     if prior is None:
         small = math.prod(len(own) for own in labels.values()) <= MOST_JOINT

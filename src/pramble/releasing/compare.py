@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 DELTA = 1e-6
-SECONDS = 3.0
-"""For the plan of each promise."""
+EFFORT = 3.0
+"""Of the search for the plan of each promise."""
 
 MOST_COMPARED = 5
 """Columns up to which both designs of a central promise are tried."""
@@ -147,7 +147,7 @@ class Trials:
             settled,
             confidential_allowed=True,
             clock=watched,
-            seconds=SECONDS,
+            effort=EFFORT,
             for_readers=kind != "local",
         )
         tables = job.design.accuracy(job.rows)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRS, MOST_SHOWN = 2, 60
 """Tables shown before and after, and their cells."""
-SEARCHED, SECONDS = 40, 1.0
+SEARCHED, EFFORT = 40, 1.0
 """Categories up to which all matrices are searched for a bound, and for how long."""
 
 
@@ -121,7 +121,7 @@ def most_possible(p: Floats, alpha: float) -> float:
     """Return a proven bound on the information of any matrix for these categories at this α."""
     if not 2 < len(p) <= SEARCHED:
         return most_information(p, alpha)
-    return design(p, alpha, family="general", tolerance=1e-3, time_limit=SECONDS).ceiling
+    return design(p, alpha, family="general", tolerance=1e-3, effort=EFFORT).ceiling
 
 
 def observed_figures(

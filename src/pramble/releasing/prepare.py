@@ -159,11 +159,11 @@ def prepare(
     secret: bytes | None = None,
     confidential_allowed: bool,
     clock: Clock,
-    seconds: float | None = None,
+    effort: float | None = None,
 ) -> Prepared:
     """Count the whole file once, refuse what does not fit, and design every column.
 
-    Plans for records are searched for so many seconds, or as long as it takes.
+    Plans for records are searched for with so much effort, or as much as the search takes.
     """
     scanned = scan_for(records, spec, secret=secret, clock=clock)
     return designed(
@@ -171,7 +171,7 @@ def prepare(
         spec,
         confidential_allowed=confidential_allowed,
         clock=clock,
-        seconds=seconds,
+        effort=effort,
     )
 
 
@@ -208,7 +208,7 @@ def designed(
     *,
     confidential_allowed: bool,
     clock: Clock,
-    seconds: float | None = None,
+    effort: float | None = None,
     for_readers: bool = True,
 ) -> Prepared:
     """Design every column of a file that was scanned for the same columns.
@@ -222,10 +222,10 @@ def designed(
     if spec.of_tables:
         design = design_of_tables(spec, found)
     elif spec.central is not None:
-        design = design_for_readers(spec, found, seconds=seconds)
+        design = design_for_readers(spec, found, effort=effort)
     elif spec.design == "records":
         design = design_of_record(
-            spec, found, confidential_allowed=confidential_allowed, seconds=seconds
+            spec, found, confidential_allowed=confidential_allowed, effort=effort
         )
     else:
         design = design_columns(
