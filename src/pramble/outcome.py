@@ -12,9 +12,8 @@ from typing import Any
 from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.values import value
 
 Numbers = tuple[float, ...]
@@ -67,9 +66,6 @@ class RecordOutcome:
         Part of α given to the plan, and part spent on its prior.
     pairs : tuple of PairOutcome
         Tables before and after (raw).
-    loss : float or None
-        By how much the tables would cost less with a plan that knew the file's own frequencies, as
-        a share of what they cost (raw).
     by_distance : tuple of str
         What is promised by distance between categories, in sentences.
     """
@@ -83,7 +79,6 @@ class RecordOutcome:
     prior_detail: str
     columns: tuple[FrequencyOutcome, ...]
     pairs: tuple[PairOutcome, ...] = ()
-    loss: float | None = None
     by_distance: tuple[str, ...] = ()
 
     @property
@@ -97,7 +92,6 @@ class RecordOutcome:
             self,
             columns=tuple(replace(column, before=None) for column in self.columns),
             pairs=(),
-            loss=None,
         )
 
 

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-import pramble.releasing.central_design as central_design
+import pramble.releasing.record_design as record_design
 from pramble.data.frame_records import TableRecords
 from pramble.engine.order import random_order
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 
 contents = import_module("pramble.releasing.write.contents")
+figures = import_module("pramble.releasing.figures")
 
 ROWS, NAMES = 3000, 300
 CHANCE = 5.0
@@ -42,8 +43,8 @@ def people():
 @pytest.fixture
 def released(people, tmp_path, monkeypatch):
     """The released column as a reader has it."""
-    monkeypatch.setattr(central_design, "design_record", lambda *_, **__: DESIGN)
-    monkeypatch.setattr(contents, "observed_record", lambda record, _, **__: record)
+    monkeypatch.setattr(record_design, "design_record", lambda *_, **__: DESIGN)
+    monkeypatch.setattr(figures, "observed_record", lambda record, _, **__: record)
 
     def release(name="out", key=bytes(32)):
         made = pramble.release(

@@ -22,16 +22,14 @@ from hypothesis import strategies as st
 
 import pramble
 import pramble.releasing.advice as advice
-import pramble.releasing.central_design as central_design
 import pramble.releasing.record_design as record_design
-import pramble.releasing.record_figures as record_figures
 import pramble.releasing.write.verify as check
 from pramble.engine import canonical
 from pramble.engine.block import Block
 from pramble.releasing.folder.layout import SCRIPTS
 from pramble.releasing.spec.spec import COPIES
 from pramble.solvers.central.promise import as_promise
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 
 release_verb = import_module("pramble.releasing.release")
 
@@ -91,7 +89,7 @@ def same_outputs():
     patch.setattr(check, "BATCH_ROWS", BLOCK)
     patch.setattr(canonical, "BATCH_ROWS", BLOCK)
     patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
-    for module in (record_design, record_figures, advice):
+    for module in (record_design, advice):
         patch.setattr(module, "design_record", design_once)
     yield
     patch.undo()
@@ -233,7 +231,7 @@ def central_folders(pair, folder, *, source, target, coded, pages=False):
     """Every file of both releases under a central promise, by path; the time aside."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(central_design, "design_record", lambda _, **o: designed(o["rows"]))
+        patch.setattr(record_design, "design_record", lambda _, **o: designed(o["rows"]))
         for name, people in zip("ab", pair, strict=True):
             r = pramble.release(
                 DOORS[source](table_of(people, coded=coded), folder / name),
@@ -365,7 +363,7 @@ def test_what_is_stored_says_nothing_of_the_source(tmp_path):
     table = table.replace_schema_metadata({**table.schema.metadata, b"secret": b"secret"})
     pq.write_table(table, tmp_path / "people.parquet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(central_design, "design_record", lambda _, **o: designed(o["rows"]))
+        patch.setattr(record_design, "design_record", lambda _, **o: designed(o["rows"]))
         made = pramble.release(
             tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0,
             design="records", delta=1e-6, drop=["age", "town"], ledger=False,

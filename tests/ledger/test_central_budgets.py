@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 from typer.testing import CliRunner
 
-import pramble.releasing.central_design as central_design
+import pramble.releasing.record_design as record_design
 from pramble.cli.app import app
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import as_central, open_account, open_book
-from pramble.ledger.book import NOTHING, Ledger
-from pramble.ledger.budgets import smaller
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy, composed
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.ledger.book import NOTHING, KnownFile, Ledger, smaller
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed
 
 FILE = KnownFile("people.csv", "f", 100, ("sex", "age"))
 MOST = CentralPrivacy(Fraction(1), Fraction(1, 10**5))
@@ -128,8 +125,8 @@ import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.ledger.book import KnownFile
+from pramble.privacy.guarantee import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 ledger = Ledger(sys.argv[1])
 file = KnownFile("f", "f", 1, ("a",))
@@ -262,7 +259,7 @@ def office(tmp_path, monkeypatch):
     """Two shuffled releases of the same people, and one of others that is not shuffled."""
     plan = plan_that_keeps(1.6)
     monkeypatch.setattr(
-        central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
+        record_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
     )
     book, people = tmp_path / "ledger.sqlite", crowd(300)
     common = {"central": 2.0, "tables": 2, "ledger": book, "people": "staff"}

@@ -8,8 +8,7 @@ from matplotlib.colors import LogNorm
 import pramble
 from pramble import Areas, InvalidData, InvalidInput
 from pramble.plots.images import to_png, to_svg
-from pramble.plots.map import path_of
-from pramble.plots.map_frames import layout_of
+from pramble.plots.map import layout_of, path_of
 from pramble.plots.mechanisms import shorten
 
 ISLAND = pramble.datasets.synthetic_island()

@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-import pramble.releasing.central_design as central_design
 import pramble.releasing.record_design as record_design
 from pramble import datasets
 from pramble.solvers.central.promise import as_promise
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 
 AGES = ["<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70"]
 PLAN = {
@@ -60,7 +59,7 @@ def own_ledger(monkeypatch, tmp_path):
 @pytest.fixture
 def designed_once(monkeypatch):
     """Design plans under a central promise once each: they depend on no record. No advice."""
-    monkeypatch.setattr(central_design, "design_record", remembered)
+    monkeypatch.setattr(record_design, "design_record", remembered)
     monkeypatch.setattr(import_module("pramble.releasing.release"), "advice", lambda *_: None)
 
 
@@ -68,7 +67,7 @@ DESIGNS = {}
 
 
 def remembered(labels, **options):
-    options["time_limit"] = 0.5
+    options["effort"] = 0.5
     if options["prior"] or options["possible"].tables:
         return pramble.design_record(labels, **options)
     key = repr(
@@ -84,7 +83,7 @@ def given_plan(monkeypatch):
     """Take a plan as it is in place of a design, with what is proven of them."""
 
     def take(plan, cost=1.0):
-        monkeypatch.setattr(central_design, "design_record", partial(as_designed, plan, cost))
+        monkeypatch.setattr(record_design, "design_record", partial(as_designed, plan, cost))
 
     return take
 
@@ -111,8 +110,8 @@ def release_by(plan, source, target, **settings):
     promise = {} if "central" in settings else {"alpha": 40.0}
     options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(central_design, "design_record", partial(as_designed, plan, 1.0))
-        patch.setattr(record_design, "design_record", partial(as_designed_locally, plan))
+        of_plan = partial(as_designed_locally, plan) if promise else partial(as_designed, plan, 1.0)
+        patch.setattr(record_design, "design_record", of_plan)
         patch.setattr(
             record_design, "plan_costs", lambda *_, tables, **__: dict.fromkeys(tables, 1.0)
         )

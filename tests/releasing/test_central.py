@@ -15,12 +15,12 @@ import pytest
 from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
 
 import pramble
-import pramble.releasing.accuracy as worth
 import pramble.releasing.advice as advice
-import pramble.releasing.central_design as central_design
+import pramble.releasing.design as release_design
+import pramble.releasing.record_design as record_design
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.privacy.shuffled.central import proven_epsilon
+from pramble.privacy.central import proven_epsilon
 
 release_verb = import_module("pramble.releasing.release")
 pytestmark = pytest.mark.usefixtures("designed_once")
@@ -203,7 +203,7 @@ def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, book, people, monkeyp
     def generous(labels, **options):
         return pramble.design_record(labels, **{**options, "central": (2.0, 1e-5)})
 
-    monkeypatch.setattr(central_design, "design_record", generous)
+    monkeypatch.setattr(record_design, "design_record", generous)
     assert "above the limit" in refused(tmp_path, book, people)
 
 
@@ -305,7 +305,7 @@ def test_advice_under_a_central_promise_is_of_larger_central_promises(
         return dict.fromkeys(tables, plan if isinstance(plan, float) else 1e9)
 
     monkeypatch.setattr(advice, "design_record", design)
-    monkeypatch.setattr(worth.Ground, "costs", costs)
+    monkeypatch.setattr(release_design.Valuation, "costs", costs)
     monkeypatch.setattr(release_verb, "advice", advice.advice)
     made = central(crowd(100), tmp_path / "out", central=0.5, tables=[("sex", "ill"), ("age",)])
     assert asked[:2] == [((0.75, 1e-5), 100), ((1.5, 1e-5), 100)]

@@ -79,7 +79,7 @@ def test_a_record_by_distance_has_one_matrix_for_its_columns(ages, tmp_path, mon
         "age": {"bands": [0, 30, 60], "distance": "path"},
         "health": {"categories": [0, 1, 2], "distance": "path"},
     }
-    monkeypatch.setattr("pramble.releasing.record_design.SECONDS", 5.0)
+    monkeypatch.setattr("pramble.releasing.record_design.EFFORT", 5.0)
     settings = {"alpha": 1.0, "design": "records", "drop": ["sex"], "prior": "uniform"}
     r = pramble.release(table, tmp_path / "out", plan={**settings, "columns": columns},
                         key=bytes(range(32)))  # fmt: skip
@@ -130,21 +130,19 @@ def test_a_manifest_that_states_other_distances_of_a_record_is_refused(
         pramble.open_release(tmp_path / "out")
 
 
-@pytest.mark.parametrize("module", ["advice", "record_figures"])
-def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch, module):
+def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch):
     """What another plan would do is said of plans by distance, unless it says otherwise."""
-    from importlib import import_module
+    import pramble.releasing.advice as advice
 
-    found = import_module(f"pramble.releasing.{module}")
     asked = []
 
     def design_record(labels, **how):
         asked.append(how)
         return pramble.design_record(labels, **{**how, "time_limit": 0.2})
 
-    monkeypatch.setattr(found, "design_record", design_record)
+    monkeypatch.setattr(advice, "design_record", design_record)
     columns = {"age": {"bands": AGES, "distance": "path"}, "sex": {"categories": ["f", "m"]}}
-    plan = {"alpha": 0.6 if module == "advice" else 8.0, "design": "records", "columns": columns}
+    plan = {"alpha": 0.6, "design": "records", "columns": columns}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pramble.release(ages, tmp_path / "out", plan=plan, ledger=False, dry_run=True)
@@ -152,7 +150,7 @@ def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch
         how for how in asked if "central" not in how and any("age" in t for t in how["tables"])
     ]
     plain = [how for how in local if "distance" not in how]
-    assert len(plain) == (1 if module == "advice" else 0)
+    assert len(plain) == 1
     assert len(local) > len(plain)
     assert all(how["alpha"] == 1.0 for how in local if "distance" in how)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
 
 import pramble
-import pramble.releasing.central_design as central_design
+import pramble.releasing.record_design as record_design
 from pramble.errors import InvalidData
 from pramble.releasing.folder.layout import file_sha256
 
@@ -23,7 +23,7 @@ def honest(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         plan = plan_that_keeps(1.0)
         patch.setattr(
-            central_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
+            record_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
         )
         folder = tmp_path_factory.mktemp("tampering") / "out"
         central(crowd(300), folder, central=3.0, rows_per_person=2, tables=2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidData, InvalidInput
-from pramble.risk.measures import individual_risk
+from pramble.risk.models import individual_risk
 
 DATA = {
     "age": [20, 20, 40, 60, 60, None],

@@ -15,7 +15,7 @@ from pramble.app.written import category_lines, edges_text, read_categories, rea
 from pramble.data.arrays import numbers as as_numbers
 from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
-from pramble.plots.bars import bands_figure
+from pramble.plots.estimates import bands_figure
 from pramble.plots.images import to_svg
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import Floats

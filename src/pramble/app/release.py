@@ -27,8 +27,7 @@ from pramble.app.worker import PATIENCE
 from pramble.errors import InvalidInput, PrambleError
 from pramble.information.accuracy import verdict_of
 from pramble.outcome import ReleaseOutcome
-from pramble.report.details import loss_sentence, plan_sentences, protected_sentences
-from pramble.report.pages import SUMMARY
+from pramble.report.pages import SUMMARY, plan_sentences, protected_sentences
 from pramble.report.pages import cards as figures_of
 from pramble.words import visible
 
@@ -48,8 +47,6 @@ def rehearsed(outcome: ReleaseOutcome) -> TagList:
         sentences = protected_sentences(outcome.protected)
     if outcome.record is not None:
         sentences.append(f"Prior: {outcome.record.prior_detail}")
-        if outcome.record.loss is not None:
-            sentences.append(loss_sentence(outcome.record.loss))
     return TagList(
         cards(shown),
         warnings_of(outcome),

@@ -14,7 +14,7 @@ from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
 from pramble.releasing.spec.spec import COPIES, OUTPUTS
-from pramble.report.promise import joined
+from pramble.report.pages import joined
 from pramble.words import visible
 
 PLAN_FILE = "plan.toml"

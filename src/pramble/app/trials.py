@@ -8,8 +8,7 @@ from pramble import numbers
 from pramble.app.tasks import Tried
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.compare import MOST_COMPARED
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from

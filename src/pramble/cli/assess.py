@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, facts_table, print_json, shown_progress, table_of
+from pramble.cli.console import answers, print_json, shown_progress, table_of
 from pramble.cli.inputs import read_plan
 from pramble.cli.options import (
     AsJson,
@@ -24,8 +24,7 @@ from pramble.cli.options import (
     names,
     rules,
 )
-from pramble.risk.assessment import Assessment
-from pramble.risk.remaining import PlanComparison
+from pramble.risk.assess import Assessment
 
 
 def assess(
@@ -80,59 +79,11 @@ def assess(
             document["riskiest"] = a.riskiest(riskiest)
         print_json(document)
         return
-    answers().print(figures_table(a))
-    if comparison is not None:
-        answers().print(comparison_table(comparison))
-        answers().print(comparison.verdict)
+    for answer in (a, comparison):
+        if answer is not None:
+            answers().print(repr(answer), markup=False, highlight=False, soft_wrap=True)
     if riskiest:
         answers().print(riskiest_table(a, riskiest))
-
-
-def figures_table(a: Assessment) -> Table:
-    """Return the figures of the whole file."""
-    table = facts_table(f"Disclosure risk by {', '.join(a.keys)}")
-    table.add_row("records", f"{a.n:,}")
-    if a.population_size == a.population_size:
-        table.add_row("population", f"{a.population_size:,.0f}")
-    table.add_row("classes, of possible cells", f"{len(a.table.counts):,} of {a.cells:,}")
-    table.add_row("sample uniques", f"{a.sample_uniques:,}")
-    table.add_row("records in classes below 3; below 5", f"{a.below(3):,}; {a.below(5):,}")
-    if a.fit is not None or a.sample_uniques == 0:
-        table.add_row("unique in the population too (τ1)", f"{a.tau1:.4g}")
-        table.add_row("right matches of sample uniques (τ2)", f"{a.tau2:.4g}")
-    if a.intervals is not None:
-        table.add_row("95 % interval of τ1", _interval(a.intervals.tau1))
-        table.add_row("95 % interval of τ2", _interval(a.intervals.tau2))
-    if a.chains is not None:
-        table.add_row("chains", a.chains.verdict)
-    if a.criteria is not None:
-        z1, z2 = a.criteria.standardised
-        table.add_row("fit: B1/√v1, B2/√v2", f"{z1:.2f}, {z2:.2f}")
-    for name in ("individual", "household"):
-        if name in a.records.dtype.names:
-            table.add_row(f"sum of {name} risk", f"{a.records[name].sum():.6g}")
-    table.add_row("model", f"{a.model} ({a.reason})")
-    return table
-
-
-def comparison_table(comparison: PlanComparison) -> Table:
-    """Return plans side by side."""
-    level = f"r2 above {comparison.level:g}"
-    figures = ("α", "τ1 left", "τ2 left", "largest r2", level, "information kept")
-    table = table_of("Risk left and information kept", "plan", *figures, left={"plan"})
-    none = f"{comparison.before_tau1:.4g}", f"{comparison.before_tau2:.4g}"
-    table.add_row("as it is", "∞", *none, "", "", "100 %")
-    for plan in comparison:
-        table.add_row(
-            plan.name,
-            f"{plan.alpha:.4g}",
-            f"{plan.tau1:.4g}",
-            f"{plan.tau2:.4g}",
-            f"{plan.worst:.3f}",
-            f"{100 * plan.share:.2f} %",
-            f"{100 * plan.kept:.0f} %",
-        )
-    return table
 
 
 def riskiest_table(a: Assessment, count: int) -> Table:
@@ -145,7 +96,3 @@ def riskiest_table(a: Assessment, count: int) -> Table:
         figures = [f"{row[name]:.4f}" for name in risks]
         table.add_row(str(row["row"]), *values, str(row["class_size"]), *figures)
     return table
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.4g} to {ends[1]:.4g}"

@@ -17,7 +17,7 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.tables.result import TableDesign
 from pramble.values import Floats
 

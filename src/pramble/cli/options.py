@@ -9,8 +9,8 @@ import typer
 
 from pramble.errors import InvalidInput
 from pramble.plots.images import PICTURES
+from pramble.risk.assess import list_models
 from pramble.risk.cells import Missing as MissingName
-from pramble.risk.models.registry import list_models
 from pramble.solvers.problem import FamilyName
 from pramble.words import names_in
 

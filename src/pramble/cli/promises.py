@@ -5,37 +5,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 import pramble
-from pramble.calibration.calibration import Calibration
-from pramble.calibration.search import PromiseName, list_measures
-from pramble.cli.console import answers, complain, facts_table, messages, print_json, shown_progress
+from pramble.calibration.calibration import PromiseName, list_measures
+from pramble.cli.console import answers, complain, print_json, shown_progress
 from pramble.cli.design_records import wanted_tables
 from pramble.cli.options import (
     AsJson,
-    Family,
     File,
-    Impossible,
     Keys,
-    Margins,
-    Missing,
     ModelName,
     Objective,
     Population,
-    Weights,
-    margins,
     names,
     new_file,
     new_picture,
-    rules,
 )
 from pramble.errors import InvalidInput
 from pramble.plots.images import save
-from pramble.plots.tradeoffs import SIGNS
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.result import Design
-from pramble.words import several
+from pramble.solvers.problem import FamilyName
 
 
 def try_(
@@ -123,8 +111,8 @@ def calibrate(
         str | None, typer.Option(help="Keys to randomise together, by one plan: a,b,c.")
     ] = None,
     tables: Annotated[
-        str, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
-    ] = "2",
+        str | None, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
+    ] = None,
     measure: Annotated[
         str, typer.Option(help=f"What the target is for. {list_measures()}.")
     ] = "tau2",
@@ -133,10 +121,6 @@ def calibrate(
     ] = None,
     population: Population = None,
     model: ModelName = "two-way",
-    margin: Margins = None,
-    weights: Weights = None,
-    impossible: Impossible = None,
-    missing: Missing = "category",
     promise: Annotated[
         PromiseName,
         typer.Option(help="With --columns: search α (local), or ε of the shuffled file (central)."),
@@ -144,10 +128,9 @@ def calibrate(
     delta: Annotated[
         float | None, typer.Option(help="δ of a central promise, or of measure epsilon: 1e-6.")
     ] = None,
-    rows_per_person: Annotated[
-        int, typer.Option(help="With --delta: the most rows of one person.")
-    ] = 1,
-    family: Family = "uniform",
+    family: Annotated[
+        FamilyName | None, typer.Option(help="With --column: uniform or general matrices.")
+    ] = None,
     objective: Objective = None,
     plan: Annotated[
         Path | None,
@@ -177,64 +160,35 @@ def calibrate(
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
+    settings = {
+        "tables": None if tables is None else wanted_tables(tables),
+        "family": family,
+        "objective": objective,
+    }
     with shown_progress() as progress:
         k = pramble.calibrate(
             file,
             names(keys),
             column=None if column is None else names(column),
             columns=None if columns is None else names([columns]),
-            tables=wanted_tables(tables),
             at_most=at_most,
             measure=measure,
             level=level,
             population_size=population,
-            model=margins(model, margin or []),
-            weights=weights,
-            impossible=rules(impossible or []),
-            missing=missing,
-            family=family,
-            objective=objective,
+            model=model,
+            design={name: value for name, value in settings.items() if value is not None},
             promise=promise,
             delta=delta,
-            rows_per_person=rows_per_person,
             progress=progress,
         )
     if as_json:
         print_json(k.summary())
     else:
-        answers().print(choice_table(k))
+        answers().print(repr(k), markup=False, highlight=False, soft_wrap=True)
     if plot is not None:
         save(k.plot(), plot, name="calibration", description="The measure against the promise")
     if k.met and plan is not None:
         plan.write_text(json.dumps(k.plan.to_json()), encoding="utf-8")
-    for note in k.notes[0 if k.met else 1 :]:
-        messages().print(f"Note: {note}")
     if not k.met:
         complain(k.notes[0])
         raise typer.Exit(1)
-
-
-def what_is_kept(design: Design | RecordDesign) -> str:
-    """Say what a design keeps: values of a column, or branches of a plan and its cost."""
-    if isinstance(design, RecordDesign):
-        branches = several(len(design.plan.branches), "branch")
-        return f"{branches}, n × variance {design.value:.4g}"
-    return f"{100 * design.kept:.1f} % of values kept, {design.information:.4f} nats"
-
-
-def choice_table(k: Calibration) -> Table:
-    """Return what was found, before and after."""
-    table = facts_table(f"{k.target.measure} at most {k.target.at_most:g}")
-    name, found = k.tried
-    table.add_row(SIGNS[name] if k.met else f"{SIGNS[name]} that comes nearest", f"{found:.6g}")
-    table.add_row(k.target.measure, f"{k.value:.6g}")
-    if k.after is not None:
-        table.add_row("τ1 before, after", f"{k.before.tau1:.4g}, {k.after.tau1:.4g}")
-        table.add_row("τ2 before, after", f"{k.before.tau2:.4g}, {k.after.tau2:.4g}")
-        table.add_row("largest r2 after", f"{k.after.worst:.4f}")
-    if k.central is not None:
-        proven, lower = k.central.epsilon, k.central.lower
-        table.add_row("central ε, proven", f"{proven:.6g}, by attack at least {lower:.4g}")
-    for name, design in k.designs.items():
-        table.add_row(f"{name}, α = {design.alpha:.6g}", what_is_kept(design))
-    return table

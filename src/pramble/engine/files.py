@@ -15,8 +15,7 @@ from pramble.engine.record import as_record
 from pramble.engine.streaming import perturb_stream
 from pramble.errors import InvalidInput
 from pramble.ledger.account import open_account, open_book
-from pramble.ledger.book import Ledger
-from pramble.ledger.known import file_facts
+from pramble.ledger.book import Ledger, file_facts
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import certify

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
-from pramble.ledger.book import NOTHING, Ledger, default_ledger
-from pramble.ledger.budgets import pair, refuse_beyond
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, pair, refuse_beyond
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.values import value
 
 
@@ -21,15 +18,7 @@ from pramble.values import value
 class Account:
     """Where a release is entered: the ledger, the people, and their limit; or nowhere.
 
-    Attributes
-    ----------
-    ledger : Ledger or None
-    people : str
-        The name under which releases add up.
-    file : KnownFile or None
-    budget, central_budget : RecordPrivacy and CentralPrivacy, or None
-        As asked for with this release; the ledger knows what was asked before.
-    warning : str
+    The budgets are those asked for with this release; the ledger knows what was asked before.
     """
 
     ledger: Ledger | None = None
@@ -164,7 +153,7 @@ def open_account(
     if people is not None and same and people not in same:
         raise PrivacyError(
             f"This very file was released before, of people called {same[-1]!r}. Call them so "
-            "(people, --people), or leave the name out."
+            "(people, --set people=NAME), or leave the name out."
         )
     alike = [e for e in entries if file.may_hold_the_people_of(e.file, e.columns)]
     if people is None and not same and alike:
@@ -172,17 +161,17 @@ def open_account(
         raise PrivacyError(
             f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
             f"{last.created[:10]} under the name {last.people!r} (α = {last.spent.shown:.6g}): it "
-            "has the same columns. Name these people (people, --people): the same name if they "
-            "are the same people, even in part, so that their α adds up; another if they are not."
+            "has the same columns. Name these people (people, --set people=NAME): the same name if "
+            "they are the same people, even in part, so that their α adds up; another if they are "
+            "not."
         )
     name = people or (same[-1] if same else new_name(file.name, {e.people for e in entries}))
-    stored = book.budget(name)
+    stored, known = book.budgets(name)
     if limit is not None and stored is not None and not stored.allows(limit):
         raise PrivacyError(
             f"The budget of {name!r} is {stored.shown:.6g}, which a release does not raise. If it "
             f"is to be raised: pramble ledger --people {name!r} --budget {limit.shown:.6g}."
         )
-    known = book.budgets(name)[1]
     if central is not None and known is not None and not known.allows(central):
         raise PrivacyError(
             f"The central budget of {name!r} is {pair(known)}, which a release does not raise. If "

@@ -5,11 +5,12 @@ One person has at most k rows. In place of another they move the parts of the ta
 .. math:: \mu^2 = k^2 \max\left(G,\; H + u_\emptyset\right)
 
 squared standard deviations, with G the largest shift of one record for another
-(:mod:`pramble.privacy.patterns`) and :math:`H = \sum_A u_A \prod_{j\in A} b_j` that of one record
-for none. (Of a rows for b rows, :math:`a \ge b`: the inner product of two records is at most H and
-at least :math:`H - G/2`, so the square is at most :math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which
-is largest at :math:`a = k` and :math:`b \in \{0, k\}`.) Where every person has one row, the number
-of records is public and :math:`\mu^2 = G`.
+(:mod:`pramble.privacy.largest_shift`) and :math:`H = \sum_A u_A \prod_{j\in A} b_j` that of one
+record for none. (Of a rows for b rows, :math:`a \ge b`: the inner product of two records is at most
+H and at least :math:`H - G/2`, so the square is at most
+:math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which is largest at :math:`a = k` and
+:math:`b \in \{0, k\}`.) Where every person has one row, the number of records is public and
+:math:`\mu^2 = G`.
 """
 
 import math
@@ -20,11 +21,9 @@ from typing import Any
 from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify, once
-from pramble.privacy.gaussian import delta_above, epsilon_above
-from pramble.privacy.largest_shift import LargestShift, largest_shift
-from pramble.privacy.patterns import exchangeable
+from pramble.privacy.guarantee import CentralPrivacy, delta_above, epsilon_above
+from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
 from pramble.shown import Display, Facts
 from pramble.values import value
 
@@ -33,18 +32,12 @@ from pramble.values import value
 class TableGuarantee(Display):
     r"""Central (ε, δ) of protected tables, proven; the whole is μ-Gaussian private besides.
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        Proven, rounded up.
-    mu_squared : Fraction
-        The square of the largest shift of one person, in standard deviations of the noise.
-    worst : tuple of str
-        Two people who differ in these columns are told apart best, as far as is known. Empty where
-        that is somebody with all rows from somebody with none.
-    attained : bool
-        Whether they are exactly that far apart: no smaller ε then holds.
-    rows_per_person : int
+    - ``epsilon``, ``delta``: Proven, rounded up.
+    - ``mu_squared``: The square of the largest shift of one person, in standard deviations of
+      the noise.
+    - ``worst``: Two people who differ in these columns are told apart best, as far as is known.
+      Empty where that is somebody with all rows from somebody with none.
+    - ``attained``: Whether they are exactly that far apart: no smaller ε then holds.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.numbers import points
-from pramble.releasing.accuracy import Ground, ground_of
+from pramble.releasing.design import Valuation
 from pramble.releasing.distances import asked_of_record, columns_apart
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_design import keeps_whole, rules_of
@@ -50,9 +50,9 @@ def advice(job: Prepared, tables: Sequence[TableOutcome]) -> str | None:
 
 def ways_out(job: Prepared) -> Iterator[str]:
     """Yield what would leave at most half of the tables as noise, the cheapest first."""
-    ground, spec = ground_of(job), job.spec
+    ground, spec = job.design.valuation(job.rows), job.spec
     names = list(ground.labels)
-    if job.record is None and job.protected is None:
+    if spec.design == "columns":
         yield from told('design = "records", at the same α', *noise_of(job, ground, ground.wanted))
     if any(column.distance is not None for column in spec.columns):
         found = noise_of(job, ground, ground.wanted, by_distance=False)
@@ -97,10 +97,10 @@ def promised(
         return {
             "central": (times * spec.central, spec.delta),
             "rows": max(job.rows, 1),
-            "rows_per_person": job.spent.rows,
+            "rows_per_person": job.design.spent.rows,
             "whole": True,
         }
-    alpha = times * spec.limit.shown / job.spent.rows
+    alpha = times * spec.limit.shown / job.design.spent.rows
     columns = [column for column in spec.columns if column.name in labels]
     apart = columns_apart(columns, labels, alpha) if by_distance else {}
     return {**asked_of_record(apart, alpha), "whole": whole}
@@ -108,7 +108,7 @@ def promised(
 
 def noise_of(
     job: Prepared,
-    ground: Ground,
+    ground: Valuation,
     wanted: Sequence[Table],
     *,
     times: float = 1.0,
@@ -118,23 +118,25 @@ def noise_of(
     """Return how many tables would be noise under a quick plan, and how many there are."""
     names = {name for table in wanted for name in table}
     labels = {name: own for name, own in ground.labels.items() if name in names}
-    if central is None and job.protected is not None:
+    if central is None and job.spec.of_tables:
         central = job.spec.limit.shown, job.spec.delta
     if central is not None:
         central = times * central[0], central[1]
-        return noise_of_tables(labels, wanted, central, rows=ground.rows, people=job.spent.rows)
+        return noise_of_tables(
+            labels, wanted, central, rows=ground.rows, people=job.design.spent.rows
+        )
     rules = [r for r in rules_of(job.spec) or [] if columns_of(r) <= names]
     possible = as_possible(rules or None, labels)
     sizes = {name: len(own) for name, own in labels.items()}
     law = as_distribution(restricted({t: ground.law.margin(t) for t in wanted}, possible), sizes)
-    own = Ground(labels, law, possible, tuple(wanted), ground.rows)
+    own = Valuation(labels, law, possible, tuple(wanted), ground.rows)
     try:
         found = design_record(
             labels,
             prior={table: law.margin(table) for table in wanted},
             possible=possible,
             tables=wanted,
-            time_limit=QUICK,
+            effort=QUICK,
             **promised(job, labels, times=times, by_distance=by_distance),
         )
     except InvalidInput:

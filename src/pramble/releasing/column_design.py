@@ -3,18 +3,30 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
 
 from pramble.errors import InvalidInput, InvalidPlan
+from pramble.information.distributions import Table, as_distribution
 from pramble.information.measures import mutual_information
+from pramble.information.structural_zeros import as_possible
+from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
+from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_below
 from pramble.releasing.baselines import variance_of
+from pramble.releasing.design import ReleaseDesign, Valuation, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
     Prior,
     confidential_prior,
+    origin,
     private_prior,
     public_prior,
     uniform_prior,
@@ -22,24 +34,16 @@ from pramble.releasing.priors import (
 from pramble.releasing.scan import Counted
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.design import design
-from pramble.solvers.general.circle import circle
+from pramble.solvers.general.arcs import circle
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
 from pramble.values import value
 
+TOLERANCE, EFFORT = 1e-6, 60.0
+"""How near to its bound a design is brought, and the effort after which it is taken as it is."""
 
-@value
-class Effort:
-    """How near to its bound a design is brought, and the seconds after which it is taken as it is.
-
-    Its notes say what gap is left.
-    """
-
-    tolerance: float = 1e-6
-    seconds: float = 60.0
-
-
-FULL = Effort()
+MOST_PAIRS = 190
+"""Two-way tables up to which all are valued."""
 
 LOOSE = 0.1
 """The part of the records that makes a design of least loss estimable."""
@@ -68,20 +72,110 @@ class Designed:
         return variance_of(self.prior.probabilities, self.mechanism)
 
 
-def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FULL) -> Designed:
+@value(eq=False)
+class ColumnsDesign(ReleaseDesign):
+    """A matrix for each column, designed one by one: their α add up."""
+
+    parts: tuple[Designed, ...]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is done to a record."""
+        return Plan({part.column.name: part.mechanism for part in self.parts})
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The prior of each column."""
+        return tuple(part.prior for part in self.parts)
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """Columns whose prior was counted on the confidential file."""
+        return tuple(p.column.name for p in self.parts if p.prior.source == "confidential")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the curator must know of the design, one sentence each."""
+        merged = ", ".join(part.column.name for part in self.parts if math.isinf(part.variance))
+        lost = (
+            f"The mechanism of {merged} merges categories: their frequencies cannot be estimated "
+            "from the release."
+        )
+        notes = (f"{part.column.name}: {note}" for part in self.parts for note in part.notes)
+        return (*([lost] if merged else []), *notes)
+
+    def notes(self) -> list[str]:
+        """Return what readers must know of how records are protected, one sentence each."""
+        return [
+            "Each record is protected on its own; alpha adds up over the randomised columns.",
+            *several_rows(self.spent.rows),
+            *(
+                f"{part.column.name}: {distance_sentence(part.distance, part.per_unit)}"
+                for part in self.parts
+                if part.distance is not None
+            ),
+        ]
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the manifest says of the design; no confidential probabilities."""
+        return {"kind": "columns", "parts": [part_entry(part) for part in self.parts]}
+
+    def valuation(self, rows: int) -> Valuation:
+        """Return what tables of so many rows are valued on."""
+        labels = self.labels
+        margins = {(p.column.name,): np.array(p.prior.probabilities) for p in self.parts}
+        law = as_distribution(margins, {name: len(own) for name, own in labels.items()})
+        return Valuation(labels, law, self.possible, wanted_of(labels), rows)
+
+
+def wanted_of(labels: dict[str, tuple[Any, ...]]) -> tuple[Table, ...]:
+    """Return the pairs of columns that readers will look at; single columns if these are many."""
+    pairs = [
+        (one, two)
+        for one, two in combinations(labels, 2)
+        if len(labels[one]) * len(labels[two]) <= MOST_WANTED_CELLS
+    ]
+    if pairs and len(pairs) <= MOST_PAIRS:
+        return tuple(pairs)
+    return tuple((name,) for name in labels)
+
+
+def part_entry(design: Designed) -> dict[str, Any]:
+    """Return how one column was designed; no confidential probabilities."""
+    spec, prior = design.column.spec, design.prior
+    shown = list(prior.probabilities) if prior.source != "confidential" else None
+    return {
+        "column": spec.name,
+        "alpha": design.alpha,
+        "family": spec.family,
+        "objective": spec.objective,
+        "invariant": spec.invariant,
+        "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
+        **distance_entry(design),
+    }
+
+
+def distance_entry(design: Designed) -> dict[str, Any]:
+    """Return what is promised by distance, where something is."""
+    if design.distance is None:
+        return {}
+    return {"distance": {"alpha": design.per_unit, **design.distance.to_json()}}
+
+
+def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
     """Design one column at its part of α."""
     if column.spec.family == "circle" and len(column.labels) > 2:
         return Designed(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:
         return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
     objective = column.spec.objective
-    best = solved(column, prior, alpha=alpha, objective=objective, effort=effort)
+    best = solved(column, prior, alpha=alpha, objective=objective)
     found = Designed(column, prior, alpha, best.mechanism, best.notes, best.distance)
     if not math.isinf(found.variance):
         return found
     if objective == "loss":
         return loosened(found)
-    return estimable(column, prior, alpha=alpha, most=best.information, effort=effort)
+    return estimable(column, prior, alpha=alpha, most=best.information)
 
 
 def loosened(found: Designed) -> Designed:
@@ -97,9 +191,7 @@ def loosened(found: Designed) -> Designed:
     return Designed(found.column, found.prior, alpha, mechanism, (*found.notes, note))
 
 
-def solved(
-    column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName, effort: Effort
-) -> Design:
+def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName) -> Design:
     spec, apart = column.spec, None
     stated = spec.distance if spec.loss is None else spec.loss
     if stated is not None:
@@ -116,16 +208,14 @@ def solved(
             objective=objective,
             categories=column.labels,
             invariant=column.spec.invariant,
-            tolerance=effort.tolerance,
-            time_limit=effort.seconds,
+            tolerance=TOLERANCE,
+            effort=EFFORT,
         )
     except InvalidInput as error:
         raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None
 
 
-def estimable(
-    column: Counted, prior: Prior, *, alpha: float, most: float, effort: Effort
-) -> Designed:
+def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> Designed:
     """Return a mechanism that tells all categories apart, where the best by information does not.
 
     It is the design for estimation among all matrices, and randomised response in the paper's
@@ -134,7 +224,7 @@ def estimable(
     mechanism: Mechanism = randomized_response(column.labels, alpha)
     distance = None
     if column.spec.family == "general":
-        best = solved(column, prior, alpha=alpha, objective="estimation", effort=effort)
+        best = solved(column, prior, alpha=alpha, objective="estimation")
         mechanism, distance = best.mechanism, best.distance
     kept = mutual_information(prior.probabilities, mechanism)
     note = (
@@ -150,7 +240,7 @@ def design_columns(
     *,
     rows_per_person: int = 1,
     confidential_allowed: bool = False,
-) -> tuple[tuple[Designed, ...], RecordPrivacy]:
+) -> ColumnsDesign:
     r"""Design every column within the budget.
 
     Private priors are drawn first, each with its part of α; what is left is split over the
@@ -158,8 +248,7 @@ def design_columns(
     :math:`2k` counts of its histogram: every part is a record's, :math:`\alpha/k` in all, and what
     is spent on a person is :math:`k` times their exact sum, which is checked against the total.
 
-    Returns the designs in the order of the columns, and what is spent on a person. A prior counted
-    on the confidential file is used as it is only where that is allowed.
+    A prior counted on the confidential file is used as it is only where that is allowed.
     """
     total = spec.local_limit.alpha / rows_per_person
     base = base_shares(spec, total)
@@ -186,7 +275,8 @@ def design_columns(
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
     spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
-    return designs, spent
+    labels = {column.name: column.labels for column in columns}
+    return ColumnsDesign(tuple(columns), spent, as_possible(None, labels), designs)
 
 
 def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:

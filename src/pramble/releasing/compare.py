@@ -16,7 +16,6 @@ from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.accuracy import table_outcomes
 from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Prepared, Scanned, designed, scan_for
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
 
 DELTA = 1e-6
-SECONDS = 3.0
-"""For the plan of each promise."""
+EFFORT = 3.0
+"""Of the search for the plan of each promise."""
 
 MOST_COMPARED = 5
 """Columns up to which both designs of a central promise are tried."""
@@ -148,17 +147,17 @@ class Trials:
             settled,
             confidential_allowed=True,
             clock=watched,
-            seconds=SECONDS,
+            effort=EFFORT,
             for_readers=kind != "local",
         )
-        tables = table_outcomes(job)
+        tables = job.design.accuracy(job.rows)
         wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
         before, after = right_matches(job)
-        spent = job.spent if kind == "local" else job.central
+        spent = job.design.spent if kind == "local" else job.central
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
             verdict.typical.half_width, sum(table.useless for table in wanted), len(wanted),
-            before, after, verdict, tables, job.published, job.warnings, settled.design,
+            before, after, verdict, tables, job.design.plan, job.warnings, settled.design,
         )  # fmt: skip
 
     def compared(self, found: Candidate) -> Candidate:
@@ -190,7 +189,7 @@ class Trials:
 def right_matches(job: Prepared) -> tuple[float, float]:
     """Return the right matches that are expected before and after; not numbers without keys."""
     asked = job.spec.risk
-    if asked is None or job.keys is None or job.protected is not None:
+    if asked is None or job.keys is None or job.spec.of_tables:
         return math.nan, math.nan
     risk = risk_figures(job.keys, asked, plan=job.plan)
     return risk.tau2_before, risk.tau2_after

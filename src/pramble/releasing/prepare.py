@@ -16,27 +16,26 @@ from pramble.data.records import Records
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.table_plan import TablePlan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, float_above, no_local_promise
-from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.privacy.central import CentralGuarantee, central_guarantee
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
-from pramble.releasing.central_design import design_for_readers
-from pramble.releasing.column_design import Designed, design_columns
+from pramble.releasing.column_design import design_columns
+from pramble.releasing.design import ReleaseDesign
 from pramble.releasing.folder.layout import DataFile
 from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
 from pramble.releasing.record_design import (
-    RecordDesigned,
+    RecordsDesign,
+    design_for_readers,
     design_of_record,
     wanted_tables,
 )
-from pramble.releasing.scan import Counted, Counts, count_columns
+from pramble.releasing.scan import Counts, count_columns
 from pramble.releasing.scan_tables import MOST_TABLE_CELLS
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.table_design import ProtectedDesign, design_of_tables
+from pramble.releasing.table_design import TablesDesign, design_of_tables
 from pramble.values import Clock, value
 from pramble.words import visible_names
 
@@ -55,49 +54,32 @@ class Prepared:
         The confidential file.
     spec : ReleaseSpec
     rows : int
-    columns : tuple of Counted
-        The columns to randomise, counted.
-    designs : tuple of Designed
-        The matrix of each column, where columns are designed one by one.
-    record : RecordDesigned or None
-        The plan for records, where they are designed together.
-    spent : RecordPrivacy
-        What priors and mechanisms spend together.
+    design : ReleaseDesign
     fingerprint : str
         Of the randomised columns, under the secret of the release.
     keys : Crosstab or None
         The records by their risk keys, if risk is to be reported.
     links : tuple of Link
         Untouched columns along which the order of the rows tells a protected one.
-    protected : ProtectedDesign or None
-        The design of protected tables, where they are released in place of records.
     guarantee : CentralGuarantee, TableGuarantee or None
         What is proven towards those who only read the release, where every released column is
-        randomised and the rows are shuffled.
+        protected and no order of rows is released.
     """
 
     records: Records
     spec: ReleaseSpec
     rows: int
-    columns: tuple[Counted, ...]
-    designs: tuple[Designed, ...]
-    spent: RecordPrivacy
+    design: ReleaseDesign
     fingerprint: str
     keys: Crosstab | None = None
     links: tuple[Link, ...] = ()
-    record: RecordDesigned | None = None
     guarantee: CentralGuarantee | TableGuarantee | None = None
-    protected: ProtectedDesign | None = None
 
     @property
-    def published(self) -> Plan | TablePlan:
-        """What is done to the records, or measured of the file."""
-        return self.plan if self.protected is None else self.protected.plan
-
-    @cached_property
     def plan(self) -> Plan:
         """What is done to a record."""
-        return plan_of(self.designs, self.record)
+        assert isinstance(self.design.plan, Plan), "asked for where records are released"
+        return self.design.plan
 
     @cached_property
     def points(self) -> dict[str, Points]:
@@ -112,7 +94,7 @@ class Prepared:
     def central(self) -> CentralPrivacy:
         """What is spent towards those who only read the release."""
         if self.guarantee is None:
-            return CentralPrivacy.of_local(self.spent)
+            return CentralPrivacy.of_local(self.design.spent)
         if isinstance(self.guarantee, TableGuarantee):
             return self.guarantee.guarantee
         found = self.guarantee
@@ -131,19 +113,12 @@ class Prepared:
     @property
     def untouched(self) -> tuple[str, ...]:
         """Columns that are released as they are."""
-        return tuple(name for name in self.names if name not in self.published.columns)
+        return tuple(name for name in self.names if name not in self.design.plan.columns)
 
     @property
     def seen(self) -> frozenset[str]:
         """Columns whose categories were taken from the file."""
-        return frozenset(column.name for column in self.columns if column.seen)
-
-    @property
-    def conditional(self) -> tuple[str, ...]:
-        """Columns whose prior was counted on the confidential file."""
-        if self.record is not None and self.record.prior.source == "confidential":
-            return self.plan.columns
-        return tuple(d.column.name for d in self.designs if d.prior.source == "confidential")
+        return frozenset(column.name for column in self.design.columns if column.seen)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -156,8 +131,8 @@ class Prepared:
                 f"The categories of {', '.join(sorted(self.seen))} are the values that occur in "
                 "the file: the release reveals which do. Declare them in a plan to avoid this."
             )
-        ordered = sorted(column.name for column in self.columns if column.ordered)
-        if ordered and self.protected is None and not self.spec.is_shuffled:
+        ordered = sorted(column.name for column in self.design.columns if column.ordered)
+        if ordered and not self.spec.of_tables and not self.spec.is_shuffled:
             found.append(
                 f"The order of the rows goes with {', '.join(ordered)}: neighbours "
                 "are alike more or less often than by chance. The order is released too, and may "
@@ -168,21 +143,13 @@ class Prepared:
             found.append(
                 f"Allowed although they may tell protected columns: {', '.join(self.spec.allow)}."
             )
-        if self.conditional:
-            names = ", ".join(self.conditional)
+        if self.design.confidential:
+            names = ", ".join(self.design.confidential)
             found.append(
                 f"The mechanisms of {names} reveal something of the confidential "
                 "frequencies, which α does not cover."
             )
-        lost = [d.column.name for d in self.designs if math.isinf(d.variance)]
-        if lost:
-            found.append(
-                f"The mechanism of {', '.join(lost)} merges categories: their frequencies cannot "
-                "be estimated from the release."
-            )
-        notes = (f"{d.column.name}: {note}" for d in self.designs for note in d.notes)
-        designed = self.protected if self.record is None else self.record
-        return (*found, *notes, *(() if designed is None else designed.notes))
+        return (*found, *self.design.warnings)
 
 
 def prepare(
@@ -192,11 +159,11 @@ def prepare(
     secret: bytes | None = None,
     confidential_allowed: bool,
     clock: Clock,
-    seconds: float | None = None,
+    effort: float | None = None,
 ) -> Prepared:
     """Count the whole file once, refuse what does not fit, and design every column.
 
-    Plans for records are searched for so many seconds, or as long as it takes.
+    Plans for records are searched for with so much effort, or as much as the search takes.
     """
     scanned = scan_for(records, spec, secret=secret, clock=clock)
     return designed(
@@ -204,7 +171,7 @@ def prepare(
         spec,
         confidential_allowed=confidential_allowed,
         clock=clock,
-        seconds=seconds,
+        effort=effort,
     )
 
 
@@ -241,7 +208,7 @@ def designed(
     *,
     confidential_allowed: bool,
     clock: Clock,
-    seconds: float | None = None,
+    effort: float | None = None,
     for_readers: bool = True,
 ) -> Prepared:
     """Design every column of a file that was scanned for the same columns.
@@ -249,38 +216,32 @@ def designed(
     ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
     """
     records, found = scanned.records, scanned.counts
-    designs: tuple[Designed, ...] = ()
-    record = protected = None
+    if spec.design != "columns":
+        clock.tell("designing", 1.0)
+    design: ReleaseDesign
     if spec.of_tables:
-        clock.tell("designing", 1.0)
-        protected = design_of_tables(spec, found)
-        spent = no_local_promise(found.rows_per_person)
+        design = design_of_tables(spec, found)
     elif spec.central is not None:
-        clock.tell("designing", 1.0)
-        record, spent = design_for_readers(spec, found, seconds=seconds)
+        design = design_for_readers(spec, found, effort=effort)
     elif spec.design == "records":
-        clock.tell("designing", 1.0)
-        record, spent = design_of_record(
-            spec, found, confidential_allowed=confidential_allowed, seconds=seconds
+        design = design_of_record(
+            spec, found, confidential_allowed=confidential_allowed, effort=effort
         )
     else:
-        designs, spent = design_columns(
+        design = design_columns(
             spec,
             found.columns,
             rows_per_person=found.rows_per_person,
             confidential_allowed=confidential_allowed,
         )
     proven: CentralGuarantee | TableGuarantee | None = None
-    if protected is not None:
-        proven = protected.design.guarantee
-    elif for_readers or spec.central is not None:
-        proven = central_of(records, spec, found, designs=designs, record=record)
+    if for_readers or spec.central is not None:
+        proven = central_of(records, spec, found, design=design)
     job = Prepared(
-        records, spec, found.rows, found.columns, designs, spent, found.fingerprint,
-        keys=found.keys, links=scanned.links, record=record, guarantee=proven,
-        protected=protected,
+        records, spec, found.rows, design, found.fingerprint,
+        keys=found.keys, links=scanned.links, guarantee=proven,
     )  # fmt: skip
-    check_spent(job.spent if spec.central is None else job.central, spec.limit)
+    check_spent(design.spent if spec.central is None else job.central, spec.limit)
     return job
 
 
@@ -296,38 +257,26 @@ def check_spent(
         raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")
 
 
-def plan_of(designs: Sequence[Designed], record: RecordDesigned | None) -> Plan:
-    """Return what is done to a record."""
-    if record is not None:
-        return record.design.plan
-    return Plan({design.column.name: design.mechanism for design in designs})
-
-
 def central_of(
-    records: Records,
-    spec: ReleaseSpec,
-    found: Counts,
-    *,
-    designs: Sequence[Designed],
-    record: RecordDesigned | None,
-) -> CentralGuarantee | None:
+    records: Records, spec: ReleaseSpec, found: Counts, *, design: ReleaseDesign
+) -> CentralGuarantee | TableGuarantee | None:
     """Return what is proven towards readers of the release, if its conditions hold.
 
     They hold for a release under a local promise too, if it is shuffled and no column is untouched.
     """
-    if record is not None and record.design.central is not None:
-        return record.design.central
+    if isinstance(design, TablesDesign):
+        return design.design.guarantee
+    if isinstance(design, RecordsDesign) and design.design.central is not None:
+        return design.design.central
     randomised = {column.name for column in spec.columns}
     if not spec.is_shuffled or set(spec.released(records.names)) - randomised:
         return None
-    priors = [design.prior.spent for design in designs]
-    priors += [record.prior.spent] if record is not None else []
     return central_guarantee(
-        plan_of(designs, record),
+        design.plan,
         rows=max(found.rows, 1),
         delta=spec.delta,
         rows_per_person=found.rows_per_person,
-        besides=float_above(sum(priors, Fraction(0))),
+        besides=float_above(sum((prior.spent for prior in design.priors), Fraction(0))),
     )
 
 

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from pramble.data.open import open_records
 from pramble.data.order import places_of, texts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
+from pramble.privacy.guarantee import float_above
 from pramble.values import value
 
 RandBelow = Callable[[int], int]
@@ -137,6 +138,27 @@ class Prior:
         check_law(self.probabilities)
 
 
+class Origin(Protocol):
+    """A prior of any kind."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def spent(self) -> Fraction: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def origin(prior: Origin) -> dict[str, Any]:
+    """Return where a prior comes from and what it spent, for the manifest."""
+    return {
+        "source": prior.source,
+        "alpha": float_above(prior.spent),
+        "alpha_exact": str(prior.spent),
+        "detail": prior.detail,
+    }
+
+
 def check_origin(source: str, spent: Fraction) -> None:
     """Refuse an unknown source, and one that spends what it cannot."""
     if source not in SOURCES:
@@ -209,7 +231,7 @@ def refuse_confidential(*, allowed: bool) -> None:
         raise PrivacyError(
             "A confidential prior makes the published plan reveal frequencies of the file, which α "
             "does not cover. Use a private, public or uniform prior, or pass "
-            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
+            "confidential_prior_allowed=True (--set confidential_prior_allowed=true)."
         )
 
 

@@ -17,8 +17,11 @@ from pramble.information.distributions import (
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
+from pramble.mechanisms.plan import Plan
 from pramble.privacy.guarantee import RecordPrivacy, float_below
-from pramble.releasing.distances import Apart, asked_of_record, columns_apart
+from pramble.releasing.design import ReleaseDesign, Valuation, several_rows
+from pramble.releasing.distances import Apart, asked_of_record, columns_apart, sentences_of
+from pramble.releasing.priors import origin
 from pramble.releasing.record_priors import (
     EVEN,
     RecordPrior,
@@ -32,51 +35,110 @@ from pramble.releasing.scan import Counted, Counts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.values import Integers, value
 
-SECONDS: float | None = None
-"""How long a plan for records is searched for; None leaves it to the search."""
+EFFORT: float | None = None
+"""How much work the search for a plan may take; None leaves it to the search."""
 
 
 @value(eq=False)
-class RecordDesigned:
-    """A plan for records with its prior, and what each wanted table will cost an analyst.
+class RecordsDesign(ReleaseDesign):
+    """A plan for whole records with its prior, and what each wanted table will cost an analyst.
 
     Attributes
     ----------
-    columns : tuple of Counted
     design : RecordDesign
     prior : RecordPrior
-    law : RecordDistribution
+    distribution : RecordDistribution
         What the plan was designed for.
-    costs : mapping from table to float
+    table_costs : mapping from table to float
         n times the summed variance of its cells at the prior, as `pramble.estimate` attains it.
     counted : mapping from table to counts
         Of the wanted tables in the confidential file, where they were counted.
-    notes : tuple of str
+    remarks : tuple of str
     apart : mapping from column to Apart
         What is promised by distance, where something is.
     """
 
-    columns: tuple[Counted, ...]
     design: RecordDesign
     prior: RecordPrior
-    law: RecordDistribution
-    costs: Mapping[Table, float]
-    counted: Mapping[Table, Integers]
-    notes: tuple[str, ...] = ()
+    distribution: RecordDistribution
+    table_costs: Mapping[Table, float]
+    counted: Mapping[Table, Integers] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     apart: Mapping[str, Apart] = field(default_factory=dict)
 
     @property
-    def labels(self) -> dict[str, tuple[Any, ...]]:
-        """The categories of each column."""
-        return labels_of(self.columns)
+    def plan(self) -> Plan:
+        """What is done to a record."""
+        return self.design.plan
 
     @property
-    def tables(self) -> tuple[Table, ...]:
-        """The wanted tables."""
-        return tuple(self.costs)
+    def priors(self) -> tuple[RecordPrior, ...]:
+        """The prior of the records."""
+        return (self.prior,)
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """Columns whose prior was counted on the confidential file."""
+        return self.plan.columns if self.prior.source == "confidential" else ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the curator must know of the design, one sentence each."""
+        return self.remarks
+
+    def notes(self) -> list[str]:
+        """Return what readers must know of how records are protected, one sentence each."""
+        blank = (
+            "A record shows the columns of one branch of the plan, drawn at random; its other "
+            "randomised columns are blank, which says nothing of it."
+        )
+        return [
+            "Each record is protected as a whole: alpha is of all randomised columns together.",
+            *([blank] if self.plan.is_split else []),
+            *several_rows(self.spent.rows),
+            *sentences_of(self.apart),
+        ]
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the manifest says of the design; no confidential probabilities."""
+        shown = self.prior.tables if self.prior.source != "confidential" else {}
+        return {
+            "kind": "records",
+            "objective": self.design.objective,
+            "alpha": self.design.alpha,
+            "prior": {
+                **origin(self.prior),
+                "tables": [
+                    {"columns": list(names), "probabilities": table.reshape(-1).tolist()}
+                    for names, table in shown.items()
+                ],
+            },
+            **({"distances": self.distances()} if self.apart else {}),
+        }
+
+    def distances(self) -> list[dict[str, Any]]:
+        """Return what is promised by distance of every column, its categories in order."""
+        return [
+            {
+                "column": name,
+                "categories": list(self.labels[name]),
+                "alpha": one.alpha,
+                **one.distance.to_json(),
+            }
+            for name, one in self.apart.items()
+        ]
+
+    def valuation(self, rows: int) -> Valuation:
+        """Return what tables of so many rows are valued on."""
+        tables = tuple(self.table_costs)
+        return Valuation(self.labels, self.distribution, self.possible, tables, rows)
+
+    def costs(self) -> Mapping[Table, float]:
+        """Return n times the summed variance of the wanted tables."""
+        return self.table_costs
 
 
 def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
@@ -135,9 +197,9 @@ def tables_at_hand(
 
 
 def design_of_record(
-    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, seconds: float | None = None
-) -> tuple[RecordDesigned, RecordPrivacy]:
-    r"""Design the plan for records within the budget, and return what is spent on a person.
+    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, effort: float | None = None
+) -> RecordsDesign:
+    r"""Design the plan for records within the budget.
 
     A person of :math:`k` rows spends k times what a record does, so that a record's prior and plan
     have :math:`\alpha/k` in all.
@@ -164,7 +226,7 @@ def design_of_record(
         tables=tables,
         objective=spec.objective,
         whole=keeps_whole(spec, labels),
-        time_limit=SECONDS if seconds is None else seconds,
+        effort=EFFORT if effort is None else effort,
     )
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
@@ -172,8 +234,53 @@ def design_of_record(
     notes = (*large, *([kept_whole(empty)] if empty and not spec.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
-    designed = RecordDesigned(found.columns, best, prior, law, costs, counted, notes, apart)
-    return designed, spent
+    return RecordsDesign(
+        found.columns, spent, possible, best, prior, law, costs, counted, notes, apart
+    )
+
+
+def design_for_readers(
+    spec: ReleaseSpec, found: Counts, *, effort: float | None = None
+) -> RecordsDesign:
+    """Return the plan for records that keeps a central promise.
+
+    The design does not depend on the law of the records, so that nothing of the file is used; a
+    public prior serves to say what tables will cost.
+    """
+    labels = labels_of(found.columns)
+    tables, large = tables_at_hand(spec, labels)
+    try:
+        possible = as_possible(rules_of(spec), labels)
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+    prior = EVEN
+    if spec.columns[0].prior_source == "public":
+        prior = public_tables(spec.columns, labels, tables, possible=possible)
+    elif spec.columns[0].prior_source == "confidential":
+        raise InvalidPlan("A central plan needs no prior; take the confidential one away.")
+
+    sizes = {name: len(own) for name, own in labels.items()}
+    try:
+        best = design_record(
+            labels,
+            central=(spec.limit.shown, spec.delta),
+            rows=max(found.rows, 1),
+            rows_per_person=found.rows_per_person,
+            prior=dict(prior.tables) or None,
+            possible=possible,
+            tables=tables,
+            objective=spec.objective,
+            whole=True,
+            effort=EFFORT if effort is None else effort,
+        )
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+    distribution = as_distribution(dict(prior.tables) or None, sizes)
+    spent = best.certificate.guarantee.of_rows(found.rows_per_person)
+    return RecordsDesign(
+        found.columns, spent, possible, best, prior, distribution, dict(best.costs),
+        remarks=tuple(large),
+    )  # fmt: skip
 
 
 def law_of(

@@ -5,34 +5,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.distributions import Table
-from pramble.information.structural_zeros import Possible, as_possible
+from pramble.information.accuracy import TableOutcome
+from pramble.information.distributions import Table, as_distribution
+from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.privacy.guarantee import no_local_promise
+from pramble.releasing.design import ReleaseDesign, Valuation
 from pramble.releasing.record_design import labels_of, rules_of, wanted_tables
-from pramble.releasing.scan import Counted, Counts
+from pramble.releasing.scan import Counts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.tables.design_tables import design_tables
 from pramble.solvers.tables.result import TableDesign
 from pramble.values import value
 
+ABOUT_TABLES = (
+    "The tables hold noise; they agree with each other and may have negative cells. Estimates and "
+    "intervals come from them (pramble.estimate)."
+)
+ABOUT_RECORDS = (
+    "The complete records were drawn from the tables alone: open and count those. What was not "
+    "measured together is modelled in them, without interactions beyond those measured."
+)
+
 
 @value(eq=False)
-class ProtectedDesign:
+class TablesDesign(ReleaseDesign):
     """Which tables of a file are measured, and how.
 
     Attributes
     ----------
-    columns : tuple of Counted
     design : TableDesign
-    possible : Possible
-        Which records can occur.
-    notes : tuple of str
     """
 
-    columns: tuple[Counted, ...]
     design: TableDesign
-    possible: Possible
-    notes: tuple[str, ...] = ()
 
     @property
     def plan(self) -> TablePlan:
@@ -40,15 +45,43 @@ class ProtectedDesign:
         return self.design.plan
 
     @property
-    def labels(self) -> dict[str, tuple[Any, ...]]:
-        """The categories of each column."""
-        return labels_of(self.columns)
-
-    @property
     def nulls(self) -> Mapping[str, Any]:
         """What an empty cell of each column counts as, where that is a label."""
         found = {column.name: column.spec.missing for column in self.columns}
         return {name: label for name, label in found.items() if label not in (None, True)}
+
+    def notes(self) -> list[str]:
+        """Return what a reader of protected tables must know, one sentence each."""
+        several = self.spent.rows
+        rest = [f"Of a person with more than {several} rows a random {several} were counted."]
+        return [ABOUT_TABLES, ABOUT_RECORDS, *(rest if several > 1 else [])]
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the manifest says of the design."""
+        figures = {"value": self.design.value, "bound": self.design.bound}
+        return {"kind": "tables", "objective": self.design.objective, **figures}
+
+    def valuation(self, rows: int) -> Valuation:
+        """Return what tables of so many rows are valued on."""
+        labels = self.labels
+        law = as_distribution(None, {name: len(own) for name, own in labels.items()})
+        return Valuation(labels, law, self.possible, self.plan.tables, rows)
+
+    def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
+        """Return what readers will get of protected tables, and of single columns."""
+        plan = self.plan
+        singles: list[Table] = [(name,) for name in plan.columns]
+        return tuple(
+            TableOutcome(
+                table,
+                plan.cells(table),
+                cost_of(plan, table, rows=rows),
+                rows,
+                wanted=table in plan.tables,
+                noise=math.sqrt(plan.cell_variance(table)),
+            )
+            for table in dict.fromkeys([*plan.tables, *singles])
+        )
 
 
 def cost_of(plan: TablePlan, table: Table, *, rows: int) -> float:
@@ -60,7 +93,7 @@ def cost_of(plan: TablePlan, table: Table, *, rows: int) -> float:
     return 1 - 1 / cells + cells * plan.cell_variance(table) / max(rows, 1)
 
 
-def design_of_tables(spec: ReleaseSpec, found: Counts) -> ProtectedDesign:
+def design_of_tables(spec: ReleaseSpec, found: Counts) -> TablesDesign:
     """Return the tables with the least noise that keep the central promise.
 
     Nothing of the file is used but its categories, where the plan declares none.
@@ -81,4 +114,5 @@ def design_of_tables(spec: ReleaseSpec, found: Counts) -> ProtectedDesign:
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None
     assert math.isfinite(design.guarantee.epsilon), "a design keeps its promise"
-    return ProtectedDesign(found.columns, design, possible)
+    spent = no_local_promise(found.rows_per_person)
+    return TablesDesign(found.columns, spent, possible, design)

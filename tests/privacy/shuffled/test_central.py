@@ -10,9 +10,8 @@ from tests.privacy.shuffled.exact import exact_delta, exact_excess, random_matri
 import pramble
 from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.privacy.shuffled.blanket import blanket_delta, factor_below, pair_law
-from pramble.privacy.shuffled.corners import closed_form, corner_delta
-from pramble.privacy.shuffled.evidence import evidence_of
+from pramble.privacy.blanket import blanket_delta, closed_form, corner_delta, factor_below, pair_law
+from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-13
 
@@ -243,7 +242,7 @@ def test_a_general_matrix_of_a_hundred_outputs():
 
 def test_an_attack_on_blocks_together_is_an_attack_on_their_product(monkeypatch):
     one, two = pramble.randomized_response(2, 1.0), pramble.randomized_response(3, 0.7)
-    monkeypatch.setattr("pramble.privacy.shuffled.blanket.MOST_ROWS", 5)
+    monkeypatch.setattr("pramble.privacy.blanket.MOST_ROWS", 5)
     matrix = np.kron(one.matrix, two.matrix)
     plan = pramble.Plan({"a": one, "b": two})
     known, _ = check_against_brute_force(plan, 3, np.array([0.0, 0.4]), matrix=matrix)

@@ -9,12 +9,11 @@ from pramble.data.formats.registry import FORMATS
 from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings
 from pramble.errors import InvalidPlan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
-from pramble.risk.models.registry import MODELS
+from pramble.risk.assess import MODELS
 from pramble.values import value
 from pramble.words import hint_at
 

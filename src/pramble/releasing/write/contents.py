@@ -1,67 +1,78 @@
-"""The contents of a release folder: data written and checked, what lies beside it, the manifest."""
+"""The contents of a release folder: evidence, what lies beside it, and the manifest."""
 
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pramble.data.records import Records
 from pramble.data.spark_files import SparkFileRecords
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.extras.beside import write_beside
-from pramble.releasing.extras.synthetic import write_synthetic
-from pramble.releasing.figures import observed_figures, observed_risk
+from pramble.releasing.extras.beside import write_beside, write_synthetic
+from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.record_figures import observed_record
+from pramble.releasing.record_design import rules_of
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.keys import shuffled
 from pramble.releasing.write.spark_part import write_on_spark
-from pramble.releasing.write.verify import Tally, compare, open_written, passed
+from pramble.releasing.write.tables import write_tables
+from pramble.releasing.write.verify import Evidence, Tally, compare, open_written, passed
 from pramble.values import Clock
 
-COUNTING, WRITING = 0.25, 0.65
-SYNTHESIS = 0.88
+COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
 """Shares of the work, for the progress; the rest are checks and pages."""
 
 
 def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
-    """Write and check the data, then the manifest; return it and the outcome."""
-    write = write_on_spark if job.records.rows_stay else write_here
-    tally, entry, found = write(job, folder, key=key, clock=clock.part(COUNTING, WRITING))
-    checks = passed(found)
-    synthetic = None
-    if job.spec.synthetic:
-        synthetic, _ = write_synthetic(
+    """Write and check the evidence, then all that follows from it; return manifest and outcome."""
+    write = write_tables if job.spec.of_tables else write_records
+    complete = job.spec.synthetic or job.spec.of_tables
+    share = WRITING - SYNTHESIS if complete else WRITING
+    evidence = write(job, folder, key=key, clock=clock.part(COUNTING, share))
+    synthetic = made = None
+    if complete:
+        synthetic, made = write_synthetic(
             folder,
-            data_in(folder, job, here=True),
-            job.plan,
-            sha256=entry["sha256"],
-            clock=clock.part(SYNTHESIS, 0.02),
+            evidence.here,
+            None if job.spec.of_tables else job.plan,
+            possible=rules_of(job.spec),
+            sha256=evidence.entry["sha256"],
+            clock=clock.part(COUNTING + share, SYNTHESIS),
         )
-    document = manifest_of(job, entry, synthetic=synthetic, tables=outcome.tables)
+    tables = outcome.tables
+    if evidence.rows != job.rows:  # the number of rows is secret, and was measured with noise
+        tables = job.design.accuracy(evidence.rows)
+    document = manifest_of(
+        job, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
+    )
     document |= write_beside(job, folder, document)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    after, changed = tally.after, tally.changed
     return document, replace(
         outcome,
-        columns=tuple(observed_figures(c, after[c.name], changed[c.name]) for c in outcome.columns),
-        record=outcome.record
-        and observed_record(
-            outcome.record,
-            data_in(folder, job),
-            counted={} if job.record is None else job.record.counted,
-            rows=job.rows,
-        ),
-        risk=outcome.risk and observed_risk(outcome.risk, data_in(folder, job), job.plan),
-        checks=checks,
-        data_bytes=entry["bytes"],
+        **observed_figures(outcome, job, evidence, made),
+        tables=tables,
+        checks=evidence.checks,
+        data_bytes=evidence.entry["bytes"] + (synthetic or {"bytes": 0})["bytes"],
         created=document["created"],
         dry_run=False,
     )
+
+
+def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
+    """Write the randomised records, where the rows are, and judge the file."""
+    if job.records.rows_stay:
+        tally, entry, checks = write_on_spark(job, folder, key=key, clock=clock)
+    else:
+        tally, entry, checks = write_here(job, folder, key=key, clock=clock)
+    passed(checks)
+    here = open_written(folder.absolute() / job.file.name, job.points)
+    data: Any = here
+    if job.records.rows_stay:
+        data = SparkFileRecords.of(here, job.records.session)  # type: ignore[attr-defined]
+    return Evidence(entry, job.rows, data, here, checks, tally)
 
 
 def write_here(
@@ -87,14 +98,3 @@ def shuffling(clock: Clock, rows: int, share: float) -> None:
     """Tell that rows are being brought into their order; writing them is what advances."""
     del rows, share
     clock.tell("shuffling", 0.0)
-
-
-def data_in(folder: Path, job: Prepared, *, here: bool = False) -> Records:
-    """Return where the data lies, as an analyst would hand it to an estimate.
-
-    What was written on Spark is read there, unless it is wanted here.
-    """
-    records: Records = open_written(folder.absolute() / job.file.name, job.points)
-    if job.records.rows_stay and not here:
-        records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined]
-    return records

@@ -142,7 +142,7 @@ def write_data(
         written = [merged([*written, found])]
     tally, links = written[0]
     if links.rows:
-        refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
+        refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
     return tally, file_entry(job.file, pieces, form=job.spec.output)
 
 

@@ -98,7 +98,7 @@ def write_on_spark(
     refuse_missing_pieces(file, lines, folder)
     refuse_other_rows(job, tally)
     if links.rows:
-        refuse_links(tuple(links.found(rows_per_person=job.spent.rows)))
+        refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
     pieces = [
         {
             "file": piece_file(one["piece"], file.ending),
@@ -155,7 +155,7 @@ def merged_on_spark(frame: Any, *, pieces: int) -> Any:
 
 def refuse_other_rows(job: Prepared, tally: Tally) -> None:
     """Refuse rows whose values are not, column by column, as often there as when counted."""
-    for column in job.columns:
+    for column in job.design.columns:
         if column.name not in tally.before:
             continue
         labels = tally.labels[column.name].labels.values

@@ -1,8 +1,6 @@
 """The contents of a folder of protected tables: measured once, written, read again."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pyarrow import parquet
@@ -12,42 +10,34 @@ from pramble.data.save import save_table
 from pramble.engine.measure import measure_records
 from pramble.errors import WriteFailed
 from pramble.mechanisms.measured import Measured
-from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.accuracy import outcomes_of_tables
-from pramble.releasing.extras.beside import TABLES, write_beside
-from pramble.releasing.extras.synthetic import write_synthetic
-from pramble.releasing.folder.layout import MANIFEST, file_sha256
-from pramble.releasing.folder.manifest import manifest_of, manifest_text
+from pramble.outcome import Check
+from pramble.releasing.extras.beside import TABLES
+from pramble.releasing.folder.layout import file_sha256
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.record_design import rules_of
-from pramble.releasing.record_figures import observed_columns
+from pramble.releasing.table_design import TablesDesign
+from pramble.releasing.write.verify import Evidence
 from pramble.values import Clock
 
 SENTENCE = (
     "One row for each cell of each protected table: its labels, the protected count, the standard "
     "deviation of its noise, and the exact number behind it."
 )
-MEASURING, DRAWING = 0.5, 0.4
-"""Shares of the work, for the progress, after the file was counted."""
 
 
-def write_tables(
-    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
-) -> tuple[dict[str, Any], ReleaseOutcome]:
-    """Measure, write and check the tables, draw complete records, and write the manifest."""
-    protected = job.protected
-    assert protected is not None, "asked for where there are tables"
+def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
+    """Measure the tables once, write them, and judge the file."""
+    assert isinstance(job.design, TablesDesign), "asked for where there are tables"
     measured = measure_records(
         job.records,
-        protected.plan,
+        job.design.plan,
         key=key,
         person=job.spec.person,
-        nulls=protected.nulls,
-        clock=clock.part(0.25, 0.35),
+        nulls=job.design.nulls,
+        clock=clock,
     )
     path = folder / TABLES
     save_table(measured.to_table(), path)
-    entry: dict[str, Any] = {
+    entry = {
         "file": TABLES,
         "format": "parquet",
         "bytes": path.stat().st_size,
@@ -55,33 +45,7 @@ def write_tables(
         "sentence": SENTENCE,
     }
     check = read_again(measured, path)
-    synthetic, made = write_synthetic(
-        folder,
-        measured,
-        possible=rules_of(job.spec),
-        sha256=entry["sha256"],
-        clock=clock.part(0.6, 0.3),
-    )
-    tables = outcomes_of_tables(protected, rows=measured.total)  # the number of rows may be secret
-    document = manifest_of(job, entry, synthetic=synthetic, tables=tables, total=measured.total)
-    document |= write_beside(job, folder, document)
-    (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    assert outcome.protected is not None, "expected before anything was written"
-    distances = [fit.mean * made.rows for fit in made.fits]
-    return document, replace(
-        outcome,
-        total=measured.total,
-        tables=tables,
-        protected=replace(
-            outcome.protected,
-            columns=observed_columns(outcome.protected.columns, measured),
-            fit=float(np.mean(distances)) if distances else 0.0,
-        ),
-        checks=(check,),
-        data_bytes=entry["bytes"] + synthetic["bytes"],
-        created=document["created"],
-        dry_run=False,
-    )
+    return Evidence(entry, measured.total, measured, measured, (check,))
 
 
 def read_again(measured: Measured, path: Path) -> Check:

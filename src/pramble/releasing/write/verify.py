@@ -36,7 +36,7 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
-from pramble.values import Integers
+from pramble.values import Integers, value
 from pramble.words import several
 
 NEVER = 90.0
@@ -354,3 +354,28 @@ def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
                 "Nothing was released."
             )
     return checks
+
+
+@value(eq=False)
+class Evidence:
+    """What was written of the confidential file: records, or protected tables.
+
+    Attributes
+    ----------
+    entry : dict
+        What the manifest says of the file.
+    rows : int
+        The number of records; as it was measured, where it is secret.
+    data : Records or Measured
+        What an analyst would hand to an estimate; ``here`` is the same on this machine.
+    checks : tuple of Check
+    tally : Tally or None
+        What was counted while records were written.
+    """
+
+    entry: Mapping[str, Any]
+    rows: int
+    data: Any
+    here: Any
+    checks: tuple[Check, ...]
+    tally: Tally | None = None
