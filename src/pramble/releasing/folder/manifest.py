@@ -49,7 +49,7 @@ def manifest_of(
         "design": design_entry(job),
         **worth_entry(job, tables),
         "columns": columns_entry(job),
-        "notes": notes_on(job),
+        "notes": reader_notes(job),
     }
 
 
@@ -219,7 +219,7 @@ def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
     }
 
 
-def notes_on(job: Prepared) -> list[str]:
+def reader_notes(job: Prepared) -> list[str]:
     """Return what a reader of the release must know, one sentence each."""
     tables, rows = (
         job.protected is not None,
