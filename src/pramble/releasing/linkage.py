@@ -147,10 +147,10 @@ class Links:
         table = pa.concat_tables(self.kept, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
-            values = combined(table[f"u{i}"])
+            values = undivided(table[f"u{i}"])
             if not is_scalar(values):
                 continue
-            places, near = codes_of(values), (self.values or {}).get(name)
+            places, near = value_codes(values), (self.values or {}).get(name)
             if near is None:
                 yield from links_in_groups(name, places, protected, rows=rows_per_person)
                 for other, codes in protected.items():
@@ -217,7 +217,7 @@ def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
     return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
 
 
-def combined(values: Any) -> Any:
+def undivided(values: Any) -> Any:
     """Return a column as one array without a dictionary."""
     return plain(values).combine_chunks()
 
@@ -236,7 +236,7 @@ def is_nearly_unique(values: Any) -> bool:
     )
 
 
-def codes_of(values: Any) -> Integers:
+def value_codes(values: Any) -> Integers:
     """Return a number for each distinct value, and -1 for a missing one."""
     coded = values.dictionary_encode()
     indices = coded.indices.cast(pa.int64()).fill_null(-1)
@@ -255,7 +255,7 @@ def likeness(groups: Integers, codes: Integers) -> float:
     if not len(groups):
         return 0.0
     width = int(codes.max()) + 1
-    cells, counts = cell_counts(groups * width + codes, (int(groups.max()) + 1) * width)
+    cells, counts = occurring_cells(groups * width + codes, (int(groups.max()) + 1) * width)
     sizes = np.bincount(groups)[cells // width]
     shared = sizes > 1
     cells, counts, sizes = cells[shared], counts[shared], sizes[shared]
@@ -268,7 +268,7 @@ def likeness(groups: Integers, codes: Integers) -> float:
     return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
 
 
-def cell_counts(cells: Integers, size: int) -> tuple[Integers, Integers]:
+def occurring_cells(cells: Integers, size: int) -> tuple[Integers, Integers]:
     """Return the cells that occur and how often, by counting where there are few."""
     if size > 4 * len(cells):
         found, counts = np.unique(cells, return_counts=True)
@@ -285,7 +285,7 @@ def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) ->
     """
     filled = len(values) - values.null_count
     order = pc.sort_indices(values).to_numpy()[:filled]
-    places = codes_of(values)[order]
+    places = value_codes(values)[order]
     apart = places[1:] != places[:-1]
     for other, codes in protected.items():
         equal = (codes[order][1:] == codes[order][:-1])[apart]

@@ -29,9 +29,9 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.extras.scripts import write_scripts
 from pramble.releasing.extras.writers import write_statistics, write_workbook
-from pramble.releasing.folder.layout import SCRIPTS, STEM, file_entry
+from pramble.releasing.folder.layout import SCRIPTS, STEM, stated_file
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import data_of, points_in
+from pramble.releasing.folder.reading import stated_data, stated_points
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.write.verify import open_written
 from pramble.values import Clock, value
@@ -45,7 +45,7 @@ CONTROLS = r"\x00-\x08\x0b-\x1f\x7f\ufffe\uffff"
 
 
 @value(eq=False)
-class Kind:
+class CopyFormat:
     """A format of copies: how it is read, what it can hold, and what the manifest says of it."""
 
     form: Format
@@ -80,23 +80,23 @@ CODED = (
     "plan; system missing is a cell that is blank or missing in the data. Variables have the names "
     "of their columns as labels."
 )
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, CopyFormat] = {
     kind.form.name: kind
     for kind in (
-        Kind(
+        CopyFormat(
             CSV, "CSV", 2**62, 2**62, 2**62, date.min,
             "The same records as text; an empty cell is blank or missing in the data.",
             strange="(?!)",
         ),
-        Kind(
+        CopyFormat(
             STATA, "Stata", 2**31 - 1, 32_767, 2_044, date(100, 1, 1), CODED,
             longest_label=32_000, most_labels=65_536, library="pyreadstat", extra="statfiles",
         ),
-        Kind(
+        CopyFormat(
             SPSS, "SPSS", 2**31 - 1, 32_767, 32_767, date(1582, 10, 15), CODED,
             longest_label=120, most_labels=2**31 - 1, library="pyreadstat", extra="statfiles",
         ),
-        Kind(
+        CopyFormat(
             EXCEL, "Excel", 1_048_575, 16_384, 32_767, date(1900, 3, 1),
             "The same records; an empty cell is blank or missing in the data. Times are to the "
             "millisecond.",
@@ -107,7 +107,7 @@ KINDS: Mapping[str, Kind] = {
 """The format of each word of ``copies``."""
 
 
-def refuse_library(kind: Kind) -> None:
+def refuse_library(kind: CopyFormat) -> None:
     """Refuse a format whose library is not at hand."""
     if kind.library and find_spec(kind.library) is None:
         raise InvalidData(
@@ -116,7 +116,7 @@ def refuse_library(kind: Kind) -> None:
         )
 
 
-def refuse_size(kind: Kind, *, rows: int, names: Sequence[str]) -> None:
+def refuse_size(kind: CopyFormat, *, rows: int, names: Sequence[str]) -> None:
     """Refuse more rows or columns than the format holds, and names it cannot."""
     if rows > kind.most_rows:
         raise kind.cannot_hold(f"{kind.most_rows:,} rows of data; the release has {rows:,}. Leave")
@@ -132,7 +132,7 @@ def refuse_size(kind: Kind, *, rows: int, names: Sequence[str]) -> None:
             )
 
 
-def refuse_labels(kind: Kind, name: str, labels: Labels) -> None:
+def refuse_labels(kind: CopyFormat, name: str, labels: Labels) -> None:
     """Refuse labels of a randomised column that the format cannot hold."""
     texts = [text_of(label) or "" for label in labels.values if isinstance(label, str)]
     longest = kind.longest_label or kind.longest_text
@@ -149,7 +149,7 @@ def refuse_labels(kind: Kind, name: str, labels: Labels) -> None:
         raise InvalidData(f"Column {name!r} has {wrong}; recode it, or {kind.remedy}.")
 
 
-def refuse_type(kind: Kind, name: str, found: Any) -> None:
+def refuse_type(kind: CopyFormat, name: str, found: Any) -> None:
     """Refuse a column of a type that the format does not have."""
     if kind.form is CSV:
         as_text(pa.nulls(0, found), column=name)
@@ -168,7 +168,7 @@ def refuse_type(kind: Kind, name: str, found: Any) -> None:
         )
 
 
-def refuse_values(kind: Kind, name: str, values: Any) -> None:
+def refuse_values(kind: CopyFormat, name: str, values: Any) -> None:
     """Refuse values of an untouched column that the format cannot hold as they are."""
     if kind.form is CSV:
         return
@@ -195,7 +195,7 @@ def refuse_values(kind: Kind, name: str, values: Any) -> None:
         )
 
 
-def wrong_texts(kind: Kind, texts: Any) -> str | None:
+def wrong_texts(kind: CopyFormat, texts: Any) -> str | None:
     units = pc.binary_length(texts)
     if (pc.max(units).as_py() or 0) > kind.longest_text:
         long = texts.filter(pc.greater(units, kind.longest_text)).to_pylist()
@@ -249,7 +249,7 @@ def check_copies(job: Prepared) -> None:
             refuse_batch(kinds, batch, job.untouched)
 
 
-def refuse_batch(kinds: Sequence[Kind], batch: Any, names: Sequence[str]) -> None:
+def refuse_batch(kinds: Sequence[CopyFormat], batch: Any, names: Sequence[str]) -> None:
     """Refuse values of untouched columns that a copy cannot hold."""
     for kind in kinds:
         for name in names:
@@ -263,12 +263,12 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
     """
     assert release.folder is not None, "copies lie in a folder"
     complete = isinstance(release.plan, TablePlan)
-    stated = release.manifest["synthetic"] if complete else data_of(release.manifest)
+    stated = release.manifest["synthetic"] if complete else stated_data(release.manifest)
     source, found = release.folder / stated["file"], []
     for word in words:
         name = copy_name(word, of=COMPLETE if complete else STEM)
         variables = WRITERS[word](release, source, release.folder / name)
-        entry = {**file_entry(release.folder, name, word), "sentence": KINDS[word].sentence}
+        entry = {**stated_file(release.folder, name, word), "sentence": KINDS[word].sentence}
         found.append(entry if variables is None else {**entry, "columns": variables})
     return found
 
@@ -302,7 +302,7 @@ def write_text(_: Release, source: Path, path: Path) -> None:
             writer.write(batch)
 
 
-def write_sheet(release: Release, source: Path, path: Path) -> None:
+def write_excel(release: Release, source: Path, path: Path) -> None:
     """Write the records as a workbook."""
     write_workbook(path, table_for(KINDS["excel"], release, source)[0])
 
@@ -312,9 +312,9 @@ def write_coded(word: str, release: Release, source: Path, path: Path) -> list[s
     return write_statistics(word, path, *table_for(KINDS[word], release, source))
 
 
-def table_for(kind: Kind, release: Release, source: Path) -> tuple[Any, dict[str, Labels]]:
+def table_for(kind: CopyFormat, release: Release, source: Path) -> tuple[Any, dict[str, Labels]]:
     """Return the records, refused where the format cannot hold them, and labels of columns."""
-    points = points_in(release.manifest)
+    points = stated_points(release.manifest)
     complete = isinstance(release.plan, TablePlan)
     table = with_numbers(release.synthetic if complete else release.data, source, list(points))
     known = released_labels(release.plan).items()
@@ -330,7 +330,7 @@ WRITERS: Mapping[str, Callable[[Release, Path, Path], list[str] | None]] = {
     "csv": write_text,
     "stata": partial(write_coded, "stata"),
     "spss": partial(write_coded, "spss"),
-    "excel": write_sheet,
+    "excel": write_excel,
 }
 
 
@@ -363,7 +363,7 @@ def write_synthetic(
         progress=lambda done: clock.tell(done.what, done.share),
     )
     save_table(made.frame, folder / SYNTHETIC)
-    stated = file_entry(folder, SYNTHETIC, "parquet")
+    stated = stated_file(folder, SYNTHETIC, "parquet")
     facts = {"rows": made.rows, "seed": seed, "sentence": SENTENCE, "notes": list(made.notes)}
     return {**stated, **facts}, made
 

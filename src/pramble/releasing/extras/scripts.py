@@ -23,7 +23,7 @@ from pramble.mechanisms.plan import Block, Branch, Plan
 from pramble.mechanisms.separate import separate_blocks
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.mechanisms.uniform import UniformRows
-from pramble.releasing.folder.layout import SCRIPTS, STEM, file_entry
+from pramble.releasing.folder.layout import SCRIPTS, STEM, stated_file
 from pramble.releasing.prepare import Prepared
 
 PLAIN = frozenset(map(chr, range(0x20, 0x7F))) - set('"\\')
@@ -126,20 +126,20 @@ def mechanism_code(mechanism: Mechanism) -> str:
     whole = f"2^{mechanism.bits}"
     if isinstance(mechanism, UniformRows):
         off, d = mechanism.off.tolist(), (mechanism.keep - mechanism.off).tolist()
-        return f"list(off = {numbers(off)} / {whole},\n    d = {numbers(d)} / {whole})"
+        return f"list(off = {r_numbers(off)} / {whole},\n    d = {r_numbers(d)} / {whole})"
     cells, outputs = mechanism.shape
     if cells * outputs > MOST_ENTRIES:
         return "NULL"
-    weights = numbers(mechanism.weights.reshape(-1).tolist())
+    weights = r_numbers(mechanism.weights.reshape(-1).tolist())
     if len(weights) > MOST_CHARACTERS:
         return "NULL"
     return f"matrix({weights}, {cells}, {outputs}, byrow = TRUE) / {whole}"
 
 
-def numbers(given: Iterable[int]) -> str:
+def r_numbers(given: Iterable[int]) -> str:
     """Return whole numbers as a vector, by runs of the same where that is shorter.
 
-    >>> numbers([7, 7, 7]), numbers([1, 2, 2, 2, 2]), numbers([1, 2])
+    >>> r_numbers([7, 7, 7]), r_numbers([1, 2, 2, 2, 2]), r_numbers([1, 2])
     ('rep(7, 3)', 'rep(c(1, 2), c(1, 4))', 'c(1, 2)')
     """
     listed = list(given)
@@ -183,7 +183,7 @@ def cells_code(
         codes - 1, np.unravel_index(np.arange(len(labels)), sizes)
     ):
         return f"grid({names}, {side})"
-    columns = ", ".join(numbers(own) for own in codes.tolist())
+    columns = ", ".join(r_numbers(own) for own in codes.tolist())
     return f"`colnames<-`(cbind({columns}), {names})"
 
 
@@ -211,7 +211,7 @@ def first_tables(plan: Plan) -> list[list[str]]:
     return found
 
 
-def filled(template: str, **words: str) -> str:
+def filled_template(template: str, **words: str) -> str:
     """Return a script from its template, in one pass: what stands in a word is never filled in."""
     text = (files("pramble") / "resources" / template).read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda mark: words[mark[1]], text)
@@ -236,7 +236,7 @@ def script_texts(
     shown = first_tables(plan)
     lines = "\n".join(f"    [{', '.join(map(ascii, table))}]," for table in shown)
     try:
-        in_r = filled(
+        in_r = filled_template(
             "records.R.txt",
             shown=r_vectors(shown),
             rows=str(rows),
@@ -247,15 +247,15 @@ def script_texts(
         )
     except Unwritable as error:
         in_r = R_REFUSAL.format(reason=r_text(str(error)))
-    return dict(zip(SCRIPTS, (in_r, filled("records.py.txt", tables=lines)), strict=True))
+    return dict(zip(SCRIPTS, (in_r, filled_template("records.py.txt", tables=lines)), strict=True))
 
 
 def table_scripts(plan: TablePlan) -> dict[str, str]:
     """Return the scripts that rebuild protected tables: a page each, in R and in Python."""
     shown = [list(table) for table in dict.fromkeys((plan.tables[0][:1], plan.tables[0]))]
     own = own_names(plan)
-    in_r = filled("tables.R.txt", first=r_vectors(shown), names=r_vector(map(r_text, own)))
-    in_python = filled("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
+    in_r = filled_template("tables.R.txt", first=r_vectors(shown), names=r_vector(map(r_text, own)))
+    in_python = filled_template("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
     return dict(zip(SCRIPTS, (in_r, in_python), strict=True))
 
 
@@ -268,4 +268,4 @@ def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
         texts = script_texts(job.plan, job.names, rows=job.rows, points=job.points)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    return [file_entry(folder, name) for name in texts]
+    return [stated_file(folder, name) for name in texts]

@@ -90,7 +90,7 @@ def randomised(values: Any, labels: Labels, *, column: str) -> Variable:
     """Return a randomised column: whole numbers as they are, others as codes with labels."""
     listed = [label for label in labels.values if label is not None]
     if all(type(label) is int for label in listed):
-        return Variable(whole_numbers(values, largest=max(map(abs, listed), default=0)), {})
+        return Variable(narrow_integers(values, largest=max(map(abs, listed), default=0)), {})
     texts = {number: text_of(label) or "" for number, label in enumerate(listed, 1)}
     given = iter(texts)
     numbers = [None if label is None else next(given) for label in labels.values]
@@ -112,7 +112,7 @@ def untouched(values: Any, *, form: str) -> Variable:
         return Variable(values.cast(pa.int32()), {0: "false", 1: "true"})
     if pa.types.is_integer(kind):
         ends = pc.min_max(values).as_py().values()
-        return Variable(whole_numbers(values, largest=max(abs(end or 0) for end in ends)), {})
+        return Variable(narrow_integers(values, largest=max(abs(end or 0) for end in ends)), {})
     day, time = FORMATS[form]
     if pa.types.is_date(kind):
         return Variable(since(values.cast(pa.timestamp("s")), form=form, is_date=True), {}, day)
@@ -122,7 +122,7 @@ def untouched(values: Any, *, form: str) -> Variable:
     return Variable(pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers), {})
 
 
-def whole_numbers(values: Any, *, largest: int) -> Any:
+def narrow_integers(values: Any, *, largest: int) -> Any:
     """Return whole numbers in the type that holds the largest."""
     return values.cast(pa.int32() if largest <= LARGEST_LONG else pa.float64())
 
@@ -257,7 +257,7 @@ def write_sheet(file: IO[bytes], table: Any) -> None:
     file.write(row_of(1, letters, names).encode())
     first = 2
     for batch in table.to_batches(BATCH_ROWS):
-        columns = [list(cells_of(column)) for column in batch.columns]
+        columns = [list(sheet_cells(column)) for column in batch.columns]
         rows = enumerate(zip(*columns, strict=True), first)
         file.write("".join(row_of(number, letters, row) for number, row in rows).encode())
         first += batch.num_rows
@@ -287,7 +287,7 @@ def text_cell(text: str) -> str:
     return f' t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is>'
 
 
-def cells_of(values: Any) -> Iterator[str]:
+def sheet_cells(values: Any) -> Iterator[str]:
     """Yield the rest of each cell of a column; nothing where it is missing."""
     kind = values.type
     if pa.types.is_dictionary(kind):

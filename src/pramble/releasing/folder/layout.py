@@ -180,7 +180,7 @@ def check_content(folder: Path, stated: Mapping[str, Any], *, what: str = "data 
         )
 
 
-def file_entry(folder: Path, name: str, form: str | None = None) -> dict[str, Any]:
+def stated_file(folder: Path, name: str, form: str | None = None) -> dict[str, Any]:
     """Return what a manifest states of a file in the folder."""
     path = folder / name
     stated: dict[str, Any] = {"file": name} if form is None else {"file": name, "format": form}

@@ -42,7 +42,7 @@ def manifest_of(
         "design": job.design.entry(),
         **worth_entry(job, tables),
         "columns": columns_entry(job),
-        "notes": notes_on(job),
+        "notes": reader_notes(job),
     }
 
 
@@ -153,7 +153,7 @@ def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]
     return {"worth": {"sentences": sentences, "tables": listed}}
 
 
-def notes_on(job: Prepared) -> list[str]:
+def reader_notes(job: Prepared) -> list[str]:
     """Return what a reader of the release must know, one sentence each."""
     notes = job.design.notes()
     notes += [f"{name} is written as {WRITTEN_AS[one.kind]}" for name, one in job.points.items()]

@@ -35,11 +35,11 @@ from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
     besides_of,
     central_promise,
-    check_promise,
-    data_of,
-    plan_of,
-    points_in,
+    check_promised,
     read_manifest,
+    stated_data,
+    stated_plan,
+    stated_points,
     undamaged,
 )
 from pramble.releasing.write.verify import open_written
@@ -111,7 +111,7 @@ class Release(Display):
             return None
         if self.folder is None:
             raise InvalidData("A dry run measures nothing.")
-        return read_tables(self.folder, self.manifest, self.plan)
+        return read_protected(self.folder, self.manifest, self.plan)
 
     @property
     def evidence(self) -> Any:
@@ -223,15 +223,15 @@ def open_release(
     """
     folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
-    data = data_of(manifest)
+    data = stated_data(manifest)
     if spark is not None and ("pieces" not in data or data["format"] != "parquet"):
         raise InvalidData(
             "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
             "or of another format. Open it without spark=, or release with rows_per_file."
         )
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
-    release = Release(folder, manifest, plan_of(manifest), spark=spark)
-    check_promise(manifest, release.plan)
+    release = Release(folder, manifest, stated_plan(manifest), spark=spark)
+    check_promised(manifest, release.plan)
     assert release.evidence is not None, "reading checks it"
     return release
 
@@ -255,7 +255,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / data_of(manifest)["file"], points_in(manifest))
+    records = open_written(folder / stated_data(manifest)["file"], stated_points(manifest))
     check_columns(records, manifest)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
@@ -270,11 +270,11 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     return table
 
 
-def read_tables(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
+def read_protected(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
     """Read protected tables, and check them against the plan."""
     from pyarrow import parquet
 
-    table = parquet.read_table(arrow_input(folder / data_of(manifest)["file"]))
+    table = parquet.read_table(arrow_input(folder / stated_data(manifest)["file"]))
     return Measured.from_table(table, plan, manifest["rows"])
 
 
@@ -288,8 +288,8 @@ def check_columns(records: Records, manifest: Mapping[str, Any]) -> None:
 
 def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
-    path = (folder / data_of(manifest)["file"]).absolute()
-    records = open_written(path, points_in(manifest))
+    path = (folder / stated_data(manifest)["file"]).absolute()
+    records = open_written(path, stated_points(manifest))
     check_columns(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
     found = SparkFileRecords.of(records, spark)

@@ -90,13 +90,13 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
 
 
-def points_in(manifest: Mapping[str, Any]) -> dict[str, Points]:
+def stated_points(manifest: Mapping[str, Any]) -> dict[str, Points]:
     """Return the columns whose bands are written as numbers."""
     found = {}
     for column in manifest["columns"]:
         stated = column.get("released_as")
         if stated is not None:
-            with refused(f"{MANIFEST} is damaged"):
+            with as_invalid(f"{MANIFEST} is damaged"):
                 found[column["name"]] = Points(stated["kind"], stated["bands"], stated["edges"])
                 assert found[column["name"]].bands, "its edges are checked"
     return found
@@ -137,7 +137,7 @@ def undamaged() -> Iterator[None]:
 
 
 @contextmanager
-def refused(what: str) -> Iterator[None]:
+def as_invalid(what: str) -> Iterator[None]:
     """Refuse what the manifest states where it is no such thing."""
     try:
         yield
@@ -145,7 +145,7 @@ def refused(what: str) -> Iterator[None]:
         raise InvalidData(f"{what}: {error}") from None
 
 
-def data_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def stated_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is stated of the evidence: the data file, or the file of protected tables."""
     if ("data" in manifest) == ("tables" in manifest):
         raise damaged("it must state data or tables, one of the two.")
@@ -155,7 +155,7 @@ def data_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def plan_of(manifest: Mapping[str, Any]) -> Plan | TablePlan:
+def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
     """Return the plan of a release, which protects the columns that it says."""
     with undamaged():
         stated = manifest["plan"]
@@ -172,7 +172,7 @@ def plan_of(manifest: Mapping[str, Any]) -> Plan | TablePlan:
 SAME = 1e-6  # how far ε may differ between machines whose elementary functions round differently
 
 
-def check_promise(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
+def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
     """Refuse mechanisms that spend more than the manifest states, decided in integers."""
     if isinstance(plan, TablePlan):
         check_tables_promise(manifest, plan)
@@ -217,7 +217,7 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
 
 def besides_of(design: Mapping[str, Any]) -> Fraction:
     """Return what priors spent on a record."""
-    return sum((stated_alpha(part["prior"]) for part in parts_of(design)), Fraction(0))
+    return sum((stated_alpha(part["prior"]) for part in design_parts(design)), Fraction(0))
 
 
 def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
@@ -259,7 +259,7 @@ def check_central(
     return stated
 
 
-def parts_of(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def design_parts(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the parts of a design that spend α: a column each, or the record as a whole."""
     parts = design.get("parts") if design["kind"] == "columns" else [design]
     for part in parts if isinstance(parts, list) else [{}]:
@@ -272,7 +272,7 @@ def protected_parts(
     design: Mapping[str, Any], plan: Plan
 ) -> Iterator[tuple[Mapping[str, Any], Plan, str]]:
     """Yield every part of a design with what it protects, each column once."""
-    parts = parts_of(design)
+    parts = design_parts(design)
     if design["kind"] == "records":
         check_tables(design["prior"], plan)
         check_distances(design.get("distances"), plan)
@@ -303,7 +303,7 @@ def stated_distance(stated: Mapping[str, Any], size: int, *, what: str) -> Dista
     if stated.get("path", stated.get("size")) != size:
         raise InvalidData(f"the distance of {short(what)} does not fit {size} categories.")
     others = ("alpha", "column", "categories")
-    with refused(f"the distance of {short(what)} is none"):
+    with as_invalid(f"the distance of {short(what)} is none"):
         return Distance.from_json({key: part for key, part in stated.items() if key not in others})
 
 
@@ -315,10 +315,10 @@ def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> N
     for part in stated:
         name, own = part["column"], part["categories"]
         distance = stated_distance(part, len(own), what=name)
-        with refused(f"the distance of {short(name)} is none"):
+        with as_invalid(f"the distance of {short(name)} is none"):
             alpha = float(rational(part["alpha"], InvalidData))
             metrics[name] = Apart(distance.named(own), alpha).in_alpha
-    with refused("the distances of the record are none"):
+    with as_invalid("the distances of the record are none"):
         held = certify(plan, distance=metrics)
     if set(metrics) != set(plan.columns) or not held.satisfies(1.0):
         raise InvalidData(
@@ -332,7 +332,7 @@ def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, wh
         return
     alpha = float(rational(stated.get("alpha"), InvalidData))
     distance = stated_distance(stated, mechanism.shape[0], what=what)
-    with refused(f"the distance of {short(what)} is none"):
+    with as_invalid(f"the distance of {short(what)} is none"):
         held = certify(mechanism, distance=distance).satisfies(alpha)
     if not held:
         raise InvalidData(

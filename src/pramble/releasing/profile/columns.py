@@ -254,7 +254,7 @@ def judge(
     if not is_looked_at(kind):
         return Look(name, "unsuited", f"its type is {kind}", empty=found.empty)
     values = Distinct(found.labels(), typed=found.typed, decimal=decimal)
-    what, reason = kind_of(found, values, declared=bool(declared or listed))
+    what, reason = judged_kind(found, values, declared=bool(declared or listed))
     look = Look(name, what, reason, empty=found.empty, marks=values.marks, trim=values.trim)
     if what in ("numeric", "weight", "nearly unique") and values.numbers:
         bands = round_bands(values.numbers, quantity_of(name), all_seen=not found.is_many)
@@ -269,7 +269,7 @@ def judge(
     return replace(look, labels=tuple(labels), ordered=ordered)
 
 
-def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
+def judged_kind(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
     """Return what a column seems to be, and why."""
     name, labels = found.columns[0], values.labels
     distinct, filled = len(labels), found.rows - found.empty
@@ -286,7 +286,7 @@ def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str
     if is_direct(name) or (is_identifier(name) and (unique or distinct > MOST_POINTERS)):
         return "identifier", f"by its name, with {many} distinct values"
     if values.numbers is not None:
-        return kind_of_numbers(name, values, many=many, unique=unique, declared=declared)
+        return judged_kind_of_numbers(name, values, many=many, unique=unique, declared=declared)
     if declared and distinct <= MOST_TEXTS:
         return "categorical", several(distinct, "value")
     if values.texts and np.mean([len(text) for text in values.texts]) > LONG_TEXT:
@@ -301,7 +301,7 @@ def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str
     return "categorical", several(distinct, "value")
 
 
-def kind_of_numbers(
+def judged_kind_of_numbers(
     name: str, values: Distinct, *, many: str, unique: bool, declared: bool
 ) -> tuple[str, str]:
     """Return what a column of numbers seems to be, and why."""

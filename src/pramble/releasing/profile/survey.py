@@ -125,7 +125,7 @@ def survey_file(
     records.refuse_missing(columns or ())
     first = FirstRows(records.names)
     looks = look_at(records, beside=[first], progress=progress)
-    chosen = chosen_columns(looks) if columns is None else checked_choice(looks, columns)
+    chosen = proposed_columns(looks) if columns is None else checked_choice(looks, columns)
     dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
     rows = first.table()
     follows, tells = columns_that_tell(rows, chosen=chosen, dropped=dropped)
@@ -135,7 +135,7 @@ def survey_file(
     return Survey(tuple(looks), first.rows, records.reading, rows, chosen, follows, tells)
 
 
-def chosen_columns(looks: Sequence[Look]) -> tuple[str, ...]:
+def proposed_columns(looks: Sequence[Look]) -> tuple[str, ...]:
     """Return the columns to randomise, in the order of the file.
 
     All that can be, if they are few; else those whose names an intruder's knowledge goes by (sex,

@@ -121,7 +121,7 @@ def words_in(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in WORD.findall(bare) if not word.isdigit())
 
 
-def parts_of(name: str) -> set[str]:
+def name_parts(name: str) -> set[str]:
     """Return the words of a column's name, and all of them in one."""
     found = words_in(name)
     return {*found, "".join(found)}
@@ -129,7 +129,7 @@ def parts_of(name: str) -> set[str]:
 
 def is_direct(name: str) -> bool:
     """Whether a column's name is that of a direct identifier."""
-    return not NAME_WORDS["direct"].isdisjoint(parts_of(name))
+    return not NAME_WORDS["direct"].isdisjoint(name_parts(name))
 
 
 def is_identifier(name: str) -> bool:
@@ -138,7 +138,7 @@ def is_identifier(name: str) -> bool:
     >>> [is_identifier(name) for name in ("patientId", "Kennung", "identifiant_ménage", "idiom")]
     [True, True, True, False]
     """
-    return is_direct(name) or not NAME_WORDS["pointing"].isdisjoint(parts_of(name))
+    return is_direct(name) or not NAME_WORDS["pointing"].isdisjoint(name_parts(name))
 
 
 def is_weight(name: str) -> bool:
@@ -176,7 +176,7 @@ def key_of(name: str) -> str | None:
     >>> key_of("MARST"), key_of("Geschlecht"), key_of("nivel_de_estudios"), key_of("roof")
     ('marital', 'sex', 'education', None)
     """
-    found = parts_of(name)
+    found = name_parts(name)
     return next((what for what, words in KEY_WORDS.items() if words & found), None)
 
 
@@ -306,10 +306,10 @@ def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
 
 def late_place(label: str) -> int | None:
     """Return where a label stands among those that come last, if it is one of them."""
-    return 2 if label.strip() in MARKERS else LATE.get(folded(label).replace(" ", "-"))
+    return 2 if label.strip() in MARKERS else LATE.get(folded_label(label).replace(" ", "-"))
 
 
-def folded(label: str) -> str:
+def folded_label(label: str) -> str:
     """Return a label without case and outer blanks, with single blanks in it."""
     return " ".join(label.replace("_", " ").casefold().split())
 
@@ -318,7 +318,7 @@ def rankings(labels: Sequence[str]) -> Iterator[list[tuple[float, float] | None]
     """Yield the places of labels by each scale that has two of them, and by their numbers."""
     if len(labels) < 2:
         return
-    words = [folded(label) for label in labels]
+    words = [folded_label(label) for label in labels]
     for ranks in RANKS:
         places = [ranks.get(word) for word in words]
         yield [None if place is None else (float(place), 0.0) for place in places]
@@ -335,7 +335,7 @@ def band_place(word: str) -> tuple[float, float] | None:
     ((15.0, -1.0), (15.0, 0.0), (15.0, 1.0), None)
     """
     apart = word.replace(",", ", ") if word[0] in "[(" else word
-    figures = [number(figure) for figure in FIGURE.findall(apart)]
+    figures = [figure_value(figure) for figure in FIGURE.findall(apart)]
     rest = re.findall(r"[^\W\d_]+", word)
     if not figures or not all(BAND_WORD.fullmatch(one) for one in rest):
         return None
@@ -354,14 +354,14 @@ def school_place(word: str) -> tuple[float, float] | None:
     stage = next((place for place, words in enumerate(SCHOOL) if words.search(word)), None)
     if stage is None:
         return None
-    figures = [number(figure) for figure in FIGURE.findall(word)]
+    figures = [figure_value(figure) for figure in FIGURE.findall(word)]
     return float(stage), figures[0] if figures else 0.0
 
 
-def number(figure: str) -> float:
+def figure_value(figure: str) -> float:
     """Return the number that a figure in a label stands for; points part thousands or decimals.
 
-    >>> number("1.500"), number("1.5"), number("20,000")
+    >>> figure_value("1.500"), figure_value("1.5"), figure_value("20,000")
     (1500.0, 1.5, 20000.0)
     """
     parts = figure.replace(",", "").split(".")
