@@ -10,8 +10,8 @@ from pramble.privacy.central import (
     central_guarantee,
     checked_delta,
     checked_epsilon,
+    positive_count,
     proven_epsilon,
-    whole,
 )
 from pramble.values import value
 
@@ -90,9 +90,9 @@ def as_promise(
     return Promise(
         checked_epsilon(epsilon),
         checked_delta(delta),
-        whole(rows, "rows"),
+        positive_count(rows, "rows"),
         besides,
-        whole(rows_per_person, "rows_per_person"),
+        positive_count(rows_per_person, "rows_per_person"),
     )
 
 
