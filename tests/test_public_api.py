@@ -62,6 +62,7 @@ PINNED = {
     "design_record",
     "design_tables",
     "Release",
+    "Survey",
     "TableDesign",
     "datasets",
     "entropy",

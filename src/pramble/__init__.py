@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from pramble.estimation.regression.regression import estimate_regression
     from pramble.estimation.regression.result import Regression
+    from pramble.estimation.survey import Survey
     from pramble.geography.areas import Areas
     from pramble.information.fisher import (
         estimation_variance,
@@ -127,6 +128,7 @@ _MODULES = {
     "RecordDesign": "pramble.solvers.record.result",
     "Regression": "pramble.estimation.regression.result",
     "Release": "pramble.releasing.folder.open",
+    "Survey": "pramble.estimation.survey",
     "TableDesign": "pramble.solvers.tables.result",
     "WriteFailed": "pramble.errors",
     "assess": "pramble.risk.assess",
@@ -207,6 +209,7 @@ __all__ = [
     "RecordDesign",
     "Regression",
     "Release",
+    "Survey",
     "TableDesign",
     "WriteFailed",
     "assess",

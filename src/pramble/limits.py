@@ -48,6 +48,12 @@ MOST_CELLS = 50_000_000
 MOST_LAW_CELLS = 20_000_000
 """Cells of the law of synthetic records that is held as one array; more are drawn by records."""
 
+MOST_MODEL_PARAMETERS = 5000
+"""Parameters of the model of a table whose columns were not measured together."""
+
+MOST_MODELLED_ENTRIES = 2 * 10**8
+"""Its cells times its parameters."""
+
 MOST_IMPUTED_CELLS = 5_000_000
 """Cells of the law that records are filled from, which is drawn anew many times."""
 

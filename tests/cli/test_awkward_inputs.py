@@ -36,7 +36,7 @@ SECRET = "Zsecretz"
 SEXES = ["f", "m"] * 30
 TOWNS = [SECRET, "Oslo", "Bergen"] * 20
 ROWS = list(zip(SEXES, TOWNS, strict=True))
-QUICK = "--design paper --prior uniform --no-ledger --no-scripts"
+QUICK = "--design paper --prior uniform --no-ledger --set scripts=false"
 OUT = f"--out out --alpha 9 {QUICK}"
 RELEASE = f"release people.csv {OUT}"
 
@@ -673,7 +673,7 @@ def with_alpha(alpha, *says, code=1):
 
 
 def central(words):
-    return f"release people.csv --out out --prior uniform --no-ledger --no-scripts {words}"
+    return f"release people.csv --out out --prior uniform --no-ledger --set scripts=false {words}"
 
 
 PROMISES = [
@@ -774,7 +774,8 @@ PLANS = [
         "a prior file that is missing",
         csv(
             PEOPLE,
-            RELEASE.replace("uniform", "public") + " --columns sex --prior-file no.csv --drop town",
+            RELEASE.replace("uniform", "public")
+            + " --columns sex --set prior_file=no.csv --drop town",
         ),
         "'no.csv'",
     ),
@@ -820,17 +821,24 @@ PLANS = [
     ),
     refused(
         "an unknown risk key",
-        csv(PEOPLE, RELEASE + " --columns sex,town --keys sex,twon --population 1000"),
+        csv(
+            PEOPLE,
+            RELEASE + " --columns sex,town --set risk.population_size=1000"
+            " --set risk.keys=sex,twon",
+        ),
         "'twon'",
     ),
     refused(
         "risk keys without a population",
-        csv(PEOPLE, RELEASE + " --columns sex,town --keys sex"),
+        csv(PEOPLE, RELEASE + " --columns sex,town --set risk.keys=sex"),
         "population_size",
     ),
     refused(
         "a population below the file",
-        csv(PEOPLE, RELEASE + " --columns sex,town --keys sex --population 10"),
+        csv(
+            PEOPLE,
+            RELEASE + " --columns sex,town --set risk.keys=sex --set risk.population_size=10",
+        ),
         "population",
         "60",
     ),
@@ -864,11 +872,11 @@ PLANS = [
         "design",
         "must be one of",
     ),
-    refused("an unknown format", csv(PEOPLE, RELEASE + " --columns sex --format sas"), "'sas'"),
+    refused("an unknown format", csv(PEOPLE, RELEASE + " --columns sex --set output=sas"), "'sas'"),
     refused(
-        "a rule without a sign",
-        csv(PEOPLE, RELEASE + " --columns sex,town --impossible sex:f"),
-        "sex:f",
+        "a setting without a sign",
+        csv(PEOPLE, RELEASE + " --columns sex,town --set family:general"),
+        "family:general",
     ),
 ]
 
@@ -1161,7 +1169,7 @@ SETTINGS = [
         "nested lists as csv",
         parquet(
             {"x": [[1, 2]] * 60},
-            f"release people.parquet {OUT} --columns sex --allow x --format csv",
+            f"release people.parquet {OUT} --columns sex --allow x --set output=csv",
         ),
         "'x'",
         "drop it",
@@ -1170,7 +1178,7 @@ SETTINGS = [
         "nested lists in a copy",
         parquet(
             {"x": [[1, 2]] * 60},
-            f"release people.parquet {OUT} --columns sex --allow x --copies csv",
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=csv",
         ),
         "'x'",
     ),
@@ -1178,7 +1186,7 @@ SETTINGS = [
         "nested lists in a copy for Stata",
         parquet(
             {"x": [[1, 2]] * 60},
-            f"release people.parquet {OUT} --columns sex --allow x --copies stata",
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=stata",
         ),
         "'x'",
     ),
@@ -1186,7 +1194,7 @@ SETTINGS = [
         "huge integers in a copy for Stata",
         parquet(
             {"x": [2**62, 2**61, 5] * 20},
-            f"release people.parquet {OUT} --columns sex --allow x --copies stata",
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=stata",
         ),
         "'x'",
     ),
@@ -1194,13 +1202,13 @@ SETTINGS = [
         "long texts in a copy for Excel",
         parquet(
             {"x": ["O" * 40_000, "b", "c"] * 20},
-            f"release people.parquet {OUT} --columns sex --allow x --copies excel",
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=excel",
         ),
         "'x'",
     ),
     refused(
         "a copy of the format itself",
-        csv(PEOPLE, RELEASE + " --columns sex,town --format csv --copies csv"),
+        csv(PEOPLE, RELEASE + " --columns sex,town --set output=csv --set copies=csv"),
         "csv",
     ),
     refused(
@@ -1296,7 +1304,7 @@ SETTINGS = [
         "a central budget that is no pair",
         csv(
             PEOPLE,
-            RELEASE.replace("--no-ledger", "") + " --columns sex,town --central-budget 1",
+            RELEASE.replace("--no-ledger", "") + " --columns sex,town --set central_budget=1",
         ),
         "ε",
     ),
@@ -1331,7 +1339,7 @@ SETTINGS = [
         csv(
             PEOPLE,
             RELEASE.replace("--design paper", "")
-            + " --columns sex,town --impossible sex=x,town=Oslo",
+            + """ --columns sex,town --set 'possible=[{never={sex="x",town="Oslo"}}]'""",
         ),
         "'x'",
     ),

@@ -52,11 +52,12 @@ def test_init_then_release_then_open(inside):
 
 def test_copies_and_scripts_are_asked_for(inside):
     given = ["people.parquet", "--columns", "SEX", "--alpha", "2", "--design", "paper"]
-    run("release", *given, "--out", "out", "--copies", "csv,stata", "--no-scripts", "--no-ledger")
+    run("release", *given, "--out", "out", "--set", "copies=csv,stata", "--set", "scripts=false",
+        "--no-ledger")  # fmt: skip
     names = {path.name for path in (inside / "out").iterdir()}
     assert names == {"data.parquet", "data.csv", "data.dta", "manifest.json", "summary.html"}
     assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv", "stata"]
-    answer = run("release", *given, "--out", "other", "--copies", "sas", code=1)
+    answer = run("release", *given, "--out", "other", "--set", "copies=sas", code=1)
     assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error
 
 
@@ -73,7 +74,7 @@ def test_init_asks_about_each_column(inside):
 def test_release_from_options_in_json(inside):
     answer = run(
         "--quiet", "release", "people.parquet", "--out", "out", "--columns", "SEX, AGE",
-        "--alpha", 2, "--drop", "person_id", "--format", "csv", "--json",
+        "--alpha", 2, "--drop", "person_id", "--set", "output=csv", "--json",
     )  # fmt: skip
     document = json.loads(answer.stdout)
     assert document["alpha"] <= 2
@@ -83,7 +84,7 @@ def test_release_from_options_in_json(inside):
 
 
 def test_a_dry_run_needs_no_folder():
-    keys = ["--keys", "SEX,AGE,MARST", "--population", 100_000]
+    keys = ["--set", "risk.keys=SEX,AGE,MARST", "--set", "risk.population_size=100000"]
     answer = run(
         "release", "people.parquet", "--columns", "SEX,AGE", "--alpha", 2, "--dry-run", *keys
     )

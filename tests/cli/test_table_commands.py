@@ -93,15 +93,31 @@ def test_a_forged_plan_gets_the_promise_that_it_makes(place, tmp_path):
     assert answered("certify", tmp_path / "p.json")["central"]["epsilon"] > 1
 
 
-def test_measured_tables_are_estimated_and_others_refused_with_what_can_be():
+def test_measured_tables_are_estimated():
     cells = answered("estimate", "out", "--by", "town,sex")["cells"]
     own = pramble.estimate(pramble.open_release("out"), by=["town", "sex"])
     assert [cell["probability"] for cell in cells] == own.values.tolist()
-    answer = run("estimate", "out", "--by", "sex,town,ill")
-    assert "sex × town" in str(answer.exception)
+    assert not answered("estimate", "out", "--by", "town,sex")["modelled"]
     wrong = run("estimate", "out", "--by", "sex,towm")
     assert isinstance(wrong.exception, InvalidInput)
     assert "'town'" in str(wrong.exception) or "town" in str(wrong.exception)
+
+
+def test_other_tables_are_modelled_and_marked():
+    found = answered("estimate", "out", "--by", "sex,town,ill")
+    own = pramble.estimate(pramble.open_release("out"), by=["sex", "town", "ill"])
+    assert [cell["probability"] for cell in found["cells"]] == own.values.tolist()
+    assert found["modelled"]
+    assert found["rests_on"] == [["sex", "town"], ["sex", "ill"], ["town", "ill"]]
+    assert found["notes"] == list(own.notes)
+    shown = run("estimate", "out", "--by", "sex,town,ill")
+    assert "Modelled: " in shown.stdout
+    assert "hold if the model does" in " ".join(shown.stdout.split())
+    assert "these columns were not measured together" in " ".join(shown.stderr.split())
+    assert "Modelled" in run("estimate", "out", "--by", "sex,town,ill", "--csv").stderr
+    answer = run("estimate", "out", "--by", "sex,town,ill", "--method", "inverse")
+    assert isinstance(answer.exception, InvalidInput)
+    assert "sex × town, sex × ill, town × ill" in str(answer.exception)
 
 
 def test_complete_records_are_drawn_again(tmp_path):

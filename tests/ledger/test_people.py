@@ -112,7 +112,7 @@ CHANGES = [
 def test_the_same_people_in_another_file_are_asked_about(office, change):
     folder, people, book = office
     source = change(people, folder)
-    with pytest.raises(PrivacyError, match=r"may hold the people of 'people\.parquet'.*--people"):
+    with pytest.raises(PrivacyError, match=r"may hold the people of 'people\.parquet'.*people=N"):
         released(folder, source, "second")
     assert not (folder / "second").exists()
     second = released(folder, source, "second", people="people")

@@ -208,7 +208,7 @@ def test_the_command_line_writes_pieces(tmp_path):
     done = CliRunner().invoke(
         app,
         ["release", str(path), "--out", str(tmp_path / "out"), "--columns", "sex", "--alpha", "1",
-         "--no-ledger", "--rows-per-file", str(BATCH_ROWS)],
+         "--no-ledger", "--set", f"rows_per_file={BATCH_ROWS}"],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out/data/part-00000.parquet").exists()

@@ -56,7 +56,7 @@ def test_nearest_on_simplex_satisfy_the_optimality_conditions(values, total):
 
 
 def test_a_confidential_prior_needs_the_flag():
-    with pytest.raises(PrivacyError, match="--i-know-the-design-reveals-the-prior"):
+    with pytest.raises(PrivacyError, match="confidential_prior_allowed"):
         confidential_prior([1, 2], allowed=False)
     prior = confidential_prior([1, 2], allowed=True)
     assert prior.source == "confidential"

@@ -259,7 +259,7 @@ def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, 
 
 
 def test_confidential_tables_are_flagged_and_not_printed(people_file, tmp_path):
-    with pytest.raises(PrivacyError, match="--i-know-the-design-reveals-the-prior"):
+    with pytest.raises(PrivacyError, match="confidential_prior_allowed"):
         release(people_file, tmp_path / "out", columns=COLUMNS, alpha=4.0, prior="confidential")
     r = release(
         people_file, tmp_path / "out", columns=COLUMNS, alpha=4.0, prior="confidential",

@@ -170,7 +170,7 @@ def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path
 
 def test_a_confidential_prior_is_flagged_and_not_printed(people_file, tmp_path):
     plan = {**PLAN, "prior": "confidential"}
-    with pytest.raises(PrivacyError, match="--i-know-the-design-reveals-the-prior"):
+    with pytest.raises(PrivacyError, match="confidential_prior_allowed"):
         release(people_file, tmp_path / "out", plan=plan)
     r = release(people_file, tmp_path / "out", plan=plan, confidential_prior_allowed=True)
     assert r.manifest["promise"]["conditional_on_prior"] is True

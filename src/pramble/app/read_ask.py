@@ -39,9 +39,9 @@ ABOUT = {
         "of the original ones."
     ),
     "tables": (
-        "Estimates come from the protected tables, listed above: those and regressions are of "
-        "columns that were measured together, with exact intervals. How more columns go together "
-        "is modelled in the complete records (synthetic.parquet)."
+        "Estimates come from the protected tables, listed above. Tables and regressions of columns "
+        "that were measured together have exact intervals. Tables of other columns are modelled "
+        "from the measured ones; a note says so, and their intervals hold if the model does."
     ),
 }
 """What estimates of tables come from."""

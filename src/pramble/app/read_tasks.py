@@ -248,7 +248,9 @@ def title_of_table(answer: Estimate, question: TableQuestion) -> str:
     """Return what was asked for, in words."""
     what = "Numbers of records" if question.unit == "counts" else "Shares"
     within = f" within each {' × '.join(question.given)}" if question.given else ""
-    return visible(f"{what} by {' × '.join(question.by)}{within}, from {answer.n:,.0f} records")
+    modelled = ", modelled" * answer.is_modelled
+    asked = f"{' × '.join(question.by)}{within}"
+    return visible(f"{what} by {asked}{modelled}, from {answer.n:,.0f} records")
 
 
 def wide_cells(answer: Estimate) -> tuple[str, ...]:

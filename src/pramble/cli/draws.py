@@ -13,8 +13,8 @@ from pramble.data.formats.registry import target_format
 from pramble.data.save import save_table
 from pramble.engine.files import check_places
 from pramble.errors import InvalidInput
-from pramble.estimation.draws.columns import CLASSES
 from pramble.estimation.draws.impute import Imputation, imputation
+from pramble.estimation.draws.released import CLASSES
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 
 MOST_TABLES = 20

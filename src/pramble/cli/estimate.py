@@ -13,7 +13,7 @@ from pramble.cli.options import AsJson, Verify, new_picture
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Covers, Estimate, Method
-from pramble.estimation.survey import ReplicateMethod
+from pramble.estimation.survey import ReplicateMethod, Survey
 from pramble.plots.images import save
 
 MOST_ROWS = 200
@@ -95,14 +95,16 @@ def estimate(
         mean=mean,
         total=total,
         weights=weights,
-        strata=strata,
-        clusters=clusters,
-        replicates=() if replicates is None else names_among(replicates, known),
-        replicate_method=replicate_method,
+        survey=Survey(
+            strata=strata,
+            clusters=clusters,
+            replicates=() if replicates is None else names_among(replicates, known),
+            replicate_method=replicate_method,
+            population_size=population,
+        ),
         method=method,
         level=level,
         covers=covers,
-        population_size=population,
     )
     for note in answer.notes:
         messages().print(note)
@@ -132,7 +134,13 @@ def document_of(answer: Estimate) -> dict[str, Any]:
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     shown = ("n", "method", "level", "covers", "log_likelihood", "gap", "misfit")
-    return {**{name: getattr(answer, name) for name in shown}, "cells": rows}
+    return {
+        **{name: getattr(answer, name) for name in shown},
+        "modelled": answer.is_modelled,
+        "rests_on": [list(table) for table in answer.rests_on],
+        "notes": list(answer.notes),
+        "cells": rows,
+    }
 
 
 def print_cells(answer: Estimate) -> None:
@@ -143,7 +151,8 @@ def print_cells(answer: Estimate) -> None:
 
 def terminal_table(answer: Estimate) -> Table:
     """Return the table that a terminal shows."""
-    title = f"{answer.n:,.0f} records, {100 * answer.level:g} % intervals"
+    modelled = "Modelled: " * answer.is_modelled
+    title = f"{modelled}{answer.n:,.0f} records, {100 * answer.level:g} % intervals"
     headings = (*answer.cells, answer.quantity, "± se", "from", "to")
     caption = f"Intervals cover {answer.covers_what}."
     table = table_of(title, *headings, left=answer.cells, caption=caption)

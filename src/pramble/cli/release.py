@@ -1,5 +1,9 @@
 """``pramble release``: file in, release folder out."""
 
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +14,9 @@ import pramble
 from pramble import numbers
 from pramble.cli.console import answers, messages, print_json, said_later, shown_progress, table_of
 from pramble.cli.design_records import wanted_tables
-from pramble.cli.options import AsJson, Impossible, names, new_file, new_folder, rules
+from pramble.cli.options import AsJson, names, new_file, new_folder
+from pramble.errors import InvalidInput
 from pramble.information.accuracy import verdict_of, worst_first
-from pramble.ledger.account import as_central
 from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.guarantee import CentralPrivacy
@@ -26,6 +30,8 @@ SHOWN = (
     "entropy", "kept", "share", "standard_error",
 )  # fmt: skip
 MOST_TABLES = 20
+LISTS = ("copies", "risk.keys", "central_budget")
+"""Settings that ``--set`` reads as a,b,c."""
 TABLE_HEADINGS = ("table", "95 % interval", "typical cell", "cells", "smallest group")
 HEADINGS = ("column", "α", "prior", "changed", "information kept", "of the most possible")
 
@@ -48,18 +54,9 @@ def release(
     delta: Annotated[
         float | None, typer.Option(help="δ of the central promise; 1e-6 by default.")
     ] = None,
-    synthetic: Annotated[
-        bool,
-        typer.Option("--synthetic", help="Write complete records, drawn from the release, beside."),
-    ] = False,
     prior: Annotated[
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
-    prior_file: Annotated[str | None, typer.Option(help="Public margins or another file.")] = None,
-    family: Annotated[
-        str | None, typer.Option(help="uniform, general, response or circle.")
-    ] = None,
-    objective: Annotated[str | None, typer.Option(help="information or estimation.")] = None,
     design: Annotated[
         str | None,
         typer.Option(help="tables (with --central), records (with --alpha), or paper."),
@@ -68,10 +65,6 @@ def release(
         str | None,
         typer.Option(help="Tables that readers will want: 1, 2 (default), all, or a+b,a+c."),
     ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Every record keeps all its columns: no blanks.")
-    ] = False,
-    impossible: Impossible = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that says whose row it is, if people have several.")
@@ -83,36 +76,22 @@ def release(
         str | None,
         typer.Option(help="Columns to release although they tell protected ones: a,b,c."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--format", help="parquet (default), csv, tsv or arrow.")
-    ] = None,
-    rows_per_file: Annotated[
-        int | None,
-        typer.Option(help="Write the data as files of so many rows each (multiples of 131072)."),
-    ] = None,
-    copies: Annotated[
-        str | None,
-        typer.Option(help="The same records again for other programs: csv,stata,spss,excel."),
-    ] = None,
-    no_scripts: Annotated[
-        bool, typer.Option("--no-scripts", help="Write no analysis.py and analysis.R.")
-    ] = False,
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Release the rows in a random order.")
     ] = False,
-    keys: Annotated[str | None, typer.Option(help="Report the risk for these keys: a,b,c.")] = None,
-    population: Annotated[int | None, typer.Option(help="Size of the population.")] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Any other setting of a plan: family=general, copies=csv,stata, "
+            "risk.population_size=20000. Give it as often as you like.",
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
     ledger: Annotated[Path | None, typer.Option(help="Ledger file; your own by default.")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter it nowhere.")] = False,
-    people: Annotated[
-        str | None, typer.Option(help="Name of the people, if several files hold the same.")
-    ] = None,
     budget: Annotated[
         float | None, typer.Option(help="Refuse to pass this α over all releases.")
-    ] = None,
-    central_budget: Annotated[
-        str | None, typer.Option(help="Refuse to pass this central ε,δ over all releases.")
     ] = None,
     key_file: Annotated[
         Path | None,
@@ -121,13 +100,6 @@ def release(
     sign: Annotated[
         Path | None, typer.Option(help="Sign with this private key (Ed25519, PEM).")
     ] = None,
-    confidential: Annotated[
-        bool,
-        typer.Option(
-            "--i-know-the-design-reveals-the-prior",
-            help="Allow a prior counted on the confidential file.",
-        ),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Protect columns of a confidential file in a folder that may be published.
@@ -147,6 +119,8 @@ def release(
       pramble release people.parquet --out out --plan plan.toml --alpha 3 --columns sex,age
 
       pramble release people.parquet --out out --columns sex,age,region --central 1 --drop id
+
+      pramble release people.parquet --out out --plan plan.toml --set copies=csv,stata
     """
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
@@ -154,45 +128,32 @@ def release(
         raise typer.BadParameter("give --plan or --columns", param_hint="--plan")
     settings: dict[str, Any] = {
         "columns": listed(columns),
+        "alpha": alpha,
         "central": central,
         "delta": delta,
-        "synthetic": synthetic or None,
         "prior": prior,
-        "prior_file": prior_file,
-        "family": family,
-        "objective": objective,
         "design": design,
         "tables": None if tables is None else wanted_tables(tables),
-        "whole": whole or None,
-        "possible": rules(impossible or []) or None,
         "drop": listed(drop),
         "person": person,
         "rows_per_person": rows_per_person,
         "allow": listed(allow),
-        "output": output,
-        "rows_per_file": rows_per_file,
-        "copies": listed(copies),
-        "scripts": False if no_scripts else None,
         "shuffle": shuffle or None,
-        "risk": risk_settings(keys, population),
     }
+    settings = with_settings(settings, given or [])
     signer = sign and unlocked(sign)
     with shown_progress() as progress, said_later():
         result = pramble.release(
             source,
             out or Path("unwritten"),
             plan=plan,
-            alpha=alpha,
             dry_run=dry_run,
             key_file=key_file,
             sign=signer,
             ledger=False if no_ledger else True if ledger is None else ledger,
-            people=people,
             budget=budget,
-            central_budget=None if central_budget is None else as_pair(central_budget),
-            confidential_prior_allowed=confidential,
             progress=progress,
-            **{name: value for name, value in settings.items() if value is not None},
+            **settings,
         )
     if as_json:
         print_json(as_document(result))
@@ -215,12 +176,42 @@ def listed(text: str | None) -> list[str] | None:
     return None if text is None else names([text])
 
 
-def risk_settings(keys: str | None, population: int | None) -> dict[str, Any] | None:
-    """Return the risk table of a plan."""
-    if keys is None:
-        return None
-    size = {} if population is None else {"population_size": population}
-    return {"keys": names([keys]), **size}
+def with_settings(options: Mapping[str, Any], given: Sequence[str]) -> dict[str, Any]:
+    """Return options that were stated, and settings such as ``risk.population_size=20000``.
+
+    A setting is written as in a plan, but a text needs no quotes, and a list may be a,b,c.
+
+    >>> with_settings({"columns": ["age"], "alpha": None}, ["columns.age.family=general"])
+    {'columns': {'age': {'family': 'general'}}}
+    """
+    stated = {name: own for name, own in options.items() if own is not None}
+    for text in given:
+        name, sign, words = text.partition("=")
+        if not sign:
+            raise InvalidInput(f"A setting must read like family=general; found {text!r}.")
+        merge(stated, setting_in(name.strip(), words.strip()))
+    return stated
+
+
+def setting_in(name: str, words: str) -> dict[str, Any]:
+    """Return one setting, nested as its name has dots."""
+    texts = json.dumps(words.split(",") if name in LISTS else words)
+    for line in (f"{name} = {words}", f"{name} = {texts}"):
+        with suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(line)
+    raise InvalidInput(f"A setting must read like family=general; found {name!r}.")
+
+
+def merge(settings: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Take more settings into nested ones; columns that are listed become tables of settings."""
+    for name, own in more.items():
+        known = settings.get(name)
+        if isinstance(known, list) and isinstance(own, Mapping):
+            known = settings[name] = {column: {} for column in known}
+        if isinstance(known, dict) and isinstance(own, Mapping):
+            merge(known, own)
+        else:
+            settings[name] = own
 
 
 def outcome_of(result: Release) -> ReleaseOutcome:
@@ -271,12 +262,6 @@ def promise_text(outcome: ReleaseOutcome) -> str:
     if outcome.protected is not None:
         return f"{pair(outcome.central)} a {outcome.guarantee.unit}, against readers"
     return f"{pair(outcome.central)} against readers ({local} before shuffling)"
-
-
-def as_pair(text: str) -> tuple[float, float]:
-    """Return ε and δ from a text such as 2,1e-5."""
-    most = as_central(text.split(","))
-    return most.shown, most.shown_delta
 
 
 def column_table(outcome: ReleaseOutcome) -> Table:

@@ -153,7 +153,7 @@ def open_account(
     if people is not None and same and people not in same:
         raise PrivacyError(
             f"This very file was released before, of people called {same[-1]!r}. Call them so "
-            "(people, --people), or leave the name out."
+            "(people, --set people=NAME), or leave the name out."
         )
     alike = [e for e in entries if file.may_hold_the_people_of(e.file, e.columns)]
     if people is None and not same and alike:
@@ -161,8 +161,9 @@ def open_account(
         raise PrivacyError(
             f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
             f"{last.created[:10]} under the name {last.people!r} (α = {last.spent.shown:.6g}): it "
-            "has the same columns. Name these people (people, --people): the same name if they "
-            "are the same people, even in part, so that their α adds up; another if they are not."
+            "has the same columns. Name these people (people, --set people=NAME): the same name if "
+            "they are the same people, even in part, so that their α adds up; another if they are "
+            "not."
         )
     name = people or (same[-1] if same else new_name(file.name, {e.people for e in entries}))
     stored, known = book.budgets(name)

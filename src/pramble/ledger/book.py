@@ -41,7 +41,7 @@ def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
         which = "This release has" if more.is_none else "An earlier release of these people has"
         raise PrivacyError(
             f"{which} protected tables, which no budget of α can count: give a central budget "
-            "(central_budget, --central-budget) in its place. Nothing was released."
+            "(central_budget, --set central_budget=2,1e-5) in its place. Nothing was released."
         )
     left = max(budget.alpha - before.alpha, Fraction(0))
     raise PrivacyError(

@@ -231,7 +231,7 @@ def refuse_confidential(*, allowed: bool) -> None:
         raise PrivacyError(
             "A confidential prior makes the published plan reveal frequencies of the file, which α "
             "does not cover. Use a private, public or uniform prior, or pass "
-            "--i-know-the-design-reveals-the-prior (confidential_prior_allowed=True)."
+            "confidential_prior_allowed=True (--set confidential_prior_allowed=true)."
         )
 
 

@@ -1,7 +1,6 @@
 """The verb: the curator's whole job, file in, release folder out."""
 
 import secrets
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.places import is_address, path_or_place
-from pramble.data.reading import Reading, as_reading
+from pramble.data.reading import as_reading
+from pramble.data.records import Records
 from pramble.data.spark_files import spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
@@ -48,6 +48,9 @@ from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
 
+OF_THE_CALL = ("reading", "key_file", "people", "central_budget", "confidential_prior_allowed")
+"""What a call may say beside the settings of a plan."""
+
 
 def release(
     source: Any,
@@ -56,16 +59,11 @@ def release(
     columns: Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
     alpha: float | None = None,
     plan: str | Path | ReleaseSpec | Mapping[str, Any] | None = None,
-    reading: Reading | Mapping[str, Any] | None = None,
     dry_run: bool = False,
     key: bytes | None = None,
-    key_file: str | Path | None = None,
     sign: Any = None,
     ledger: str | Path | Ledger | bool = True,
-    people: str | None = None,
     budget: float | None = None,
-    central_budget: tuple[float, float] | None = None,
-    confidential_prior_allowed: bool = False,
     pages: bool = True,
     progress: Watcher | None = None,
     spark: Any = None,
@@ -101,30 +99,19 @@ def release(
     plan : str, Path, ReleaseSpec or mapping
         A plan: a TOML file, or its contents. What is given beside it takes the place of what it
         says; columns are then some of its columns, and its others are dropped.
-    reading : Reading or mapping, optional
-        How to read the file; what neither this nor the plan says is found out.
     dry_run : bool
         Do everything but write: the result's ``outcome`` has the designs and what to expect.
     key : bytes, optional
         32 secret bytes; drawn from the system unless given. The same key repeats the release where
         file and mechanisms are the same; a private prior is drawn anew, and with another mechanism
         or file the same key gives independent bits.
-    key_file : str or Path, optional
-        Where to write the key, readable by its owner only; it is written nowhere else.
     sign : str, Path or Ed25519PrivateKey, optional
         A private key, as a PEM file that needs no passphrase, or one of `cryptography`: its
         signature of the manifest is written to ``manifest.sig``, which ``open_release`` verifies.
     ledger : str, Path, Ledger or bool
         The ledger that adds up releases of the same people; True is the user's own, False none.
-    people : str, optional
-        A name for the people in the file, where several files hold the same. A file of the same
-        content is known; one that looks like it is asked about.
     budget : float, optional
         The most α that all releases of these people together may spend; it is kept with them.
-    central_budget : (float, float), optional
-        The most central ε and δ that they may spend together, added up.
-    confidential_prior_allowed : bool
-        Allow priors counted on the confidential file as they are; the manifest says so.
     pages : bool
         Whether to write ``NAME-report.html`` beside the folder, for the curator alone and readable
         by its owner only, and ``summary.html`` in it, which may be published.
@@ -133,18 +120,23 @@ def release(
     spark : SparkSession, optional
         Let the workers of Spark read the Parquet files of a path, and write the release.
     **settings
-        Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
-        release, instead of α: every released column is randomised, and the rows are shuffled),
-        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
-        of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
-        ``prior_share``,
-        ``family``, ``objective``, ``invariant``, ``drop``, ``person`` (the column that
-        says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
-        tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so
-        many rows each), ``copies`` (the same released records once more, as "csv", "stata",
-        "spss" or "excel"), ``scripts`` (False: no ``analysis.py`` and ``analysis.R``),
-        ``shuffle``, ``synthetic`` (complete records drawn from the release alone beside it),
-        ``risk``, ``file``.
+        Other settings of a plan (:doc:`/plan`): ``central`` and ``delta`` (a promise towards
+        those who read the release, instead of α), ``design`` ("tables", "records" or "columns"),
+        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``prior``, ``drop``, ``person``
+        (the column that says whose row it is), ``rows_per_person`` and more. And what is no
+        setting of a plan:
+
+        ``reading`` : Reading or mapping
+            How to read the file; what neither this nor the plan says is found out.
+        ``key_file`` : str or Path
+            Where to write the key, readable by its owner only; it is written nowhere else.
+        ``people`` : str
+            A name for the people in the file, where several files hold the same. A file of the
+            same content is known; one that looks like it is asked about.
+        ``central_budget`` : (float, float)
+            The most central ε and δ that these people may spend together, added up.
+        ``confidential_prior_allowed`` : bool
+            Allow priors counted on the confidential file as they are; the manifest says so.
 
     Returns
     -------
@@ -167,32 +159,24 @@ def release(
     2000
     >>> folder.cleanup()
     """
-    started, clock = time.perf_counter(), Clock(progress)
+    clock = Clock(progress)
+    call = {name: settings.pop(name) for name in OF_THE_CALL if name in settings}
     spec = spec_of(plan, columns, alpha=alpha, settings=settings)
-    if reading is not None:
-        spec = replace(spec, reading=as_reading(reading))
+    if call.get("reading") is not None:
+        spec = replace(spec, reading=as_reading(call["reading"]))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
-    source = spark_source(source, spark)
-    spec = settle_bands(source, spec)
-    records, target = source_records(source, spec), path_or_place(target)
-    if records.rows_stay:
-        spec = spec_on_spark(spec)
-    elif is_address(target):
-        raise InvalidInput(
-            f"A release is written to an address on Spark; found {str(target)!r}. Give spark=, or "
-            "release to a path."
-        )
+    records, spec, place = opened(source, spec, target, spark=spark)
     if not dry_run:
-        check_target(target)
-    digest, secret = cache(records.digest), secrets.token_bytes(32) if key is None else key
-    book, warning = open_book(
-        ledger=ledger, budget=budget, central_budget=central_budget, dry_run=dry_run
-    )
+        check_target(place)
+    secret = checked_key(secrets.token_bytes(32) if key is None else key)
+    digest = cache(records.digest)
+    limits = {"budget": budget, "central_budget": call.get("central_budget")}
+    book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
     job = prepare(
         records,
         spec,
-        secret=checked_key(secret),
-        confidential_allowed=confidential_prior_allowed,
+        secret=secret,
+        confidential_allowed=bool(call.get("confidential_prior_allowed")),
         clock=clock.part(0.0, COUNTING),
     )
     check_copies(job)
@@ -200,53 +184,83 @@ def release(
         book,
         file_facts(records, rows=job.rows),
         digest="" if book is None else digest(),
-        people=people or spec.people,
-        budget=budget,
-        central_budget=central_budget,
+        people=call.get("people") or spec.people,
         warning=warning,
+        **limits,
     )
     account.check(job.design.spent, job.central)
-    outcome = expected_outcome(job, account, started=started)
-    outcome = replace(outcome, warnings=(*key_warnings(sign), *outcome.warnings))
+    outcome = expected_outcome(job, account, remarks=key_warnings(sign), clock=clock)
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        if not spec.of_tables:
-            size, wait = rehearse(job)
-            outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-        return Release(None, manifest_of(job, {}, tables=outcome.tables), job.design.plan, outcome)
+        return rehearsed(job, outcome)
     entry = account.entered(
         job.design.spent,
         columns=list(job.design.plan.columns),
-        target=target,
+        target=place,
         central=job.central,
-        any_target=is_address(target),
+        any_target=is_address(place),
     )
-    with entry as building_in, building(target) as folder:
-        if not is_address(target):
+    with entry as building_in, building(place) as folder:
+        if not is_address(place):
             building_in(folder)
-        apart = digest() if spec.is_shuffled and job.untouched else ""
-        bits = checked_key(secret)
+        bits = secret
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
+            apart = digest() if spec.is_shuffled and job.untouched else ""
             bits = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, spec=spec)
         document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
-        outcome = replace(outcome, seconds=time.perf_counter() - started)
+        outcome = finished(job, folder, outcome, pages=pages, clock=clock)
         if pages:
-            clock.tell("drawing the pages", COUNTING + WRITING)
-            (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-        held = check_contents(folder, (*published_files(job), MANIFEST, SIGNATURE, SUMMARY))
-        outcome = replace(outcome, checks=(*outcome.checks, held))
-        if pages:
-            write_private(report_path(target), report_page(outcome))
-        if key_file is not None:
-            write_key(Path(key_file), secret, release=target)
+            write_private(report_path(place), report_page(outcome))
+        if call.get("key_file") is not None:
+            write_key(Path(call["key_file"]), secret, release=place)
     clock.tell("done", 1.0)
-    return Release(target, document, job.design.plan, outcome)
+    return Release(place, document, job.design.plan, outcome)
 
 
-def expected_outcome(job: Prepared, account: Account, *, started: float) -> ReleaseOutcome:
+def opened(
+    source: Any, spec: ReleaseSpec, target: str | Path, *, spark: Any
+) -> tuple[Records, ReleaseSpec, Any]:
+    """Return the records, what their place and their values settle of the plan, and the target."""
+    source = spark_source(source, spark)
+    spec = settle_bands(source, spec)
+    records, place = source_records(source, spec), path_or_place(target)
+    if records.rows_stay:
+        return records, spec_on_spark(spec), place
+    if is_address(place):
+        raise InvalidInput(
+            f"A release is written to an address on Spark; found {str(place)!r}. Give spark=, or "
+            "release to a path."
+        )
+    return records, spec, place
+
+
+def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
+    """Return what a release would be, with what writing it would take."""
+    if not job.spec.of_tables:
+        size, wait = rehearse(job)
+        outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
+    document = manifest_of(job, {}, tables=outcome.tables)
+    return Release(None, document, job.design.plan, outcome)
+
+
+def finished(
+    job: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, clock: Clock
+) -> ReleaseOutcome:
+    """Write the page of the folder, and check that nothing lies there but what is meant."""
+    outcome = replace(outcome, seconds=clock.seconds())
+    if pages:
+        clock.tell("drawing the pages", COUNTING + WRITING)
+        (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
+    held = check_contents(folder, (*published_files(job), MANIFEST, SIGNATURE, SUMMARY))
+    return replace(outcome, checks=(*outcome.checks, held))
+
+
+def expected_outcome(
+    job: Prepared, account: Account, *, remarks: Sequence[str], clock: Clock
+) -> ReleaseOutcome:
     """Return what is known before anything is written."""
     asked, document, before = job.spec.risk, manifest_of(job, {}), account.before()
     risk, tables = None, job.design.accuracy(job.rows)
@@ -264,13 +278,18 @@ def expected_outcome(job: Prepared, account: Account, *, started: float) -> Rele
         central=None if job.guarantee is None else job.central,
         lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
         limit=job.spec.limit,
-        warnings=(*([noise] if noise else ()), *ledger_warnings(job, account), *job.warnings),
+        warnings=(
+            *remarks,
+            *([noise] if noise else ()),
+            *ledger_warnings(job, account),
+            *job.warnings,
+        ),
         checks=(),
         risk=risk,
         ledger_total=before + job.design.spent if account.ledger else None,
         data_file=files_text(job),
         data_bytes=0,
-        seconds=time.perf_counter() - started,
+        seconds=clock.seconds(),
         plan=spec_to_toml(job.spec),
         version=document["software"]["version"],
         created=document["created"],

@@ -211,7 +211,6 @@ def as_numbers(given: ArrayLike, what: str) -> Floats:
 
 
 def as_names(names: Sequence[str] | None, size: int) -> tuple[str, ...]:
-    """Return the names of all estimates."""
     found = tuple(map(str, range(size) if names is None else names))
     if len(found) != size:
         raise InvalidInput(f"names must name all {size} estimates; found {len(found)}.")
@@ -243,7 +242,6 @@ def missing_information(m: int, within: Floats, between: Floats, degrees: Floats
 
 
 def quantiles(level: float, degrees: Floats) -> Floats:
-    """Return the quantiles of t-laws that an interval reaches to."""
     from scipy.special import ndtri, stdtrit
 
     tail = (1 + level) / 2

@@ -50,6 +50,13 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def normal_quantile(level: float) -> float:
+    """Return how many standard errors a normal interval reaches to either side."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + level) / 2))
+
+
 def unified_interval(
     y: Floats, variance: Callable[[Floats], Floats], *, level: float
 ) -> tuple[Floats, Floats]:
@@ -60,7 +67,7 @@ def unified_interval(
     """
     from scipy.special import ndtri
 
-    target = ndtri((1 + level) / 2)
+    target = normal_quantile(level)
 
     def excess(mu: Floats) -> Floats:
         deviation = np.sqrt(np.maximum(variance(mu), SMALLEST_DEVIATION**2))
@@ -166,6 +173,12 @@ def crossing(excess: Callable[[Floats], Floats], inside: Floats, *, end: Floats)
     return np.where(reached, end, near)
 
 
+def inner_point(p: Floats, *, n: float) -> Floats:
+    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
+    inside = np.maximum(p, 0.0)
+    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
+
+
 MOST_TILTS = 60
 TILT_PRECISION = 1e-12
 SMALLEST = 1e-300
@@ -175,21 +188,13 @@ LARGEST_LOGIT = 500.0
 
 @value(eq=False)
 class Candidates:
-    """Cells of equal weight, taken together; one row per query.
+    """Cells of equal weight, taken together; one row per query."""
 
-    Attributes
-    ----------
-    weights : (Q, V) array
-        The distinct weights, in [0, 1].
-    shares : (Q, V) array
-        What the cells of each weight have together under the fitted law; zero pads shorter rows.
-    moments : (Q, V) array
-        The mean of a second moment over the cells of each weight.
-    """
-
-    weights: Floats
+    weights: Floats  # (Q, V): the distinct weights, in [0, 1]
+    # (Q, V): what the cells of each weight have together under the fitted law; zero pads shorter
+    # rows
     shares: Floats
-    moments: Floats
+    moments: Floats  # (Q, V): the mean of a second moment over the cells of each weight
 
     def moment(self, mu: Floats) -> Floats:
         """Return the second moment of each query under the law whose mean is mu."""
@@ -256,5 +261,4 @@ def weights_and_places(row: Floats) -> tuple[Floats, Integers]:
 
 
 def logit(inside: Floats, outside: Floats) -> Floats:
-    """Return the logarithm of odds, kept finite."""
     return np.asarray(np.log(np.maximum(inside, SMALLEST)) - np.log(np.maximum(outside, SMALLEST)))

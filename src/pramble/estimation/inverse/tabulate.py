@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.crosstab import crosstab
 from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, refuse_empty
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.inverse.branches import from_branches
 from pramble.estimation.inverse.layout import (
     NO_GROUPS,
     Layout,
     Tabulated,
+    count_released,
     groups_of,
-    powers_for,
     refuse_many,
     sums_over,
 )
@@ -82,7 +81,6 @@ def default_table(plan: Plan) -> list[str]:
 
 
 def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    """Return the sums of a vector of counts."""
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(counts, mechanism.shape[1])
@@ -95,7 +93,6 @@ def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
 
 
 def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    """Return the sums of one column of released values."""
     if not hasattr(values, "__len__") or isinstance(values, bytes):
         raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
     return from_records(
@@ -169,15 +166,13 @@ def shown_by_blocks(
     """
     axes = channel.axes or ()
     columns = [name for seen in axes for name in seen.columns]
-    table = crosstab(
+    table = count_released(
         records,
-        [*(name for name in by if name not in columns), *beside, *columns],
-        labels={name: channel.coding.outputs[name] for name in columns},
+        [*(name for name in by if name not in columns), *beside],
+        {name: channel.coding.outputs[name] for name in columns},
         weights=weights,
         measure=measure,
-        powers=powers_for(weights, measure),
     )
-    refuse_empty(table, records.name)
     released = {name: table.cells[:, table.columns.index(name)] for name in columns}
     return table, [seen.output_place(released) for seen in axes]
 

@@ -1,7 +1,4 @@
-"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads.
-
-Expressions of formulas: factors that formulaic evaluates.
-"""
+"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads."""
 
 import ast
 import re
@@ -11,8 +8,14 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.columns import Column, Rows
-from pramble.estimation.regression.design_matrix import Model, Response, Term, plain_response
+from pramble.estimation.regression.design_matrix import (
+    Column,
+    Model,
+    Response,
+    Rows,
+    Term,
+    plain_response,
+)
 from pramble.values import Floats, Integers, value
 
 MOST_STATE_ROWS = 5_000_000
@@ -52,11 +55,9 @@ class Expression:
 
     @property
     def is_categorical(self) -> bool:
-        """Whether it gives indicators of categories."""
         return "categories" in self.spec.encoder_state[self.text][1]
 
     def encode(self, rows: Rows) -> Floats:
-        """Return the columns for some rows."""
         matrix = self.spec.get_model_matrix(frame_of(rows, self.variables, self.text), context={})
         columns = np.asarray(matrix, dtype=np.float64)
         return columns[:, 1:] if self.reduced else columns

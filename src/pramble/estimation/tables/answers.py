@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from pramble.estimation.inverse.layout import Layout
+from pramble.errors import InvalidInput
+from pramble.estimation.inverse.layout import NO_GROUPS, Layout
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, value
 
@@ -145,6 +146,16 @@ class TableAnswers:
         """The number of cells."""
         return len(self.p)
 
+    @property
+    def even(self) -> Floats:
+        """The shares that the cells have when the records are spread evenly."""
+        return np.full(len(self.p), 1 / len(self.p))
+
+    @property
+    def cell_sampling(self) -> Floats:
+        """The share of the binomial variance of each cell that sampling adds."""
+        return np.full(len(self.p), self.sampling)
+
     def moved_by_total(self, w: Floats) -> Floats:
         """Return what one record more in the noisy total adds to answers, times n."""
         return np.asarray(w.mean(axis=1) - w @ self.p)
@@ -216,3 +227,21 @@ class CountedByTotal:
         cross = np.outer(self.even, self.shares)
         added = cross + cross.T - np.outer(self.shares, self.shares)
         return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
+
+
+def positive(n: float) -> float:
+    """Return a number of records that shares may be taken of; refuse none."""
+    if n <= 0:
+        raise InvalidInput(
+            f"Shares are of a positive number of records; the measured one is {n:,.0f}, so noise "
+            "hides a file this small. measured.table(columns) gives its counts."
+        )
+    return n
+
+
+def layout_of(plan: TablePlan, names: Columns) -> Layout:
+    """Return the layout of a table whose last column runs fastest."""
+    shape = plan.shape(names)
+    grid = np.unravel_index(np.arange(math.prod(shape)), shape)
+    categories = {name: plan.labels[name].values for name in names}
+    return Layout(names, dict(zip(names, grid, strict=True)), categories, {}, NO_GROUPS)

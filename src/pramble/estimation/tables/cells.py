@@ -13,20 +13,31 @@ from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
     candidates_of,
     errors_within,
+    inner_point,
     nothing_known,
     unified_interval,
 )
-from pramble.estimation.inverse.layout import NO_GROUPS, Layout, refuse_many
+from pramble.estimation.inverse.layout import refuse_many
 from pramble.estimation.inverse.likelihood import METHODS
-from pramble.estimation.inverse.moments import Known, covariance_of, inner_point
-from pramble.estimation.tables.answers import TableAnswers, noise_of, total_variance
-from pramble.estimation.tables.nearest import EMPTY, nearest_tables
-from pramble.mechanisms.measured import Measured, spread
+from pramble.estimation.inverse.moments import Known, covariance_of
+from pramble.estimation.tables.answers import (
+    TableAnswers,
+    layout_of,
+    noise_of,
+    positive,
+    total_variance,
+)
+from pramble.estimation.tables.modelled import ModelledAnswers, measured_within, modelled_answers
+from pramble.estimation.tables.nearest import nearest_cells
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.values import Floats, names_of
 
 SHOWN = 6
 """Measured tables that a refusal lists."""
+
+AnyAnswers = TableAnswers | ModelledAnswers
+"""What a table answers, measured or modelled."""
 
 REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
@@ -40,11 +51,10 @@ REFUSED = {
     "total": "total= needs a column of numbers next to the tables, and protected tables have none. "
     "Measure the column in bands; a mean, times the number of records, is then a total.",
     "reading": "reading= goes with files; protected tables are read already.",
-} | dict.fromkeys(
-    ("strata", "clusters", "replicates"),
-    "strata=, clusters= and replicates= need records, and protected tables hold none: their errors "
-    "take the records for a simple random sample. covers='randomisation' leaves sampling out.",
-)
+    "survey": "survey= with strata, clusters or replicates needs records, and protected tables "
+    "hold none: their errors take the records for a simple random sample. covers='randomisation' "
+    "leaves sampling out.",
+}
 """What takes records, and what to do instead."""
 
 
@@ -70,23 +80,32 @@ def table_estimate(
     by: Sequence[str] | str | None,
     query: Any = None,
 ) -> Estimate:
-    answers = table_answers(measured, by, settings)
+    """Return the estimate of a table, modelled where its columns were not measured together."""
+    plan = measured.plan
+    names = checked_columns(plan, by)
+    check_method(settings)
+    answers: AnyAnswers
+    if plan.is_measured(names):
+        answers = table_answers(measured, names, settings)
+    else:
+        answers = modelled_answers(measured, names, settings)
     found = cells_of(answers, settings) if query is None else queries_of(answers, settings, query)
-    return replace(found, notes=(*found.notes, *notes_of(measured, settings)))
+    return replace(
+        found,
+        notes=(*found.notes, *notes_of(measured, settings)),
+        rests_on=() if plan.is_measured(names) else measured_within(plan, names),
+    )
 
 
 def table_answers(
     measured: Measured, by: Sequence[str] | str | None, settings: Settings
 ) -> TableAnswers:
-    """Return what answers queries of the table of some columns."""
-    if settings.method not in METHODS:
-        raise InvalidInput(
-            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
-        )
+    """Return what answers queries of a table that lies within a measured one; refuse others."""
     plan = measured.plan
     names = checked_columns(plan, by)
+    check_method(settings)
     refuse_many(plan.shape(names), names)
-    if not plan.is_measured(names):  # modelled tables would be answered here
+    if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)
     unbiased = measured.table(names).ravel() / positive(n)
@@ -102,30 +121,12 @@ def table_answers(
     )
 
 
-def positive(n: float) -> float:
-    """Return a number of records that shares may be taken of; refuse none."""
-    if n <= 0:
+def check_method(settings: Settings) -> None:
+    """Refuse a method that there is not."""
+    if settings.method not in METHODS:
         raise InvalidInput(
-            f"Shares are of a positive number of records; the measured one is {n:,.0f}, so noise "
-            "hides a file this small. measured.table(columns) gives its counts."
+            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
         )
-    return n
-
-
-def nearest_cells(measured: Measured, names: Columns) -> Floats:
-    """Return the shares of a table without negative cells; what is empty is exactly zero."""
-    plan, table = measured.plan, measured.plan.ordered(names)
-    counts = spread(nearest_tables(measured).effects, table, plan.sizes)
-    shares = np.transpose(counts, [table.index(name) for name in names]).ravel() / measured.total
-    return np.where(shares > EMPTY * max(len(shares), 1), shares, 0.0)
-
-
-def layout_of(plan: TablePlan, names: Columns) -> Layout:
-    """Return the layout of a table whose last column runs fastest."""
-    shape = plan.shape(names)
-    grid = np.unravel_index(np.arange(math.prod(shape)), shape)
-    categories = {name: plan.labels[name].values for name in names}
-    return Layout(names, dict(zip(names, grid, strict=True)), categories, {}, NO_GROUPS)
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
@@ -155,13 +156,14 @@ def not_measured(plan: TablePlan, names: Columns) -> NotShown:
     listed = ", ".join(near[:SHOWN]) + (", …" if len(near) > SHOWN else "")
     return NotShown(
         f"No measured table holds {' × '.join(names)} together. Tables of some of these columns "
-        f"that can be estimated: {listed}. Complete records from pramble.synthesize(…), which "
-        "model all columns together, can be counted by any."
+        f"that were measured: {listed}. Release with tables=[{names!r}, …] to have this one. "
+        "pramble.estimate(…) models it without interactions beyond the measured ones, and so do "
+        "complete records from pramble.synthesize(…)."
     )
 
 
-def cells_of(answers: TableAnswers, settings: Settings) -> Estimate:
-    p, f, n = answers.p, answers.sampling, answers.n
+def cells_of(answers: AnyAnswers, settings: Settings) -> Estimate:
+    p, f, n = answers.p, answers.cell_sampling, answers.n
     noise = answers.cell_variances
 
     def variance(mu: Floats) -> Floats:
@@ -184,7 +186,7 @@ def cells_of(answers: TableAnswers, settings: Settings) -> Estimate:
     )
 
 
-def queries_of(answers: TableAnswers, settings: Settings, query: Any) -> Estimate:
+def queries_of(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
     names, flat = parse_queries(query, answers.layout)
     w = flat.reshape(len(names), -1)
     covariance = covariance_of(answers, w)
@@ -201,7 +203,7 @@ def queries_of(answers: TableAnswers, settings: Settings, query: Any) -> Estimat
     )
 
 
-def query_ends(answers: TableAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
+def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Return unified intervals, within the smallest and the largest weight of each query.
 
     Noise counts alike for every candidate answer; sampling as it does under the distribution
@@ -230,7 +232,7 @@ def query_ends(answers: TableAnswers, w: Floats, *, level: float) -> tuple[Float
 
 
 def estimate_of(
-    answers: TableAnswers,
+    answers: AnyAnswers,
     settings: Settings,
     *,
     cells: Mapping[str, Sequence[Any]],

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from pramble.errors import NotIdentifiable
-from pramble.estimation.follow.dependence import noise_of
+from pramble.estimation.inverse.moments import noise_of
 from pramble.estimation.tables.answers import TableAnswers
 from pramble.values import Floats, value
 

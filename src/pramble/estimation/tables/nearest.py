@@ -37,7 +37,7 @@ import numpy as np
 
 from pramble.errors import InvalidData, NotConverged
 from pramble.estimation.tables.programme import Programme, programme_of
-from pramble.mechanisms.measured import Measured
+from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns
 from pramble.one_thread import one_thread
 from pramble.values import Floats, value
@@ -87,6 +87,14 @@ def nearest_tables(measured: Measured) -> NearestTables:
         with one_thread():
             found = KEPT[measured] = solved(measured)
     return found
+
+
+def nearest_cells(measured: Measured, names: Columns) -> Floats:
+    """Return the shares of a table without negative cells; what is empty is exactly zero."""
+    plan, table = measured.plan, measured.plan.ordered(names)
+    counts = spread(nearest_tables(measured).effects, table, plan.sizes)
+    shares = np.transpose(counts, [table.index(name) for name in names]).ravel() / measured.total
+    return np.where(shares > EMPTY * max(len(shares), 1), shares, 0.0)
 
 
 def solved(measured: Measured) -> NearestTables:

@@ -148,7 +148,8 @@ def programme_of(measured: Measured) -> Programme:
     if entries > MOST_NEAREST_ENTRIES:
         raise InvalidData(
             f"The nearest tables without negative cells take {entries:,} numbers, at most "
-            f"{MOST_NEAREST_ENTRIES:,}; take method='inverse', which needs none."
+            f"{MOST_NEAREST_ENTRIES:,}; take method='inverse', which needs none, for columns that "
+            "were measured together."
         )
     starts = dict(
         zip(plan.parts, accumulate((plan.cells(part) for part in plan.parts), initial=0),
