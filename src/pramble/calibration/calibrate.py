@@ -286,7 +286,7 @@ def proposals_by_column(
         designs = {
             name: design_column(
                 priors[name],
-                float_below(Fraction(alpha) * part),
+                float_below(Fraction(alpha) * part),  # rounded up, the parts could exceed α
                 categories=labels[name],
                 **rest,
             )

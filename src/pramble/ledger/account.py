@@ -77,7 +77,7 @@ class Account:
         )
         try:
             yield lambda folder: built.append(folder_identity(folder))
-        except BaseException:
+        except BaseException:  # an interrupt, too
             if not (target.exists() and (any_target or folder_identity(target) in built)):
                 self.ledger.cancel(entry.id)
             raise

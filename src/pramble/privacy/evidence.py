@@ -208,6 +208,7 @@ class ShuffleEvidence(ABC):
         high = min(proven, self.alpha, LARGEST_EPSILON)
         if high <= 0:
             return 0.0
+        # Which attack is best is decided once: any attack gives a valid bound, at every ε.
         strike = self.best_attack(0.9 * high)
         if strike(high) > delta:
             return high

@@ -154,7 +154,7 @@ class MembershipChain:
         """Return level tables and weights of a mixture: memberships drawn from their law."""
         count = self.model.memberships
         gammas = self.rng.standard_gamma(np.broadcast_to(self.alpha, (count, len(self.alpha))))
-        gammas += 1e-300
+        gammas += 1e-300  # all of a row may underflow, and 0/0 is no share
         memberships = gammas / gammas.sum(axis=1, keepdims=True)
         return self.levels @ memberships.T, np.full(count, 1 / (count * self.possible))
 

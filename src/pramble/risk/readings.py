@@ -160,7 +160,7 @@ def key_parts(label: Any, places: Sequence[int]) -> Label:
 
 LARGEST_ASSIGNMENT = 1_000_000
 LARGEST_READING = 100_000_000
-TIE = 1 - 1e-12
+TIE = 1 - 1e-12  # probabilities that differ by rounding alone are tied
 LABELS = "labels"
 READINGS = ("posterior", "likelihood", "one-to-one")
 
