@@ -10,7 +10,6 @@ from pramble.app.tasks import count
 from pramble.app.view import View
 from pramble.app.wizard import Wizard
 from pramble.releasing.profile.columns import Look
-from pramble.releasing.profile.draft import size_of
 from pramble.words import visible, visible_names
 
 ACTIONS = {
@@ -182,4 +181,4 @@ def action_choice(desk: Wizard, look: Look, place: int, session: Session) -> Tag
 
 def fits(look: Look) -> bool:
     """Whether categories can be proposed for a column."""
-    return look.can_be_randomised and size_of(look) > 1
+    return look.can_be_randomised and look.size > 1

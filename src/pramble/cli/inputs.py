@@ -15,8 +15,8 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.plan_json import SCHEMA
 from pramble.mechanisms.table_plan import SCHEMA as OF_TABLES
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST
-from pramble.releasing.folder.reading import check_signature
 
 
 def read_plan(path: Path, *, verify: Path | None = None) -> Plan:

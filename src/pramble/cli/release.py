@@ -20,8 +20,8 @@ from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
 from pramble.privacy.guarantee import CentralPrivacy
+from pramble.releasing.folder.build import LockedKey, private_key
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import LockedKey, private_key
 from pramble.report.pages import plan_sentences, protected_sentences, table_row
 from pramble.words import visible
 

@@ -14,7 +14,6 @@ rows with that value that have the same :math:`X`. With :math:`\bar a` the mean 
 is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
 """
 
-import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -30,6 +29,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.levels import Levels
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
+from pramble.releasing.profile.vocabulary import is_identifier
 from pramble.releasing.row_order import Neighbours
 from pramble.releasing.value_sample import MOST_KEPT, ValueSample
 from pramble.values import Integers, value
@@ -46,42 +46,27 @@ NEARLY_UNIQUE = 0.05
 MANY = 60
 """Distinct values from which on a column with the name of an identifier is taken as one."""
 
-IDENTIFIER = re.compile(
-    r"(^|_)(id|pid|uuid|guid|ssn|nin|nhs|person|patient|subject|respondent|pseudonym|serial|name|"
-    r"surname|forename|email|e_mail|phone|tel|address|passport|licen[cs]e|account|iban)(_|$)",
-    re.IGNORECASE,
-)
+SENTENCES = {
+    "alike": "Rows that share a value of {0.column!r} are alike in {0.protected!r}: together they "
+    "tell it, whatever α is.",
+    "function": "Column {0.column!r} follows from {0.protected!r}, which it tells as it is.",
+    "identifier": "Column {0.column!r} looks like an identifier, and its values repeat: one "
+    "person seems to have several rows, each of which spends α.",
+    "order": "Sorting by {0.column!r} puts the rows in an order that goes with {0.protected!r}, "
+    "and neighbours tell it, shuffled or not.",
+}
 
 
 @value
 class Link:
-    """An untouched column that tells a protected one.
-
-    Attributes
-    ----------
-    column : str
-        The untouched column.
-    protected : str
-        The protected one; empty for an identifier that repeats.
-    kind : str
-        "alike", "function", "identifier" or "order".
-    """
+    """An untouched column that tells a protected one (none where an identifier repeats)."""
 
     column: str
     protected: str
     kind: str
 
     def __str__(self) -> str:
-        told, column = f"{self.protected!r}", f"{self.column!r}"
-        return {
-            "alike": f"Rows that share a value of {column} are alike in {told}: together they tell "
-            "it, whatever α is.",
-            "function": f"Column {column} follows from {told}, which it tells as it is.",
-            "identifier": f"Column {column} looks like an identifier, and its values repeat: one "
-            "person seems to have several rows, each of which spends α.",
-            "order": f"Sorting by {column} puts the rows in an order that goes with {told}, and "
-            "neighbours tell it, shuffled or not.",
-        }[self.kind]
+        return SENTENCES[self.kind].format(self)
 
 
 class Links:
@@ -120,7 +105,7 @@ class Links:
         self.kept.append(every(table, self.step, start=-(self.first_row + self.rows) % self.step))
         self.thin(self.step)
         if self.values is None:
-            wanted = holds_scalars if self.first_row else is_nearly_unique
+            wanted = is_scalar if self.first_row else is_nearly_unique
             self.values = {
                 name: ValueSample(self.key, name)
                 for i, name in enumerate(self.columns)
@@ -163,36 +148,37 @@ class Links:
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
             values = combined(table[f"u{i}"])
-            if not is_scalar(values.type):
+            if not is_scalar(values):
                 continue
-            places = codes_of(values)
-            near = (self.values or {}).get(name)
-            groups = places if near is None else near.groups()
-            beside = protected if near is None else dict(zip(protected, near.codes(), strict=True))
-            if shared_by_more(groups, rows_per_person):
-                yield from self.told(name, groups, beside)
+            places, near = codes_of(values), (self.values or {}).get(name)
             if near is None:
-                yield from (
-                    Link(name, other, "function")
-                    for other, codes in protected.items()
-                    if likeness(codes, places) >= FUNCTION
-                )
-            if near is not None and is_nearly_unique(table[f"u{i}"]):
-                yield from ordered_along(name, values, protected)
+                yield from links_in_groups(name, places, protected, rows=rows_per_person)
+                for other, codes in protected.items():
+                    if likeness(codes, places) >= FUNCTION:
+                        yield Link(name, other, "function")
+                continue
+            codes_near = dict(zip(protected, near.codes(), strict=True))
+            yield from links_in_groups(name, near.groups(), codes_near, rows=rows_per_person)
+            if is_nearly_unique(values):
+                yield from links_by_order(name, values, protected)
 
-    def told(self, name: str, groups: Integers, beside: Mapping[str, Integers]) -> Iterator[Link]:
-        """Yield the columns in which rows that share a value are alike, or that it repeats."""
-        sizes = np.bincount(groups[groups >= 0])
-        small = sizes[sizes > 1].mean() <= SMALL
-        enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
-        links = [
-            Link(name, other, "alike")
-            for other, codes in beside.items()
-            if likeness(groups, codes) >= enough
-        ]
-        if not links and IDENTIFIER.search(name) and np.count_nonzero(sizes) >= MANY:
-            links = [Link(name, "", "identifier")]
-        yield from links
+
+def links_in_groups(
+    name: str, groups: Integers, protected: Mapping[str, Integers], *, rows: int
+) -> Iterator[Link]:
+    """Yield the columns in which rows that share a value are alike, or that an identifier repeats.
+
+    Nothing where no value is shared by more rows than a person has.
+    """
+    sizes = np.bincount(groups[groups >= 0])
+    if not sizes.size or sizes.max() <= rows:
+        return
+    small = sizes[sizes > 1].mean() <= SMALL
+    enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
+    alike = [other for other, codes in protected.items() if likeness(groups, codes) >= enough]
+    yield from (Link(name, other, "alike") for other in alike)
+    if not alike and is_identifier(name) and np.count_nonzero(sizes) >= MANY:
+        yield Link(name, "", "identifier")
 
 
 def links_at_the_start(
@@ -232,29 +218,22 @@ def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
 
 
 def combined(values: Any) -> Any:
-    """Return the chunks of a column as one array without a dictionary."""
-    chunks = [plain(chunk) for chunk in values.chunks]
-    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, values.type)
+    """Return a column as one array without a dictionary."""
+    return plain(values).combine_chunks()
 
 
-def is_scalar(kind: Any) -> bool:
-    """Whether values of an Arrow type can be told apart and sorted."""
+def is_scalar(values: Any) -> bool:
+    """Whether values of a column can be compared and sorted."""
     odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
-    return not any(check(kind) for check in odd)
-
-
-def holds_scalars(values: Any) -> bool:
-    """Whether values of a column can be told apart and sorted."""
-    return is_scalar(values.type)
+    return not any(check(values.type) for check in odd)
 
 
 def is_nearly_unique(values: Any) -> bool:
     """Whether a column has so many distinct values that it nearly names rows."""
-    if not is_scalar(values.type):
-        return False
-    filled = int(len(values) - values.null_count)
-    distinct = int(pc.count_distinct(combined(values)).as_py())
-    return distinct > NEARLY_UNIQUE * filled > 0
+    filled = len(values) - values.null_count
+    return (
+        is_scalar(values) and pc.count_distinct(plain(values)).as_py() > NEARLY_UNIQUE * filled > 0
+    )
 
 
 def codes_of(values: Any) -> Integers:
@@ -262,12 +241,6 @@ def codes_of(values: Any) -> Integers:
     coded = values.dictionary_encode()
     indices = coded.indices.cast(pa.int64()).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False))
-
-
-def shared_by_more(groups: Integers, rows: int) -> bool:
-    """Whether more rows than a person has share a value."""
-    sizes = np.bincount(groups[groups >= 0])
-    return bool(sizes.size and sizes.max() > rows)
 
 
 def likeness(groups: Integers, codes: Integers) -> float:
@@ -305,7 +278,7 @@ def cell_counts(cells: Integers, size: int) -> tuple[Integers, Integers]:
     return found, counts[found]
 
 
-def ordered_along(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
+def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
     """Yield the protected columns that go with the order of a column's values.
 
     Neighbours that share a value do not count.

@@ -20,22 +20,23 @@ from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
-from pramble.releasing.extras.beside import TABLES, published_files
-from pramble.releasing.extras.copies import check_copies
-from pramble.releasing.extras.synthetic import SYNTHETIC
+from pramble.releasing.extras.beside import SYNTHETIC, TABLES, check_copies, published_files
 from pramble.releasing.figures import expected_figures, risk_figures
 from pramble.releasing.folder.build import (
+    SIGNATURE,
     building,
     check_contents,
     check_target,
+    key_warnings,
+    private_key,
     report_path,
     write_key,
     write_private,
+    write_signature,
 )
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare import Prepared, prepare
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml

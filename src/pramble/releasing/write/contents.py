@@ -7,8 +7,7 @@ from typing import Any
 
 from pramble.data.spark_files import SparkFileRecords
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.extras.beside import write_beside
-from pramble.releasing.extras.synthetic import write_synthetic
+from pramble.releasing.extras.beside import write_beside, write_synthetic
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
