@@ -11,8 +11,8 @@ from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import zeros_of_file
 from pramble.risk.cells import cross_classify
 from pramble.risk.membership import (
-    Chain,
     Membership,
+    MembershipChain,
     binomial_risks,
     cell_probabilities,
     effective_size,
@@ -37,7 +37,7 @@ def exact_probability(cell, alpha, levels):
 def fixed_chain(rng, *, shape=(2, 3, 2), memberships=200_000):
     codes = np.stack([rng.integers(0, size, 50) for size in shape], axis=1).astype(np.int32)
     model = Membership(profiles=3, memberships=memberships)
-    return Chain(model, codes, shape, (), rng)
+    return MembershipChain(model, codes, shape, (), rng)
 
 
 def test_cell_probabilities_are_those_of_the_model():
@@ -314,7 +314,7 @@ def test_structural_zeros_take_no_probability():
     barred = rules[0].holds(cells)
     inside = {}
     for name, given in (("with", rules), ("without", ())):
-        chain = Chain(model, codes, table.shape, given, np.random.default_rng(9))
+        chain = MembershipChain(model, codes, table.shape, given, np.random.default_rng(9))
         sums = []
         for sweep in range(300):
             chain.sweep()

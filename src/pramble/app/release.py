@@ -28,7 +28,7 @@ from pramble.errors import InvalidInput, PrambleError
 from pramble.information.accuracy import verdict_of
 from pramble.outcome import ReleaseOutcome
 from pramble.report.pages import SUMMARY, plan_sentences, protected_sentences
-from pramble.report.pages import cards as figures_of
+from pramble.report.pages import headline_figures as figures_of
 from pramble.words import visible
 
 GONE = "This page is not where it was written: {path}."

@@ -14,7 +14,7 @@ from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
 from pramble.releasing.spec.spec import COPIES, OUTPUTS
-from pramble.report.pages import joined
+from pramble.report.pages import names_in_words
 from pramble.words import visible
 
 PLAN_FILE = "plan.toml"
@@ -28,7 +28,7 @@ def obstacles(desk: Wizard) -> list[tuple[str, str]]:
         return [("No column is randomised. Choose at least one.", "columns")]
     found = []
     if desk.undeclared:
-        names = joined([visible(name) for name in desk.undeclared])
+        names = names_in_words([visible(name) for name in desk.undeclared])
         seen = f"The categories of {names} are values seen in the file."
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:

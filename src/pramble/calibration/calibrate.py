@@ -147,7 +147,7 @@ def calibrate(
     refuse_unclear(target, column, columns)
     if target.delta is not None:
         known = data.keys if isinstance(data, Assessment) else names_of(keys or ())
-        refuse_untouched(known, columns or column or ())
+        refuse_released_keys(known, columns or column or ())
     if measure in NEED_NO_MODEL and population_size is None:
         model = "none"
     clock = Clock(progress)
@@ -189,7 +189,7 @@ def calibrate(
         before,
         best.left,
         curve_of(trials),
-        tuple(notes_on(target, best, high=high, own_prior=own_prior)),
+        tuple(calibration_notes(target, best, high=high, own_prior=own_prior)),
         target.guarantee(best.proposal.plan, rows=before.n),
         best.epsilon,
     )
@@ -233,7 +233,7 @@ def refuse_unclear(target: Target, column: Any, columns: Any) -> None:
         )
 
 
-def refuse_untouched(keys: Sequence[str], randomised: Any) -> None:
+def refuse_released_keys(keys: Sequence[str], randomised: Any) -> None:
     """Refuse a central promise for a file with a column that is released as it is."""
     bare = [key for key in keys if key not in names_of(randomised)]
     if bare:
@@ -250,7 +250,7 @@ def uses_own_prior(prior: Any, column: Any) -> bool:
     return prior is None
 
 
-def notes_on(target: Target, best: Trial, *, high: float, own_prior: bool) -> list[str]:
+def calibration_notes(target: Target, best: Trial, *, high: float, own_prior: bool) -> list[str]:
     """Return what the reader must know."""
     sign = "ε" if best.central else "α"
     notes = [note.format(sign=sign) for note in ([CHOICE, PRIOR] if own_prior else [CHOICE])]
@@ -274,7 +274,7 @@ def proposals_by_column(
 ) -> Propose:
     """Return the function from α to the designs of the columns, none above its part of α."""
     prior, rest = settings.get("prior"), without_labels(settings)
-    labels = labels_of(parts, table, settings)
+    labels = column_categories(parts, table, settings)
     priors = {}
     for name, own in labels.items():
         given = prior.get(name) if isinstance(prior, Mapping) else prior
@@ -286,7 +286,7 @@ def proposals_by_column(
         designs = {
             name: design_column(
                 priors[name],
-                float_below(Fraction(alpha) * part),
+                float_below(Fraction(alpha) * part),  # rounded up, the parts could exceed α
                 categories=labels[name],
                 **rest,
             )
@@ -319,7 +319,7 @@ def proposals_together(
     for name in names:
         if name not in table.columns:
             raise InvalidInput(f"columns must be among the keys {table.columns}; found {name!r}.")
-    labels = labels_of(names, table, settings)
+    labels = column_categories(names, table, settings)
     rest = {"tables": 2, "effort": EFFORT} | without_labels(settings)
     prior = settings.get("prior")
     if prior is None:
@@ -350,7 +350,7 @@ def without_labels(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in settings.items() if name not in ("prior", "categories")}
 
 
-def labels_of(
+def column_categories(
     names: Iterable[str], table: Crosstab, settings: Mapping[str, Any]
 ) -> dict[str, tuple[Label, ...]]:
     """Return all values that columns can take: as stated, else those that occur."""

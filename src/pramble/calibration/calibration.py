@@ -238,7 +238,7 @@ def bracket(trials: Sequence[Trial], target: Target) -> tuple[Trial | None, Tria
     """
     meets = None
     for trial in trials if target.of_risk else reversed(trials):
-        if not trial.value <= target.at_most:
+        if not trial.value <= target.at_most:  # NaN fails, too
             return meets, trial
         meets = trial
     return meets, None

@@ -63,7 +63,7 @@ class Account:
         """
         built: list[tuple[int, int]] = []
         if self.ledger is None or self.file is None:
-            yield lambda folder: built.append(identity(folder))
+            yield lambda folder: built.append(folder_identity(folder))
             return
         entry = self.ledger.enter(
             self.people,
@@ -76,15 +76,15 @@ class Account:
             central_budget=self.central_budget,
         )
         try:
-            yield lambda folder: built.append(identity(folder))
-        except BaseException:
-            if not (target.exists() and (any_target or identity(target) in built)):
+            yield lambda folder: built.append(folder_identity(folder))
+        except BaseException:  # an interrupt, too
+            if not (target.exists() and (any_target or folder_identity(target) in built)):
                 self.ledger.cancel(entry.id)
             raise
         self.ledger.confirm(entry)
 
 
-def identity(folder: Path) -> tuple[int, int]:
+def folder_identity(folder: Path) -> tuple[int, int]:
     """Return what stays the same when a folder is renamed."""
     found = folder.stat()
     return found.st_dev, found.st_ino

@@ -207,7 +207,7 @@ class Entry:
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
         spent = local_of(alpha, most)
-        central = central_of(spent, *row[10:13])
+        central = central_spent(spent, *row[10:13])
         shown = tuple(json.loads(columns))
         return cls(number, created, people, file, shown, spent, central, *row[13:])
 
@@ -217,7 +217,7 @@ def local_of(alpha: str, rows: int) -> RecordPrivacy:
     return no_local_promise(rows) if alpha == "inf" else RecordPrivacy(Fraction(alpha), rows)
 
 
-def central_of(
+def central_spent(
     spent: RecordPrivacy, epsilon: str | None, delta: str | None, mu_squared: str | None
 ) -> CentralPrivacy:
     """Return what was spent against readers; entries of earlier versions say nothing of it."""
@@ -351,7 +351,7 @@ class Ledger:
         found = []
         for alpha, most, *central in rows:
             spent = local_of(alpha, most)
-            found.append((spent, central_of(spent, *central)))
+            found.append((spent, central_spent(spent, *central)))
         return found
 
     def budgets(self, people: str) -> Budgets:

@@ -45,7 +45,7 @@ insets at most; and they are worth it where the main part fills less than this o
 
 
 @dataclass(frozen=True)
-class Layout:
+class MapLayout:
     """Areas as they are drawn: in degrees east of the map's own west end, in frames.
 
     - ``frames``: The main frame first, then insets.
@@ -66,7 +66,7 @@ class Layout:
         x = max(0.04 * across, least * max(across, up, 0.5) / 4)
         y = max(0.04 * up, least * max(across, up, 0.5) / 4)
         box = west - x, south - y, east + x, north + y
-        return box if tuple(members) == self.frames[0] else widened(box)
+        return box if tuple(members) == self.frames[0] else inset_box(box)
 
     def ratio(self, members: Sequence[int]) -> float:
         """Return height over width of a frame on paper."""
@@ -74,7 +74,7 @@ class Layout:
         return float((north - south) * stretch(south, north) / (east - west))
 
 
-def widened(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+def inset_box(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
     """Return a box with more room around, as high as it is wide on paper, for an inset."""
     west, south, east, north = box
     tall = stretch(south, north)
@@ -88,7 +88,7 @@ def stretch(south: float, north: float) -> float:
     return float(1 / max(np.cos(np.radians((south + north) / 2)), 0.1))
 
 
-def layout_of(areas: Any) -> Layout:
+def map_layout(areas: Any) -> MapLayout:
     """Return how areas are drawn; refuse those without points."""
     if areas.points is None:
         raise InvalidInput(
@@ -103,7 +103,7 @@ def layout_of(areas: Any) -> Layout:
             for shape in areas.shapes
         ]
         boxes = np.array([box_of(shape) for shape in rings])
-    return Layout(points, rings, boxes, frames_of(areas.kilometres(), boxes))
+    return MapLayout(points, rings, boxes, frames_of(areas.kilometres(), boxes))
 
 
 def eastward(points: Floats, start: Any, west: float) -> Floats:
@@ -172,7 +172,7 @@ class Panel:
 @house_style()
 def map_figure(areas: Any, values: Floats | None, *, label: str) -> Figure:
     """Return a map of values, or of the areas with their names where they fit."""
-    layout = layout_of(areas)
+    layout = map_layout(areas)
     if values is not None:
         return _panels_figure(areas, layout, [Panel(values, label, "", _limits_of(values))])
     figure = new_figure(height=_height_of(layout, WIDTH))
@@ -203,7 +203,7 @@ def moves_figure(areas: Any, place: int, chances: Floats, *, lost: float) -> Fig
         percent=True,
         outlined=place,
     )
-    return _panels_figure(areas, layout_of(areas), [panel])
+    return _panels_figure(areas, map_layout(areas), [panel])
 
 
 @house_style()
@@ -237,7 +237,7 @@ def estimate_maps(
         f"In {noise.sum()} of {known.sum()} areas{' (striped)' if striped else ''} half of the "
         f"{named} interval is as large as the estimate or larger."
     )
-    return _panels_figure(areas, layout_of(areas), panels, note=note)
+    return _panels_figure(areas, map_layout(areas), panels, note=note)
 
 
 def _share(probability: float) -> str:
@@ -266,13 +266,15 @@ def _limits_of(*values: Floats) -> tuple[float, float]:
     return (0.0 if 0 <= low <= 0.5 * high else low), high
 
 
-def _height_of(layout: Layout, width: float) -> float:
+def _height_of(layout: MapLayout, width: float) -> float:
     """Return the height of a map of some width, in inches, with its insets."""
     insets = 0.3 * width if len(layout.frames) > 1 else 0.0
     return float(np.clip(layout.ratio(layout.frames[0]) * 0.8 * width, 1.8, 6.5)) + insets + 0.5
 
 
-def _panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: str = "") -> Figure:
+def _panels_figure(
+    areas: Any, layout: MapLayout, panels: Sequence[Panel], note: str = ""
+) -> Figure:
     width = WIDTH * (1.0, 1.3, 1.5)[len(panels) - 1]
     height = 0.45 + _height_of(layout, width / len(panels))
     figure = new_figure(width, height + NOTE_HEIGHT * bool(note))
@@ -287,7 +289,7 @@ def _panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: st
     return figure
 
 
-def _draw_frames(part: Any, areas: Any, layout: Layout, panel: Panel | None) -> list[Axes]:
+def _draw_frames(part: Any, areas: Any, layout: MapLayout, panel: Panel | None) -> list[Axes]:
     """Draw the main frame and its insets into a figure, and the scale of colours below."""
     insets = layout.frames[1:]
     rows = 2 if insets else 1
@@ -342,7 +344,7 @@ def _draw_scale(part: Any, axes: Sequence[Axes], panel: Panel) -> None:
 
 
 def _draw_areas(
-    axes: Axes, areas: Any, layout: Layout, members: Sequence[int], panel: Panel | None
+    axes: Axes, areas: Any, layout: MapLayout, members: Sequence[int], panel: Panel | None
 ) -> None:
     west, south, east, north = layout.box(members)
     axes.set(xlim=(west, east), ylim=(south, north), aspect=stretch(south, north))
@@ -371,7 +373,7 @@ def _draw_areas(
 
 
 def _add(
-    axes: Axes, layout: Layout, members: Sequence[Any], values: Floats | None = None, **look: Any
+    axes: Axes, layout: MapLayout, members: Sequence[Any], values: Floats | None = None, **look: Any
 ) -> None:
     """Add areas as one collection, their shapes or dots, in the colours of values."""
     from matplotlib.collections import PathCollection
@@ -388,7 +390,7 @@ def _add(
     axes.add_collection(drawn, autolim=False)
 
 
-def _dot_size(layout: Layout) -> float:
+def _dot_size(layout: MapLayout) -> float:
     """Return the size of a dot in square points: smaller where there are many."""
     return float(np.clip(3000 / len(layout.points), 18, 120))
 
@@ -414,7 +416,7 @@ def _turning(ring: Floats) -> float:
     return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum() / 2)
 
 
-def _draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> None:
+def _draw_borders(axes: Axes, areas: Any, layout: MapLayout, members: set[int]) -> None:
     from matplotlib.collections import LineCollection
 
     pairs = [pair for pair in areas.neighbours if set(pair) <= members]
@@ -422,7 +424,7 @@ def _draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> 
     axes.add_collection(LineCollection(lines, colors=PALE, linewidths=1, zorder=1), autolim=False)
 
 
-def _write_names(figure: Figure, parts: Sequence[Axes], areas: Any, layout: Layout) -> None:
+def _write_names(figure: Figure, parts: Sequence[Axes], areas: Any, layout: MapLayout) -> None:
     """Write the names of areas where they hide neither each other nor the edge."""
     names = shorten(areas.labels.values, most=18)
     sizes = (layout.boxes[:, 2:] - layout.boxes[:, :2]).prod(axis=1)

@@ -72,6 +72,7 @@ def attacks_on(masses: Floats) -> list[Attack]:
     """
     made: list[Attack] = []
     for w, crowd in enumerate(masses):
+        # An output that w never has gives a record away: it counts as nearly impossible.
         scaled = masses / np.sqrt(np.where(crowd > 0, crowd, 1e-6))
         squares = (scaled**2).sum(axis=1)
         apart = squares[:, None] + squares - 2 * scaled @ scaled.T

@@ -464,12 +464,12 @@ def corner_law(branches: Sequence[Corners], factor: float) -> Summand:
     )
 
 
-def closed_form(alpha: float, rows: int, delta: float) -> float:
+def closed_epsilon(alpha: float, rows: int, delta: float) -> float:
     """Return the ε of the closed form, rounded up; infinite where it does not hold.
 
     Examples
     --------
-    >>> round(closed_form(1.0, 10**6, 1e-6), 4)
+    >>> round(closed_epsilon(1.0, 10**6, 1e-6), 4)
     0.0235
     """
     if alpha > 300 or 16 * math.exp(alpha) * math.log(2 / delta) * (1 + 1e-9) > rows:
@@ -494,7 +494,7 @@ def closed_delta(alpha: float, rows: int, epsilon: float) -> float:
     if root <= 0:
         return 1.0
     delta = 4 * math.exp(-rows * root**2 / (64 * a)) * (1 + 1e-9) + 1e-300
-    return delta if delta < 1 and closed_form(alpha, rows, delta) <= epsilon else 1.0
+    return delta if delta < 1 and closed_epsilon(alpha, rows, delta) <= epsilon else 1.0
 
 
 def corner_delta(branches: tuple[Corners, ...], epsilon: float, *, rows: int) -> float:

@@ -8,8 +8,8 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.evidence import (
     BesidesEvidence,
-    Evidence,
     PlanEvidence,
+    ShuffleEvidence,
     evidence_of,
     sampled_evidence,
 )
@@ -60,7 +60,7 @@ class CentralGuarantee(Display):
     alpha: float
     rows: int
     rows_per_person: int
-    evidence: Evidence
+    evidence: ShuffleEvidence
     population: int | None = None
 
     def curve(self, epsilon: float) -> float:
@@ -209,7 +209,7 @@ def central_guarantee(
                 "out rows_per_person, besides and population."
             )
         return table_guarantee(plan, delta=delta, epsilon=epsilon)
-    n, people = whole(rows, "rows"), whole(rows_per_person, "rows_per_person")
+    n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
     local = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
@@ -227,10 +227,10 @@ def central_guarantee(
     )
 
 
-def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> Evidence:
+def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> ShuffleEvidence:
     if population is None:
         return file
-    return sampled_evidence(file, population=whole(population, "population"))
+    return sampled_evidence(file, population=positive_count(population, "population"))
 
 
 def proven_epsilon(
@@ -266,13 +266,13 @@ def group_factor(epsilon: float, people: int) -> float:
     return sum(exponents) * (1 + 8 * people * UNIT)
 
 
-def person_epsilon(known: Evidence, delta: float, *, people: int) -> tuple[float, str]:
+def person_epsilon(known: ShuffleEvidence, delta: float, *, people: int) -> tuple[float, str]:
     """Return the smallest proven ε of a person at δ, and which bound it is."""
     found, method = known.epsilon(lambda epsilon: delta / group_factor(epsilon, people))
     return (found if people == 1 else math.nextafter(found * people, math.inf)), method
 
 
-def person_delta(known: Evidence, epsilon: float, *, people: int) -> tuple[float, str]:
+def person_delta(known: ShuffleEvidence, epsilon: float, *, people: int) -> tuple[float, str]:
     """Return the smallest proven δ of a person at ε, and which bound it is."""
     total = checked_epsilon(epsilon)
     one = total if people == 1 else math.nextafter(total / people, 0.0)
@@ -280,7 +280,7 @@ def person_delta(known: Evidence, epsilon: float, *, people: int) -> tuple[float
     return min(found * group_factor(one, people) * (1 + UNIT), 1.0), method
 
 
-def whole(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
+def positive_count(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
     try:
         if not isinstance(number, bool) and int(number) == number and 1 <= number <= most:
             return int(number)

@@ -182,7 +182,7 @@ def few_rows(mechanism: Mechanism) -> Floats:
 LARGEST_EPSILON = 40.0
 
 
-class Evidence(ABC):
+class ShuffleEvidence(ABC):
     """What is known of a release of so many rows: bounds from above, and attacks from below.
 
     - ``alpha``: The local α, rounded up; it is an ε by itself, with δ = 0.
@@ -208,6 +208,7 @@ class Evidence(ABC):
         high = min(proven, self.alpha, LARGEST_EPSILON)
         if high <= 0:
             return 0.0
+        # Which attack is best is decided once: any attack gives a valid bound, at every ε.
         strike = self.best_attack(0.9 * high)
         if strike(high) > delta:
             return high
@@ -222,7 +223,7 @@ class Evidence(ABC):
 
 
 @value(eq=False, repr=False)
-class PlanEvidence(Evidence):
+class PlanEvidence(ShuffleEvidence):
     """The bounds that are known of one file in random order.
 
     - ``crowd``: The matrix of a record, if it is small enough.
@@ -296,7 +297,7 @@ def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
 
 
 @value(eq=False, repr=False)
-class BesidesEvidence(Evidence):
+class BesidesEvidence(ShuffleEvidence):
     r"""The bounds that are known of a file together with what was spent besides, without a δ.
 
     The loss of what has no δ is at worst that of randomised response, +c with the chance
@@ -343,7 +344,7 @@ class BesidesEvidence(Evidence):
 
 def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
     """Return what is known of a mechanism or a plan that leaves no column untouched."""
-    plan = plan_of(given)
+    plan = fully_randomised_plan(given)
     file = plan_evidence(plan, rows=rows)
     if not besides:
         return file
@@ -351,7 +352,7 @@ def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence 
     return BesidesEvidence(alpha, rows, file, besides)
 
 
-def plan_of(given: Any) -> Plan:
+def fully_randomised_plan(given: Any) -> Plan:
     """Return a plan from one, from a mapping or from a mechanism; refuse untouched columns."""
     if isinstance(given, Mechanism):
         return Plan({"record": given})
@@ -373,7 +374,7 @@ STEEP = 600.0
 
 
 @value(eq=False, repr=False)
-class SampledEvidence(Evidence):
+class SampledEvidence(ShuffleEvidence):
     """The bounds that are known of a population, from those of a sample.
 
     - ``alpha``: The ε with δ = 0 that the local α of a record leaves.
@@ -385,8 +386,8 @@ class SampledEvidence(Evidence):
 
     alpha: float
     rows: int
-    sample: Evidence
-    seen: Evidence
+    sample: ShuffleEvidence
+    seen: ShuffleEvidence
     share: float
 
     def delta(self, epsilon: float) -> tuple[float, str]:
@@ -408,7 +409,7 @@ class SampledEvidence(Evidence):
         return self.seen.best_attack(epsilon)
 
 
-def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> Evidence:
+def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> ShuffleEvidence:
     """Return what is known of so many records of which the file is a secret random sample."""
     if population < known.rows:
         raise InvalidInput(

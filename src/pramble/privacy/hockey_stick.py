@@ -273,7 +273,7 @@ def at_frequencies(
     """Return the real parts of the terms and bounds of their errors, in units of the peak."""
     z = np.asarray(line.theta + 1j * t, dtype=np.complex128)
     found = transform(z)
-    found[found == 0] = 1e-300
+    found[found == 0] = 1e-300  # its logarithm is needed; the error bound covers the rest
     unit = UNIT * (transform.terms + 48 + 8 * np.abs(z) * transform.largest)
     off = unit[:, None] * (peak + 1)
     damp = (-((line.spread * t) ** 2) / 2)[:, None]
@@ -358,6 +358,7 @@ def approximate(epsilon: float, delta: float, *, step: float) -> Losses:
     >>> coin.masses[[0, -1]].round(4).tolist(), coin.never
     ([0.2689, 0.7311], 0.0)
     """
+    # Exactly: a quotient of floats may be rounded down to a step below ε.
     reach = max(math.ceil(Fraction(epsilon) / Fraction(step)), 1)
     masses = np.zeros(2 * reach + 1)
     masses[0], masses[-1] = math.exp(-reach * step), 1.0

@@ -298,7 +298,7 @@ def eliminated(
         having = [own for own in factors if place in own[0]]
         factors = [own for own in factors if place not in own[0]]
         scope = tuple(sorted({other for own, _ in having for other in own} - {place}))
-        together = summed(having, (*scope, place))
+        together = sum_of_factors(having, (*scope, place))
         kept.append((place, scope, together.argmax(axis=-1)))
         if scope:
             factors.append((scope, together.max(axis=-1)))
@@ -320,7 +320,7 @@ def factor(parts: Exchangeable, row: int, precision: float) -> tuple[Scope, Floa
     return scope, np.asarray(2 * precision * (math.prod(same) - products))
 
 
-def summed(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
+def sum_of_factors(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
     """Return the sum of functions as one of all their columns."""
     total = np.zeros((2,) * len(scope))
     for own, values in factors:
@@ -349,7 +349,7 @@ class Quadratic:
 
     def at(self, mix: float) -> tuple[Any, list[Any], dict[tuple[int, int], Any]]:
         """Return (c, a, U) for a share of the first bound, the rest being of the second."""
-        first = rational(mix)
+        first = exact_float(mix)
         second = 1 - first
         linear = [own - second * more for own, more in zip(self.linear, self.of_one, strict=True)]
         both = first / 3 + second
@@ -374,7 +374,7 @@ class Quadratic:
         which equals the form wherever every :math:`s_j` is 0 or 1. It has to be concave.
         """
         constant, linear, pairs = self.at(mix)
-        y, s = rational(shift), [rational(own) for own in point]
+        y, s = exact_float(shift), [exact_float(own) for own in point]
         slope = [own + y - 2 * y * x for own, x in zip(linear, s, strict=True)]
         value = constant
         for own, x in zip(linear, s, strict=True):
@@ -398,7 +398,7 @@ def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadrati
     of_two: dict[tuple[int, int], Any] = {}
     triples = fmpq(0)
     for kind, own in zip(parts.kinds, precision, strict=True):
-        places, weight = np.flatnonzero(kind).tolist(), 2 * rational(own)
+        places, weight = np.flatnonzero(kind).tolist(), 2 * exact_float(own)
         whole = weight
         for i in places:
             whole *= same[i]
@@ -415,7 +415,7 @@ def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadrati
     return Quadratic(linear, pairs, triples, of_one, of_two)
 
 
-def rational(number: float) -> Any:
+def exact_float(number: float) -> Any:
     """Return a float exactly."""
     from flint import fmpq
 
@@ -462,7 +462,7 @@ def largest_shift(parts: Exchangeable, precision: Sequence[float]) -> LargestShi
     order = elimination_order(alone)
     if order is not None:
         top, pattern = eliminated(alone, values, order)
-        bound = Fraction(top) + Fraction(rounding(alone, values))
+        bound = Fraction(top) + Fraction(shift_rounding(alone, values))
         return LargestShift(bound, alone.columns_of(pattern), attained=False)
     refuse_uncertifiable(alone)
     worst = flipped(alone, np.array(values))
@@ -496,7 +496,7 @@ def one_by_one(parts: Exchangeable, precision: Sequence[float]) -> tuple[Exchang
 def largest_of_all(parts: Exchangeable, precision: Sequence[float]) -> LargestShift:
     """Return the largest shift by trying every pattern; near ties are settled in rationals."""
     shifts = parts.shifts(np.array(precision))
-    slack = rounding(parts, precision)
+    slack = shift_rounding(parts, precision)
     top = float(shifts.max())
     near = np.argwhere(shifts >= top - 2 * slack)
     exactly = [Fraction(own) for own in precision]
@@ -509,7 +509,7 @@ def largest_of_all(parts: Exchangeable, precision: Sequence[float]) -> LargestSh
     return LargestShift(best, columns, attained=True)
 
 
-def rounding(parts: Exchangeable, precision: Sequence[float]) -> float:
+def shift_rounding(parts: Exchangeable, precision: Sequence[float]) -> float:
     """Return a bound on the rounding of a shift: of a sum over kinds of products over classes."""
     members = np.array([len(own) for own in parts.members], dtype=np.float64)
     size = 4 * float(members @ np.array(precision))

@@ -57,7 +57,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         + (" (dry run)" if outcome.dry_run else ""),
         "lead": lead(outcome),
         "outcome": {**vars(outcome), "raw": raw},
-        "cards": cards(outcome, verdict),
+        "cards": headline_figures(outcome, verdict),
         "verdict": verdict,
         "plain_words": plain_words(outcome),
         "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
@@ -150,7 +150,7 @@ def lead(outcome: ReleaseOutcome) -> str:
     return f"Data {source}in {outcome.data_file} ({numbers.size(outcome.data_bytes)}{took})."
 
 
-def cards(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
+def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
     """Return the figures at the top: the promise, what readers get, and what is in the file."""
     central, unit = outcome.central, outcome.guarantee.unit
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
@@ -221,7 +221,7 @@ def promises_of(outcome: ReleaseOutcome) -> list[dict[str, Any]]:
 
 def plain_words(outcome: ReleaseOutcome) -> list[str]:
     """Say what was done in sentences without symbols where they can be avoided."""
-    names = joined(list(outcome.names))
+    names = names_in_words(list(outcome.names))
     if outcome.protected is not None and outcome.central is not None:
         return [
             (
@@ -268,7 +268,7 @@ def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
     ]
 
 
-def joined(names: list[str]) -> str:
+def names_in_words(names: list[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return ", ".join(names[:-1]) + " and " + names[-1]

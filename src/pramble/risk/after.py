@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from pramble.risk.assess import Assessment
 
 LARGEST_GRID = 30_000_000
+"""Cells of a grid that is filled at once: 240 MB of floats."""
 PRECISION = 1e-10
+"""What the rest of the series may add to the logarithm of a chance."""
 
 
 @value(eq=False, repr=False)
@@ -234,6 +236,7 @@ def by_column(table: Crosstab, operators: Operators, block: Integers) -> Floats:
 
 def log_misses(operator: Operator, counts: Floats) -> Floats:
     r"""Return :math:`\sum_{k\ne j} f_k \log(1-M_{kj})` along the last axis."""
+    # Where a move is certain the logarithm is infinite; those entries are counted by themselves.
     logs = operator.entrywise(lambda m: np.log1p(-np.where(m >= 1, 0.0, m)), diagonal=0.0)
     missed = logs.apply(counts)
     if operator.largest_moves().max() < 1:

@@ -25,7 +25,7 @@ from pramble.risk.cells import (
     rows_each,
     wildcard_sums,
 )
-from pramble.risk.loglinear import Independence, Margins, Search, TwoWay
+from pramble.risk.loglinear import ForwardSearch, MainEffects, Margins, TwoWay
 from pramble.risk.membership import Chains, Membership
 from pramble.risk.models import (
     CellMeans,
@@ -60,7 +60,7 @@ class NoModel(RiskModel):
 
 
 MODELS: Mapping[str, type[RiskModel]] = MappingProxyType(
-    {kind.name: kind for kind in (Independence, TwoWay, Search, Membership, NoModel)}
+    {kind.name: kind for kind in (MainEffects, TwoWay, ForwardSearch, Membership, NoModel)}
 )
 """The models that can be asked for by name."""
 
@@ -407,6 +407,9 @@ def assess(
     fraction = fractions(classes, size)
     r1, r2 = class_risks(classes, fitted, fraction)
     uniques = classes.sizes == 1
+    intervals = None if fitted.chains is None else fitted.chains.intervals
+    if fitted.chains is None and fitted.means is not None:
+        intervals = fitted.means.intervals(classes.table, fraction)
     clock.tell("assessed", 1.0)
     return Assessment(
         float(r1[uniques].sum()),
@@ -420,7 +423,7 @@ def assess(
         classes,
         fraction,
         fitted.means,
-        fitted_intervals(classes, fitted, fraction),
+        intervals,
     )
 
 
@@ -469,15 +472,6 @@ def class_risks(
     if fitted.unique_risks is not None:
         r1[counts == 1], r2[counts == 1] = fitted.unique_risks
     return r1, r2
-
-
-def fitted_intervals(
-    classes: CrossClassification, fitted: FittedModel, fraction: Floats
-) -> Intervals | None:
-    """Return intervals of τ1 and τ2: those of the chains, or of the fitted means."""
-    if fitted.chains is not None:
-        return fitted.chains.intervals
-    return None if fitted.means is None else fitted.means.intervals(classes.table, fraction)
 
 
 def record_risks(classes: CrossClassification, by_class: dict[str, Any]) -> dict[str, Any]:

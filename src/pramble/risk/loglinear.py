@@ -36,9 +36,9 @@ from pramble.risk.spread import (
     MOST_PARAMETERS,
     Spread,
     Uniques,
-    covariance_of,
     fit_spread,
-    intervals,
+    margin_covariance,
+    tau_intervals,
 )
 from pramble.values import Clock, Floats, Integers, names_of, value
 
@@ -100,7 +100,7 @@ class IndependentMeans(CellMeans):
         )
 
 
-def possible_cells(
+def positive_cells(
     table: Crosstab,
     margins: Sequence[Margin],
     *,
@@ -117,7 +117,7 @@ def possible_cells(
     >>> from pramble.data.crosstab import crosstab
     >>> from pramble.data.open import open_records
     >>> table = crosstab(open_records({"a": [0, 0, 1], "b": [0, 1, 1]}), ["a", "b"])
-    >>> possible_cells(table, [(0, 1)])
+    >>> positive_cells(table, [(0, 1)])
     array([[0, 0],
            [0, 1],
            [1, 1]], dtype=int32)
@@ -240,7 +240,7 @@ class ListedMeans(CellMeans):
         chosen = locate(self.cells, table.cells[alone], self.shape)
         starts = np.cumsum([0, *sizes[:-1]])[:, None]
         places = margin_places(self.cells, self.generators, self.shape) + starts
-        covariance = covariance_of(places, self.values, size=sum(sizes))
+        covariance = margin_covariance(places, self.values, size=sum(sizes))
         uniques = Uniques(
             self.values[chosen],
             fraction[alone],
@@ -248,7 +248,7 @@ class ListedMeans(CellMeans):
             covariance,
             self.spread,
         )
-        return intervals(uniques)
+        return tau_intervals(uniques)
 
     def observed(self, table: Crosstab) -> Floats:
         """Return the sample count of each cell."""
@@ -303,7 +303,7 @@ def fit_margins(sample: Sample, margins: Iterable[Margin]) -> CellMeans:
     generators = maximal(margins, dimension=len(sample.table.columns))
     if not sample.rules and all(len(margin) == 1 for margin in generators):
         return fit_independence(sample.table)
-    cells = possible_cells(sample.table, generators, rules=sample.rules)
+    cells = positive_cells(sample.table, generators, rules=sample.rules)
     return proportional_fit(sample.table, cells, margins=generators, clock=sample.clock)
 
 
@@ -324,7 +324,7 @@ def maximal(margins: Iterable[Margin], *, dimension: int) -> tuple[Margin, ...]:
 
 
 @value
-class Independence(RiskModel):
+class MainEffects(RiskModel):
     """Keys are independent of each other, but for structural zeros."""
 
     name: ClassVar[str] = "independence"
@@ -391,7 +391,7 @@ LOOSE = 1e-6
 
 
 @value
-class Search(RiskModel):
+class ForwardSearch(RiskModel):
     r"""A log-linear model with small criteria of fit.
 
     From independence, add at each step the interaction whose margin the model misses most: the
@@ -416,7 +416,7 @@ class Search(RiskModel):
             elif candidate is None:
                 why = "no further interaction improves the fit"
             else:
-                step = add_margin(sample, step, candidate)
+                step = with_margin(sample, step, candidate)
                 best = min(best, step, key=lambda one: one.misfit)
                 taken += 1
                 sample.clock.tell("searching", 0.9 * (1 - math.exp(-taken / 20)))
@@ -449,7 +449,7 @@ def first_step(sample: Sample) -> Step:
     """Return the model of independence, over all cells that are possible."""
     table = sample.table
     margins = maximal([], dimension=len(table.columns))
-    cells = possible_cells(table, margins, rules=sample.rules)
+    cells = positive_cells(table, margins, rules=sample.rules)
     if sample.rules:
         means = proportional_fit(table, cells, margins=margins, tolerance=LOOSE)
     else:
@@ -462,7 +462,7 @@ def most_missed(table: Crosstab, step: Step) -> Margin | None:
     """Return the interaction with the largest G² − 2 df; None when none is positive."""
     for order in range(2, LARGEST_ORDER + 1):
         gains = {
-            margin: gain(table, step.means, margin)
+            margin: margin_gain(table, step.means, margin)
             for margin in candidates(step.means.margins, len(table.columns), order)
         }
         if gains:
@@ -485,7 +485,7 @@ def candidates(margins: Sequence[Margin], dimension: int, order: int) -> list[Ma
     ]
 
 
-def gain(table: Crosstab, means: ListedMeans, margin: Margin) -> float:
+def margin_gain(table: Crosstab, means: ListedMeans, margin: Margin) -> float:
     """Return G² − 2 df over a margin."""
     observed = table.array(axes=margin)
     index = np.ravel_multi_index(means.cells[:, list(margin)].T, observed.shape)
@@ -497,7 +497,7 @@ def gain(table: Crosstab, means: ListedMeans, margin: Margin) -> float:
     return deviance - 2.0 * float(freedom)
 
 
-def add_margin(sample: Sample, step: Step, margin: Margin) -> Step:
+def with_margin(sample: Sample, step: Step, margin: Margin) -> Step:
     """Return the model with one interaction more."""
     table, before = sample.table, step.means
     keep = (table.array(axes=margin) > 0)[tuple(before.cells[:, list(margin)].T)]

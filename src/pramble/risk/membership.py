@@ -83,7 +83,7 @@ def cell_probabilities(cells: Codes, tables: Floats, weights: Floats) -> Floats:
     return out
 
 
-class Chain:
+class MembershipChain:
     """The state of one chain: profiles z, the law of memberships, pseudo-counts of levels."""
 
     def __init__(
@@ -154,7 +154,7 @@ class Chain:
         """Return level tables and weights of a mixture: memberships drawn from their law."""
         count = self.model.memberships
         gammas = self.rng.standard_gamma(np.broadcast_to(self.alpha, (count, len(self.alpha))))
-        gammas += 1e-300
+        gammas += 1e-300  # all of a row may underflow, and 0/0 is no share
         memberships = gammas / gammas.sum(axis=1, keepdims=True)
         return self.levels @ memberships.T, np.full(count, 1 / (count * self.possible))
 
@@ -336,7 +336,7 @@ class Round(NamedTuple):
 class Walker:
     """A chain with the sample uniques whose risk it estimates."""
 
-    def __init__(self, chain: Chain, sample: Sample) -> None:
+    def __init__(self, chain: MembershipChain, sample: Sample) -> None:
         table = sample.table
         self.chain, self.sweeps = chain, 0
         self.tell: Callable[[], None] = lambda: None  # one chain tells how far all have come
@@ -524,7 +524,8 @@ class Membership(RiskModel):
         codes = np.ascontiguousarray(table.cells[cell_of].astype(np.int32))
         generators = (sample.rng or np.random.default_rng()).spawn(self.chains)
         walkers = [
-            Walker(Chain(self, codes, table.shape, sample.rules, rng), sample) for rng in generators
+            Walker(MembershipChain(self, codes, table.shape, sample.rules, rng), sample)
+            for rng in generators
         ]
         chains, used = run_rounds(self, walkers, clock=sample.clock)
         kept = [state for walk in used for state in walk.kept]

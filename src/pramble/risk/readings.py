@@ -116,7 +116,7 @@ def joint_key(
         )
     columns = zip(*mechanism.labels.values, strict=True)
     places = [
-        places_among(table.levels[axis], own) for axis, own in zip(axes, columns, strict=True)
+        level_places(table.levels[axis], own) for axis, own in zip(axes, columns, strict=True)
     ]
     occur = np.flatnonzero(np.all([place >= 0 for place in places], axis=0))
     level_of = np.full(int(np.prod(sizes)), -1, dtype=np.int64)
@@ -137,7 +137,7 @@ def of_keys(block: Block, mechanism: Mechanism, names: Block) -> Mechanism:
     if names == block:
         return mechanism
     places = [block.index(name) for name in names]
-    inputs = [cut(label, places) for label in mechanism.labels.values]
+    inputs = [key_parts(label, places) for label in mechanism.labels.values]
     keys = label_keys(inputs)
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     onto = np.array([codes[key] for key in keys])
@@ -153,14 +153,14 @@ def of_keys(block: Block, mechanism: Mechanism, names: Block) -> Mechanism:
     return Mechanism.from_matrix(rows / counts[:, None], labels, outputs=outputs)
 
 
-def cut(label: Any, places: Sequence[int]) -> Label:
+def key_parts(label: Any, places: Sequence[int]) -> Label:
     """Return the parts of a label that are asked for."""
     return label[places[0]] if len(places) == 1 else tuple(label[place] for place in places)
 
 
 LARGEST_ASSIGNMENT = 1_000_000
 LARGEST_READING = 100_000_000
-TIE = 1 - 1e-12
+TIE = 1 - 1e-12  # probabilities that differ by rounding alone are tied
 LABELS = "labels"
 READINGS = ("posterior", "likelihood", "one-to-one")
 
@@ -186,7 +186,7 @@ def key_readings(plan: Mapping[str, Mechanism], table: Crosstab) -> dict[str, di
 
 def readings_of(mechanism: Mechanism, table: Crosstab, axis: int) -> dict[str, Operator]:
     """Return how the levels of a key move among each other, for every reading of its outputs."""
-    rows = places_among(mechanism.labels.values, table.levels[axis])
+    rows = level_places(mechanism.labels.values, table.levels[axis])
     if (rows < 0).any():
         error = InvalidPlan(
             f"The mechanism for column {table.columns[axis]!r} must know every value that occurs; "
@@ -215,7 +215,7 @@ def read_operator(mechanism: Mechanism, rows: Integers, reading: Integers) -> Op
     return ArrayOperator(mechanism.operator.dense()[rows] @ together)
 
 
-def places_among(labels: Sequence[Label], levels: Sequence[Label]) -> Integers:
+def level_places(labels: Sequence[Label], levels: Sequence[Label]) -> Integers:
     """Return where each level stands among labels; −1 where it does not."""
     found = places_of(labels, levels)
     return np.array([-1 if place is None else place for place in found], dtype=np.int64)
@@ -226,7 +226,7 @@ def shares_over(table: Crosstab, labels: Mapping[str, Sequence[Label]]) -> Float
     axes = [table.columns.index(name) for name in labels]
     rows = []
     for axis, (name, own) in zip(axes, labels.items(), strict=True):
-        rows.append(places_among(own, table.levels[axis]))
+        rows.append(level_places(own, table.levels[axis]))
         if (rows[-1] < 0).any():
             lost = table.levels[axis][int(rows[-1].argmin())]
             error = InvalidInput(f"categories of {name!r} must hold every value of the file.")
@@ -255,7 +255,7 @@ def information_of_keys(plan: Plan, table: Crosstab) -> tuple[float, float]:
 def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     """Return readings by their name: the category that each output is read as, −1 for none."""
     if mechanism.shape[0] * mechanism.shape[1] > LARGEST_READING:
-        return {LABELS: places_among(mechanism.labels.values, mechanism.output_labels.values)}
+        return {LABELS: level_places(mechanism.labels.values, mechanism.output_labels.values)}
     M = mechanism.operator.dense()
     kept = kept_labels(M)
     if kept is not None:
@@ -265,7 +265,7 @@ def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     likely = occurs >= TIE * occurs.max(axis=0)
     likelihood = (shares[:, None] * likely).argmax(axis=0)
     present = np.flatnonzero(shares > 0)
-    matched = match((shares[:, None] * M)[present])
+    matched = best_matching((shares[:, None] * M)[present])
     one_to_one = np.where(matched >= 0, present[matched], posterior)
     return dict(zip(READINGS, (posterior, likelihood, one_to_one), strict=True))
 
@@ -285,7 +285,7 @@ def kept_labels(M: Floats) -> Integers | None:
     return most if clear.all() and len(np.unique(most)) == len(most) else None
 
 
-def match(worth: Floats) -> Integers:
+def best_matching(worth: Floats) -> Integers:
     """Return the row that each column is matched with for the largest sum; −1 where none."""
     from scipy.optimize import linear_sum_assignment
 

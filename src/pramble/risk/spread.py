@@ -164,7 +164,7 @@ class Uniques:
         return np.asarray(self.means * np.exp(-np.minimum(shift, LARGEST_SHIFT)))
 
 
-def intervals(uniques: Uniques) -> Intervals:
+def tau_intervals(uniques: Uniques) -> Intervals:
     r"""Return intervals that allow for four sources of error.
 
     Luck, the variance of the numbers themselves given the model; the estimated margins, by the
@@ -173,8 +173,8 @@ def intervals(uniques: Uniques) -> Intervals:
     error the sample does not say: the lower end takes the means as fitted, the upper end those
     fitted without the record.
     """
-    low = [ends(uniques, measure, means=uniques.means)[0] for measure in (0, 1)]
-    high = [ends(uniques, measure, means=uniques.left_out())[1] for measure in (0, 1)]
+    low = [interval_ends(uniques, measure, means=uniques.means)[0] for measure in (0, 1)]
+    high = [interval_ends(uniques, measure, means=uniques.left_out())[1] for measure in (0, 1)]
     most = float(len(uniques.means))
     first, second = (
         (lowest, min(highest, most)) for lowest, highest in zip(low, high, strict=True)
@@ -182,20 +182,20 @@ def intervals(uniques: Uniques) -> Intervals:
     return Intervals(first, second)
 
 
-def ends(uniques: Uniques, measure: int, *, means: Floats) -> Interval:
+def interval_ends(uniques: Uniques, measure: int, *, means: Floats) -> Interval:
     """Return both ends for τ1 or τ2 (measure 0 or 1), symmetric on the scale of square roots."""
     risks = uniques.risks(means)
     total = float(risks[measure].sum())
     if total == 0:
         return 0.0, 0.0
-    variance = luck(*risks, measure) + by_margins(uniques, measure, means=means)
+    variance = variance_of_luck(*risks, measure) + by_margins(uniques, measure, means=means)
     if uniques.spread.needed:
         variance += by_spread(uniques, measure, means=means)
     root, width = math.sqrt(total), NORMAL * math.sqrt(variance / total) / 2
     return max(root - width, 0.0) ** 2, (root + width) ** 2
 
 
-def luck(r1: Floats, r2: Floats, measure: int) -> float:
+def variance_of_luck(r1: Floats, r2: Floats, measure: int) -> float:
     """Return the variance given the model; for 1/F a bound, its square being at most half of it."""
     squares = r1 if measure == 0 else (r1 + r2) / 2
     return float((squares - (r1, r2)[measure] ** 2).clip(0.0).sum())
@@ -226,7 +226,7 @@ def by_spread(uniques: Uniques, measure: int, *, means: Floats) -> float:
     return float(gradient @ uniques.spread.covariance @ gradient) + (changed / 2) ** 2
 
 
-def covariance_of(places: Integers, means: Floats, *, size: int) -> Floats:
+def margin_covariance(places: Integers, means: Floats, *, size: int) -> Floats:
     r"""Return :math:`(\sum_k \mu_k x_k x_k^\top)^{-1}`, ``places`` the ones of each x.
 
     Margins share their own margins, so the sum is singular; a small ridge, above what rounding

@@ -10,7 +10,13 @@ from tests.privacy.shuffled.exact import exact_delta, exact_excess, random_matri
 import pramble
 from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.privacy.blanket import blanket_delta, closed_form, corner_delta, factor_below, pair_law
+from pramble.privacy.blanket import (
+    blanket_delta,
+    closed_epsilon,
+    corner_delta,
+    factor_below,
+    pair_law,
+)
 from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-13
@@ -108,7 +114,7 @@ def test_never_above_the_closed_form(alpha):
     ):
         for rows in (10**4, 10**6):
             found = pramble.central_guarantee(mechanism, rows=rows, delta=1e-8)
-            assert found.epsilon <= min(closed_form(alpha, rows, 1e-8), found.alpha)
+            assert found.epsilon <= min(closed_epsilon(alpha, rows, 1e-8), found.alpha)
 
 
 def test_corners_are_the_blanket_of_randomised_response():

@@ -20,7 +20,6 @@ from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured_table import own_names
 from pramble.mechanisms.plan import Block, Branch, Plan
-from pramble.mechanisms.separate import separate_blocks
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.releasing.folder.layout import SCRIPTS, STEM, stated_file
@@ -70,7 +69,7 @@ class Unwritable(Exception):
 
 def plan_code(plan: Plan) -> dict[str, str]:
     """Return what of a plan stands in the script in R, by the place that it has there."""
-    plan = separate_blocks(plan)
+    plan = plan.without_products()
     if len({frozenset(branch.columns) for branch in plan.branches}) < len(plan.branches):
         raise Unwritable("two branches of the plan show the same columns")
     columns = plan.column_labels()

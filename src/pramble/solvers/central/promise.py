@@ -25,8 +25,8 @@ from pramble.privacy.central import (
     central_guarantee,
     checked_delta,
     checked_epsilon,
+    positive_count,
     proven_epsilon,
-    whole,
 )
 from pramble.solvers.record.problem import RecordProblem
 from pramble.values import value
@@ -88,9 +88,9 @@ def as_promise(
     return Promise(
         checked_epsilon(epsilon),
         checked_delta(delta),
-        whole(rows, "rows"),
+        positive_count(rows, "rows"),
         besides,
-        whole(rows_per_person, "rows_per_person"),
+        positive_count(rows_per_person, "rows_per_person"),
     )
 
 

@@ -24,7 +24,7 @@ from pramble.information.distributions import Table
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.table_plan import TablePlan, subsets
 from pramble.one_thread import one_thread
-from pramble.privacy.central import whole
+from pramble.privacy.central import positive_count
 from pramble.privacy.guarantee import float_below, largest_mu_squared
 from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.tables.least_noise import (
@@ -105,7 +105,7 @@ def design_tables(
     (True, True)
     """
     budget = largest_mu_squared(number(epsilon, "epsilon"), number(delta, "delta"))
-    k = whole(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
+    k = positive_count(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
     problem = as_table_problem(columns, tables=tables, importance=importance, objective=objective)
     clock = Clock(progress)
     with one_thread():
