@@ -68,7 +68,10 @@ def release(
     ] = None,
     tables: Annotated[
         str | None,
-        typer.Option(help="Tables that readers will want: 1, 2 (default), all, or a+b,a+c."),
+        typer.Option(
+            help="Tables that readers will want: 1, 2 (default), all, a+b,a+c, or, with --central, "
+            "auto: all pairs, and triples chosen privately from the file."
+        ),
     ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Every record keeps all its columns: no blanks.")

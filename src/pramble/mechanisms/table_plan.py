@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMA, WITH_CHOICE = "pramble/tables/1", "pramble/tables/2"
+SCHEMAS = (SCHEMA, WITH_CHOICE)
 """Of a plan whose tables were stated, and of one whose tables are chosen from the file."""
 
 Columns = tuple[str, ...]
@@ -205,7 +206,7 @@ class TablePlan:
         """Return the plan that :meth:`to_json` wrote; refuse anything it does not know."""
         document = parsed(document, InvalidPlan)
         schema = document.get("schema") if isinstance(document, Mapping) else None
-        if schema not in (SCHEMA, WITH_CHOICE):
+        if schema not in SCHEMAS:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
         if set(document) != FIELDS | ({"choice"} if schema == WITH_CHOICE else set()):
             raise InvalidPlan(f"A plan for tables has {', '.join(sorted(FIELDS))}.")

@@ -99,6 +99,9 @@ def expected_tables(job: Prepared) -> ProtectedOutcome | None:
             FrequencyOutcome(column.name, column.labels, before=column.counts)
             for column in job.protected.columns
         ),
+        chosen=None
+        if design.plan.choice is None
+        else tuple(" × ".join(table) for table in design.plan.chosen),
     )
 
 

@@ -144,8 +144,8 @@ def release(
     **settings
         Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
         release, instead of α: every released column is randomised, and the rows are shuffled),
-        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``whole``, ``possible`` (rules
-        of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
+        ``tables`` (2: all pairs; 1, 3, "all", a list of tuples, or "auto"), ``whole``,
+        ``possible`` (rules of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
         ``prior_share``,
         ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
         says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
@@ -244,7 +244,9 @@ def release(
             document, outcome = write_folder(job, folder, key=bound, outcome=outcome, clock=clock)
         else:
             key = checked_key(secret)  # bound to the tables and the plan where noise is drawn
-            document, outcome = write_tables(job, folder, key=key, outcome=outcome, clock=clock)
+            job, document, outcome = write_tables(
+                job, folder, key=key, outcome=outcome, clock=clock
+            )
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = replace(outcome, seconds=time.perf_counter() - started)

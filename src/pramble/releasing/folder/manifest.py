@@ -93,9 +93,16 @@ def assumptions_of_tables(job: Prepared) -> list[str]:
         if k == 1
         else "The number of records is measured with noise, like the tables."
     )
+    assert job.protected is not None, "asked for where there are tables"
+    choice = (
+        "Which tables were measured was decided by noisy scores, whose cost is included."
+        if job.protected.plan.choice is not None
+        else ""
+    )
     return [
         counted,
         number,
+        *([choice] if choice else []),
         "The noise was drawn once; the key that drew it is kept like the confidential file.",
         "Other releases of the same people add up with this one.",
         *seen_sentences(job),

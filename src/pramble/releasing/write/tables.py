@@ -20,7 +20,8 @@ from pramble.releasing.folder.layout import MANIFEST, file_sha256
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_design import rules_of
-from pramble.releasing.record_figures import observed_columns
+from pramble.releasing.record_figures import expected_tables, observed_columns
+from pramble.releasing.table_design import with_tables_of
 from pramble.values import Clock
 
 SENTENCE = (
@@ -33,8 +34,11 @@ MEASURING, DRAWING = 0.5, 0.4
 
 def write_tables(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
-) -> tuple[dict[str, Any], ReleaseOutcome]:
-    """Measure, write and check the tables, draw complete records, and write the manifest."""
+) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
+    """Measure, write and check the tables, draw complete records, and write the manifest.
+
+    The job that is returned has the tables that were chosen meanwhile.
+    """
     protected = job.protected
     assert protected is not None, "asked for where there are tables"
     measured = measure_records(
@@ -45,6 +49,8 @@ def write_tables(
         nulls=protected.nulls,
         clock=clock.part(0.25, 0.35),
     )
+    protected = with_tables_of(protected, measured.plan)
+    job = replace(job, protected=protected)
     path = folder / TABLES
     save_table(measured.to_table(), path)
     entry: dict[str, Any] = {
@@ -66,21 +72,26 @@ def write_tables(
     document = manifest_of(job, entry, synthetic=synthetic, tables=tables, total=measured.total)
     document |= write_beside(job, folder, document)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    assert outcome.protected is not None, "expected before anything was written"
+    expected = expected_tables(job)
+    assert expected is not None, "asked for where there are tables"
     distances = [fit.mean * made.rows for fit in made.fits]
-    return document, replace(
-        outcome,
-        total=measured.total,
-        tables=tables,
-        protected=replace(
-            outcome.protected,
-            columns=observed_columns(outcome.protected.columns, measured),
-            fit=float(np.mean(distances)) if distances else 0.0,
+    return (
+        job,
+        document,
+        replace(
+            outcome,
+            total=measured.total,
+            tables=tables,
+            protected=replace(
+                expected,
+                columns=observed_columns(expected.columns, measured),
+                fit=float(np.mean(distances)) if distances else 0.0,
+            ),
+            checks=(check,),
+            data_bytes=entry["bytes"] + synthetic["bytes"],
+            created=document["created"],
+            dry_run=False,
         ),
-        checks=(check,),
-        data_bytes=entry["bytes"] + synthetic["bytes"],
-        created=document["created"],
-        dry_run=False,
     )
 
 

@@ -11,9 +11,9 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.gaussian import largest_mu_squared
 from pramble.privacy.shuffled.central import whole
-from pramble.solvers.tables.choice import plan_with_choice
+from pramble.solvers.tables.choice import plan_with_choice, problem_of
 from pramble.solvers.tables.least_largest import least_largest
-from pramble.solvers.tables.least_noise import least_noise
+from pramble.solvers.tables.least_noise import LeastNoise, least_noise
 from pramble.solvers.tables.precisions import settled
 from pramble.solvers.tables.problem import Objective, TableProblem, as_table_problem
 from pramble.solvers.tables.result import TableDesign
@@ -84,22 +84,38 @@ def design_tables(
     chosen = is_choice(tables, importance, objective)
     stated = min(2, len(columns)) if chosen else tables
     problem = as_table_problem(columns, tables=stated, importance=importance, objective=objective)
-    clock = Clock(progress)
-    with one_thread():
-        if objective == "largest":
-            found = least_largest(problem, clock, has_total=k > 1)
-        else:
-            costs = np.append(problem.costs, problem.cost_of_total) if k > 1 else problem.costs
-            found = least_noise(problem.parts, costs, clock, has_total=k > 1)
     if chosen and len(problem.labels) > 2:
-        own = float(delta)
-        plan = plan_with_choice(problem.labels, budget, delta=own, rows_per_person=k)
-    else:
-        precision = settled(problem, found.precision, budget / (k * k), has_total=k > 1)
-        plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
+        plan = plan_with_choice(problem.labels, budget, delta=float(delta), rows_per_person=k)
+        return valued(plan, float(epsilon))
+    clock = Clock(progress)
+    found = least(problem, objective, clock, has_total=k > 1)
+    precision = settled(problem, found.precision, budget / (k * k), has_total=k > 1)
+    plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
     value, bound = value_of(problem, plan, objective), found.bound * k * k / float(budget)
     clock.tell("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
+
+
+def least(problem: TableProblem, objective: str, clock: Clock, *, has_total: bool) -> LeastNoise:
+    """Return the best precisions at μ² = 1, and the bound that proves them."""
+    with one_thread():
+        if objective == "largest":
+            return least_largest(problem, clock, has_total=has_total)
+        costs = np.append(problem.costs, problem.cost_of_total) if has_total else problem.costs
+        return least_noise(problem.parts, costs, clock, has_total=has_total)
+
+
+def valued(plan: TablePlan, epsilon: float) -> TableDesign:
+    """Return the design of a plan whose tables are, or were, chosen from a file.
+
+    The bound is for the same tables without the price of the choice.
+    """
+    assert plan.choice is not None, "asked for where tables are chosen"
+    problem, k = problem_of(plan.labels, plan.chosen), plan.rows_per_person
+    found = least(problem, "variance", Clock(None), has_total=k > 1)
+    value = value_of(problem, plan, "variance")
+    bound = found.bound * k * k / plan.choice.mu_squared
+    return TableDesign(plan, epsilon, plan.delta, "variance", value, min(bound, value))
 
 
 def is_choice(tables: Any, importance: Any, objective: str) -> bool:
