@@ -87,10 +87,10 @@ def test_a_replaced_record_moves_every_score_by_at_most_two():
         own = chosen_tables.exact_scores((PARITY,), {PARITY: table}, first, clock=Clock(None))
         return int(own[0])
 
-    scores = {file: score(file) for file in combinations_with_replacement(records, 3)}
+    scores = {file: score(file) for file in combinations_with_replacement(records, 2)}
     moved = {
-        abs(scores[tuple(sorted((*rest, one)))] - scores[tuple(sorted((*rest, two)))])
-        for rest in combinations_with_replacement(records, 2)
+        abs(scores[tuple(sorted((rest, one)))] - scores[tuple(sorted((rest, two)))])
+        for rest in records
         for one in records
         for two in records
     }
@@ -118,7 +118,8 @@ def test_what_pairs_imply_is_hardly_ever_chosen():
 
 
 def test_published_parts_have_the_precision_that_is_stated():
-    plan, file = design(rows_per_person=2).plan, rows(300, parity=False)
+    sizes = {name: SIZES[name] for name in ("a", "b", "d")}
+    plan, file = design(sizes, rows_per_person=2).plan, rows(300, parity=False)
     exact = pramble.measure(file, without_noise(pairs_of(plan)), key=KEY)
     keys, parts = np.random.default_rng(3), [("a",), ("a", "d")]
     found = {part: [] for part in [(), *parts]}

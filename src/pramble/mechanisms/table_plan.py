@@ -205,11 +205,12 @@ class TablePlan:
     def from_json(document: Mapping[str, Any] | str) -> "TablePlan":
         """Return the plan that :meth:`to_json` wrote; refuse anything it does not know."""
         document = parsed(document, InvalidPlan)
-        schema = document.get("schema") if isinstance(document, Mapping) else None
-        if schema not in SCHEMAS:
+        if not isinstance(document, Mapping) or document.get("schema") not in SCHEMAS:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
-        if set(document) != FIELDS | ({"choice"} if schema == WITH_CHOICE else set()):
-            raise InvalidPlan(f"A plan for tables has {', '.join(sorted(FIELDS))}.")
+        has_choice = document["schema"] == WITH_CHOICE
+        fields = FIELDS | {"choice"} if has_choice else FIELDS
+        if set(document) != fields:
+            raise InvalidPlan(f"A plan for tables has {', '.join(sorted(fields))}.")
         columns = pairs_in(document["columns"], ("name", "categories"))
         parts = pairs_in(document["precision"], ("columns", "value"))
         tables = tuple(names_in(table) for table in listed(document["tables"]))
@@ -219,7 +220,7 @@ class TablePlan:
         precision = {names_in(part): number_in(own) for part, own in parts}
         if len(labels) != len(columns) or len(precision) != len(parts):
             raise InvalidPlan("A plan for tables names each column and each part once.")
-        choice = choice_in(document["choice"]) if schema == WITH_CHOICE else None
+        choice = choice_in(document["choice"]) if has_choice else None
         return TablePlan(
             labels, tables, precision, document["delta"], document["rows_per_person"], choice
         )
