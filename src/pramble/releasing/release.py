@@ -145,8 +145,8 @@ def release(
         Other settings of a plan: ``central`` and ``delta`` (a promise towards those who read the
         release, instead of α: every released column is randomised, and the rows are shuffled),
         ``tables`` (2: all pairs; 1, 3, "all", a list of tuples, or "auto"), ``whole``,
-        ``possible`` (rules of which records can occur), ``design`` ("tables", "records" or "columns"), ``prior``,
-        ``prior_share``,
+        ``possible`` (rules of which records can occur), ``design`` ("tables", "records" or
+        "columns"), ``prior``, ``prior_share``,
         ``family``, ``objective``, ``invariant``, ``split``, ``drop``, ``person`` (the column that
         says whose row it is), ``rows_per_person``, ``allow`` (columns to release although they
         tell protected ones), ``output``, ``rows_per_file`` (the data as a folder of files with so

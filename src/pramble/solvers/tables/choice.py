@@ -41,7 +41,7 @@ FIRST = 1 / 4
 AT_LEAST = 5 / 4
 """Every part of a pair gets at least so many times the precision of its first measurement."""
 
-PAIRS_MATTER = 4.0
+PAIRS_MATTER = 8.0
 """How much more an error in a pair matters than one in a triple: readers look at pairs first."""
 
 CAUTION = 2.0
