@@ -69,7 +69,7 @@ def measure_first(
     plan: TablePlan, choice: TableChoice, counts: Counts, *, secret: bytes
 ) -> Measured:
     """Measure all pairs, and the number of records where it is no public number."""
-    total = {} if plan.total_is_public else {(): plan.precision[()]}
+    total: dict[Columns, float] = {} if plan.total_is_public else {(): plan.precision[()]}
     pairs = tuple(combinations(plan.labels, 2))
     first = TablePlan(
         plan.labels, pairs, {**total, **choice.first}, plan.delta, plan.rows_per_person
@@ -97,7 +97,8 @@ def mean_of(first: Exact, second: Exact, weight: int) -> Exact:
     >>> mean_of(np.array([3, -3]), np.array([1, -1]), SHARES // 4).tolist()
     [98304, -98304]
     """
-    return fitting(first, 2 * SHARES) * weight + fitting(second, 2 * SHARES) * (SHARES - weight)
+    one, other = fitting(first, 2 * SHARES), fitting(second, 2 * SHARES)
+    return np.asarray(one * weight + other * (SHARES - weight))
 
 
 def exact_scores(
@@ -112,7 +113,9 @@ def exact_scores(
     }
     found = np.zeros(len(candidates), dtype=np.int64)
     for i, table in enumerate(candidates):
-        implied = np.rint(implied_table(table, pairs)).astype(np.int64)
+        # whole and bounded whatever the fit does: the proof rests on that alone
+        implied = np.nan_to_num(implied_table(table, pairs), nan=0.0, posinf=0.0)
+        implied = np.rint(np.clip(implied, 0, max(first.total, 1))).astype(np.int64)
         found[i] = np.abs(margin_of(counts, table) - implied).sum()
         clock.tell("choosing tables", (i + 1) / len(candidates))
     return found
@@ -138,4 +141,4 @@ def nearest_counts(counts: Floats, total: int) -> Floats:
     ordered = np.sort(counts.ravel())[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     last = int(np.flatnonzero(ordered > excess)[-1])
-    return np.maximum(counts - excess[last], 0.0)
+    return np.asarray(np.maximum(counts - excess[last], 0.0))
