@@ -207,6 +207,16 @@ def test_what_does_not_go_with_a_choice_is_refused():
     assert design({"a": 2, "b": 3}).plan.choice is None
 
 
+def test_a_comparison_of_promises_takes_it_for_protected_tables():
+    people = {name: own[:400] for name, own in rows(parity=True).items() if name != "d"}
+    found = pramble.try_release(
+        people, columns=["a", "b", "c"], alphas=[1.0], centrals=[1.0], tables="auto",
+        prior="uniform",
+    )  # fmt: skip
+    assert [one.design for one in found] == ["records", "tables"]
+    assert found[1].plan.choice is not None
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     found = tmp_path_factory.mktemp("auto")
