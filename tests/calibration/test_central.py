@@ -24,9 +24,7 @@ def central(people, **options):
     return pramble.calibrate(people, KEYS, **given | options)
 
 
-@pytest.mark.parametrize(
-    "how", [{"column": ["age"]}, {"columns": KEYS, "design": {"effort": 0.1}}]
-)
+@pytest.mark.parametrize("how", [{"column": ["age"]}, {"columns": KEYS, "design": {"effort": 0.1}}])
 def test_the_largest_alpha_that_keeps_a_central_epsilon(people, how):
     keys = how.get("column", KEYS)
     k = pramble.calibrate(people, keys, measure="epsilon", at_most=0.5, delta=DELTA, **how)

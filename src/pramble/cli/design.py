@@ -92,7 +92,7 @@ def design(
         typer.Option(help="Design a record of columns: a,b,c with --from, or sizes a=2,b=5."),
     ] = None,
     tables: Annotated[
-        str, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
+        str, typer.Option(help="With --columns: wanted tables, as 2, all, a+b,a+c, or auto.")
     ] = "2",
     whole: Annotated[
         bool, typer.Option("--whole", help="With --columns: every record keeps all columns.")

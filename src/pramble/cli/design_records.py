@@ -114,14 +114,14 @@ def counted_columns(
 
 
 def wanted_tables(text: str) -> Any:
-    """Return wanted tables: a number, "all", or a list as ``sex+age,sex+region``."""
-    if text == "all":
+    """Return wanted tables: a number, "all", "auto", or a list as ``sex+age,sex+region``."""
+    if text in ("all", "auto"):
         return text
     if text.isdigit():
         return int(text)
     found = [tuple(part.split("+")) for part in names([text])]
     if not found:
-        raise InvalidInput("--tables is a number, all, or a list as sex+age,sex+region.")
+        raise InvalidInput("--tables is a number, all, auto, or a list as sex+age,sex+region.")
     return found
 
 

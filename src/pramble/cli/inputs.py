@@ -13,7 +13,7 @@ from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.plan_json import SCHEMA
-from pramble.mechanisms.table_plan import SCHEMA as OF_TABLES
+from pramble.mechanisms.table_plan import SCHEMAS as OF_TABLES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST
@@ -92,7 +92,7 @@ def plan_of(document: Any, name: str) -> Plan | TablePlan | Mechanism:
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
     if "plan" in document:
         return plan_of(document["plan"], name)
-    if document.get("schema") == OF_TABLES:
+    if document.get("schema") in OF_TABLES:
         return TablePlan.from_json(document)
     if document.get("schema") == SCHEMA:
         return Plan.from_json(document)

@@ -63,7 +63,10 @@ def release(
     ] = None,
     tables: Annotated[
         str | None,
-        typer.Option(help="Tables that readers will want: 1, 2 (default), all, or a+b,a+c."),
+        typer.Option(
+            help="Tables that readers will want: 1, 2 (default), all, a+b,a+c, or, with --central, "
+            "auto: all pairs, and triples chosen privately from the file."
+        ),
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
     person: Annotated[

@@ -11,6 +11,15 @@ H and at least :math:`H - G/2`, so the square is at most
 :math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which is largest at :math:`a = k` and
 :math:`b \in \{0, k\}`.) Where every person has one row, the number of records is public and
 :math:`\mu^2 = G`.
+
+Where tables are chosen from the file (:mod:`pramble.mechanisms.table_choice`), what is stated is a
+bound for every choice: for two given files the first measurement, the scores and the second
+measurement are Gaussian mechanisms one after the other, and the squares of their shifts add up to
+at most
+
+.. math:: k^2 \max\left(G,\; H + u_\emptyset\right) + 4 k^2 m u_0
+
+whatever was chosen. The measured plan is held against the bound again.
 """
 
 import math
@@ -18,7 +27,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.mechanisms.table_choice import TableChoice
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
@@ -100,6 +110,8 @@ def table_guarantee(
     largest, alone = _shift_of_plan(plan), absence(plan)
     k = plan.rows_per_person
     mu_squared = k * k * max(largest.bound, alone)
+    if plan.choice is not None:
+        mu_squared = bound_of_choice(plan.choice, mu_squared, k)
     if epsilon is None:
         target = checked(plan.delta if delta is None else delta, "delta", least=0.0, most=1.0)
         proven = epsilon_above(target, mu_squared)
@@ -108,7 +120,16 @@ def table_guarantee(
         target = delta_above(proven, mu_squared)
     if alone > largest.bound:
         largest = LargestShift(alone, (), attained=True)
-    return TableGuarantee(proven, target, mu_squared, largest.columns, largest.attained, k)
+    attained = largest.attained and plan.choice is None
+    return TableGuarantee(proven, target, mu_squared, largest.columns, attained, k)
+
+
+def bound_of_choice(choice: TableChoice, mu_squared: Fraction, rows_per_person: int) -> Fraction:
+    """Return what may be spent whichever tables are chosen; refuse a plan that spends more."""
+    stated = Fraction(choice.mu_squared)
+    if mu_squared + rows_per_person**2 * choice.scores_squared > stated:
+        raise InvalidPlan("The tables and the choice of them spend more than their plan states.")
+    return stated
 
 
 @once

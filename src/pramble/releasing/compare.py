@@ -126,6 +126,8 @@ class Trials:
         changes["design"] = self.design_for(kind)
         settings = {**without_others(self.settings, changes), **changes}
         found = spec_of(self.plan, self.columns, alpha=None, settings=settings)
+        if found.design != TABLES and found.tables == "auto":
+            found = replace(found, tables=2)  # all pairs, which protected tables have too
         return found if self.reading is None else replace(found, reading=as_reading(self.reading))
 
     def design_for(self, kind: str) -> str:

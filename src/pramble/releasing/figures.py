@@ -84,6 +84,9 @@ def expected_figures(job: Prepared) -> dict[str, Any]:
         worst=design.design.guarantee.worst,
         rows_per_person=design.spent.rows,
         columns=frequencies,
+        chosen=None
+        if design.plan.choice is None
+        else tuple(" × ".join(table) for table in design.plan.chosen),
     )
     return {"protected": protected}
 
@@ -128,12 +131,13 @@ def observed_figures(
     outcome: ReleaseOutcome, job: Prepared, evidence: Evidence, made: Synthesis | None
 ) -> dict[str, Any]:
     """Return what changes in the outcome once the evidence and complete records are written."""
-    if outcome.protected is not None:
+    if isinstance(job.design, TablesDesign):
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
+        expected = expected_figures(job)["protected"]  # of the tables that were chosen meanwhile
         protected = replace(
-            outcome.protected,
-            columns=observed_columns(outcome.protected.columns, evidence.data),
+            expected,
+            columns=observed_columns(expected.columns, evidence.data),
             fit=float(np.mean(fit)) if fit else 0.0,
         )
         return {"total": evidence.rows, "protected": protected}

@@ -123,9 +123,9 @@ def release(
     **settings
         Other settings of a plan (:doc:`/plan`): ``central`` and ``delta`` (a promise towards
         those who read the release, instead of α), ``design`` ("tables", "records" or "columns"),
-        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``prior``, ``drop``, ``person``
-        (the column that says whose row it is), ``rows_per_person`` and more. And what is no
-        setting of a plan:
+        ``tables`` (2: all pairs; 1, 3, "all", a list of tuples, or "auto"), ``prior``, ``drop``,
+        ``person`` (the column that says whose row it is), ``rows_per_person`` and more. And what
+        is no setting of a plan:
 
         ``reading`` : Reading or mapping
             How to read the file; what neither this nor the plan says is found out.
@@ -209,7 +209,7 @@ def release(
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
             apart = digest() if spec.is_shuffled and job.untouched else ""
             bits = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, spec=spec)
-        document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
+        job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = finished(job, folder, outcome, pages=pages, clock=clock)

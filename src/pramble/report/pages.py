@@ -482,6 +482,20 @@ def _closely(gap: float) -> str:
     return "" if gap < 1e-4 else f" by more than {100 * gap:.1g} %"
 
 
+def choice_sentence(outcome: ProtectedOutcome) -> str:
+    """Say how tables were chosen, or will be."""
+    price = "The choice is made by noisy scores, and the guarantee includes it."
+    if outcome.chosen:
+        listed = ", ".join(outcome.chosen)
+        return (
+            f"{len(outcome.chosen):,} of the tables were chosen from the file, because pairs of "
+            f"columns do not imply them: {listed}. {price}"
+        )
+    if outcome.fit is None:
+        return f"Tables of three columns that the pairs do not imply are chosen and added. {price}"
+    return f"No table of three columns was worth its noise in addition to the pairs. {price}"
+
+
 def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
     """Say what was measured, and how precisely."""
     several = "table" if outcome.tables == 1 else "tables"
@@ -497,6 +511,8 @@ def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
             f"this promise{_closely(outcome.gap)}."
         ),
     ]
+    if outcome.chosen is not None:
+        found.append(choice_sentence(outcome))
     if outcome.rows_per_person > 1:
         found.append(
             f"At most {outcome.rows_per_person} rows of one person were counted, chosen at random."

@@ -9,6 +9,7 @@ from typing import Any
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.folder.reading import SCHEMA
 from pramble.releasing.prepare import Prepared
@@ -92,11 +93,16 @@ def assumptions(job: Prepared) -> list[str]:
     same_rows = f"The number of %s, {job.rows:,}, is public: neighbouring files have as many."
     if job.spec.of_tables:
         k = job.central.rows
-        counted = "Every row is taken to be another person.", same_rows % "records"
+        counted = ["Every row is taken to be another person.", same_rows % "records"]
         if k > 1:
-            counted = (
+            counted = [
                 f"At most {k} rows of one person are counted.",
                 "The number of records is measured with noise, like the tables.",
+            ]
+        plan = job.design.plan
+        if isinstance(plan, TablePlan) and plan.choice is not None:
+            counted.append(
+                "Which tables were measured was decided by noisy scores, whose cost is included."
             )
         key = "The noise was drawn once; the key that drew it is kept like the confidential file."
         found, prior = [*counted, key], False

@@ -202,7 +202,7 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
     promise = manifest["promise"]
     with undamaged():
         stated, limit = (CentralPrivacy.from_json(promise[part]) for part in ("spent", "limit"))
-    proven = table_guarantee(plan)
+        proven = table_guarantee(plan)
     if (
         stated.mu_squared is None
         or proven.mu_squared > stated.mu_squared * (1 + Fraction(SAME))

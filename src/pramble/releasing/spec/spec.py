@@ -153,7 +153,9 @@ class ReleaseSpec:
         2,
         read.tables,
         "The tables that readers will want; protected tables measure these, with all within them: "
-        'all those of 1, 2 or 3 columns, ``"all"``, or a list of tables, each a list of columns.',
+        'all those of 1, 2 or 3 columns, ``"all"``, or a list of tables, each a list of columns. '
+        'Of protected tables also ``"auto"``: all pairs, and the triples that the pairs do not '
+        "imply, chosen from the file at a cost that the promise includes.",
         example='[["sex", "region"], ["age"]]',
         designs=(TABLES, RECORDS),
     )

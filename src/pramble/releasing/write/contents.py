@@ -26,12 +26,16 @@ COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
 
 def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
-) -> tuple[dict[str, Any], ReleaseOutcome]:
-    """Write and check the evidence, then all that follows from it; return manifest and outcome."""
+) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
+    """Write and check the evidence, then all that follows from it; return manifest and outcome.
+
+    The job that is returned has the tables that were chosen meanwhile.
+    """
     write = write_tables if job.spec.of_tables else write_records
     complete = job.spec.synthetic or job.spec.of_tables
     share = WRITING - SYNTHESIS if complete else WRITING
     evidence = write(job, folder, key=key, clock=clock.part(COUNTING, share))
+    job = replace(job, design=evidence.design)
     synthetic = made = None
     if complete:
         synthetic, made = write_synthetic(
@@ -43,14 +47,14 @@ def write_folder(
             clock=clock.part(COUNTING + share, SYNTHESIS),
         )
     tables = outcome.tables
-    if evidence.rows != job.rows:  # the number of rows is secret, and was measured with noise
+    if job.spec.of_tables:  # their number, and the number of rows, may follow from the noise
         tables = job.design.accuracy(evidence.rows)
     document = manifest_of(
         job, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
     )
     document |= write_beside(job, folder, document)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    return document, replace(
+    outcome = replace(
         outcome,
         **observed_figures(outcome, job, evidence, made),
         tables=tables,
@@ -59,6 +63,7 @@ def write_folder(
         created=document["created"],
         dry_run=False,
     )
+    return job, document, outcome
 
 
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
@@ -72,7 +77,7 @@ def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> E
     data: Any = here
     if job.records.rows_stay:
         data = SparkFileRecords.of(here, job.records.session)  # type: ignore[attr-defined]
-    return Evidence(entry, job.rows, data, here, checks, tally)
+    return Evidence(entry, job.rows, data, here, checks, job.design, tally)
 
 
 def write_here(

@@ -36,6 +36,7 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
+from pramble.releasing.design import ReleaseDesign
 from pramble.values import Integers, value
 from pramble.words import several
 
@@ -369,6 +370,8 @@ class Evidence:
     data : Records or Measured
         What an analyst would hand to an estimate; ``here`` is the same on this machine.
     checks : tuple of Check
+    design : ReleaseDesign
+        What was done, with the tables that were chosen meanwhile.
     tally : Tally or None
         What was counted while records were written.
     """
@@ -378,4 +381,5 @@ class Evidence:
     data: Any
     here: Any
     checks: tuple[Check, ...]
+    design: ReleaseDesign
     tally: Tally | None = None
