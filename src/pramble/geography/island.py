@@ -7,7 +7,7 @@ import numpy as np
 
 from pramble.data.labels import Labels
 from pramble.geography.areas import Areas
-from pramble.geography.shapes import Shape, bordering
+from pramble.geography.distances import Shape, bordering
 from pramble.values import Floats
 
 CENTRE, SIZE = (-31.0, 46.0), (1.9, 1.05)
