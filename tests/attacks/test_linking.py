@@ -14,7 +14,7 @@ import pytest
 
 import pramble
 import pramble.releasing.central_design as central_design
-from pramble.data.frame_records import TableRecords
+from pramble.data.sources import TableRecords
 from pramble.engine.order import random_order
 from pramble.solvers.record.result import RecordDesign
 

@@ -12,8 +12,8 @@ from tests.releasing.conftest import release_by
 import pramble
 import pramble.releasing.write.keys as secret
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.frame_records import TableRecords
 from pramble.data.open import open_records
+from pramble.data.sources import TableRecords
 from pramble.engine import dealt, keystream
 from pramble.engine import order as order_module
 from pramble.engine.dealt import DealtRecords

@@ -13,8 +13,8 @@ from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 
 import pramble
 import pramble.releasing.write.spark_part as spark_part
-from pramble.data.file_records import FileRecords
 from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.sources import FileRecords
 from pramble.data.spark_records import SparkRecords
 from pramble.releasing.scan import RowsOfPeople
 from pramble.releasing.write.spark_part import failed_on_spark

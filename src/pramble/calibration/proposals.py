@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.labels import Label
-from pramble.data.order import places_of
+from pramble.data.labels import Label, places_of
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, with_values
 from pramble.information.distributions import as_prior, as_tables

@@ -1,6 +1,6 @@
-"""Arrow arrays of texts, numbers and labels: what recoding and reading do to them."""
+"""Arrow arrays and batches: what recoding and reading do to them; numbers of their rows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.labels import Label, object_key
-from pramble.data.order import texts_of
+from pramble.data.labels import Label, object_key, texts_of
 from pramble.errors import InvalidData, bad_row
-from pramble.values import Floats
+from pramble.values import Floats, Integers
+
+Rows = range | Integers
+"""Row numbers: a range where rows follow each other, an array where they do not."""
+
+
+def picked(rows: Rows, positions: Integers) -> Integers:
+    return np.asarray(rows.start + positions if isinstance(rows, range) else rows[positions])
+
+
+def number_of_rows(columns: Mapping[str, Any]) -> int:
+    """Return how many rows columns have; refuse columns that are not equally long."""
+    rows = [len(values) for values in columns.values()]
+    if len(set(rows)) > 1:
+        raise InvalidData(f"Every column must have as many rows; they have {rows[:20]}.")
+    return max(rows, default=0)
+
 
 UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 """Types that show the bits of values, by how many there are."""
@@ -220,3 +235,38 @@ def as_numbers(
         row = int(bad[0]) + (rows.start if rows else 0)
         raise bad_row(f"Column {what!r} must hold finite numbers; row ", row, " holds none.")
     return found
+
+
+class Pile:
+    """Gathers batches into piles of so many rows each; what is left waits."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.waiting, self.held = rows, list[Any](), 0
+
+    def add(self, batch: Any) -> Iterator[list[Any]]:
+        """Take a batch; yield every pile that it completes."""
+        while self.held + batch.num_rows >= self.rows:
+            room = self.rows - self.held
+            full, self.waiting, self.held = [*self.waiting, batch.slice(0, room)], [], 0
+            yield full
+            batch = batch.slice(room)
+        if batch.num_rows:
+            self.waiting.append(batch)
+            self.held += batch.num_rows
+
+
+def even_batches(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Cut batches into ones of so many rows each, the last one shorter.
+
+    Batches as they come follow the files and blocks of the source, which what is written must not.
+    """
+    pile = Pile(rows)
+    for batch in batches:
+        yield from map(joined, pile.add(batch))
+    if pile.waiting:
+        yield joined(pile.waiting)
+
+
+def joined(pile: list[Any]) -> Any:
+    """Return a pile as one batch."""
+    return pile[0] if len(pile) == 1 else pa.concat_batches(pile)

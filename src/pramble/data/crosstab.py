@@ -8,14 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.arrays import as_numbers, is_number
-from pramble.data.encode import Encoder
-from pramble.data.frame_records import LazyRecords
+from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Label, Labels
-from pramble.data.levels import Levels
-from pramble.data.presence import Presence
-from pramble.data.records import Records, Watch
-from pramble.data.scan import scan
-from pramble.data.strays import Strays
+from pramble.data.levels import Levels, Presence
+from pramble.data.records import Records, Watch, scan
+from pramble.data.sources import LazyRecords
 from pramble.data.table import Crosstab, Powers, group, totals
 from pramble.errors import InvalidData, InvalidInput, bad_row
 from pramble.values import Floats, Integers
@@ -77,7 +74,7 @@ class Part(NamedTuple):
 
 
 class Tabulation:
-    """Counts batch by batch: a job for `pramble.data.scan.scan`."""
+    """Counts batch by batch: a job for `pramble.data.records.scan`."""
 
     def __init__(
         self,
@@ -118,7 +115,7 @@ class Tabulation:
         self.rows = 0
         self.parts: list[Part] = []
         self.members: list[Integers] = []
-        self.strays: dict[str, Strays] = {}
+        self.undeclared = UndeclaredValues()
 
     def can_be_pushed_down(self, records: LazyRecords) -> bool:
         """Whether the engine that holds the records can group them."""
@@ -153,19 +150,7 @@ class Tabulation:
     def _codes(self, name: str, batch: Any, rows: range) -> Integers:
         if name not in self.encoders:
             return np.asarray(self.levels[name].codes(batch[name]), dtype=np.int64)
-        try:
-            return np.asarray(self.encoders[name].codes(batch[name], rows), dtype=np.int64)
-        except InvalidData as error:
-            if error.strays is None:
-                raise
-            self._meet(error.strays)
-            return np.zeros(len(rows), dtype=np.int64)
-
-    def _meet(self, found: Strays, *, rows: int = 0) -> None:
-        """Take values that were not declared; they are refused when all have been counted."""
-        none = found._replace(rows=[], values=[], many=0)
-        known = self.strays.get(found.column, none)
-        self.strays[found.column] = known.joined(found, rows=rows)
+        return self.undeclared.codes(self.encoders[name], batch[name], rows)
 
     def merge(self, later: "Tabulation") -> None:
         """Take the counts of the rows that follow."""
@@ -178,8 +163,7 @@ class Tabulation:
             ]
             cells = np.stack(codes, axis=1) if codes else part.cells
             self.parts.append(part._replace(cells=cells))
-        for found in later.strays.values():
-            self._meet(found, rows=self.rows)
+        self.undeclared.merge(later.undeclared, self.rows)
         self.rows += later.rows
 
     def __getstate__(self) -> dict[str, Any]:
@@ -256,9 +240,7 @@ class Tabulation:
         """Return the counts of all batches together."""
         if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
             raise wrong_length(self.weights)
-        for name in self.names:
-            if name in self.strays:
-                raise self.strays[name].error()
+        self.undeclared.refuse(self.names)
         none = np.zeros((0, len(self.names)), np.int64)
         parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
         cells = np.concatenate([part.cells for part in parts])

@@ -10,20 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import is_text, whole_range
-from pramble.data.labels import Label, Labels, label_key, object_key
-from pramble.data.order import texts_of
-from pramble.data.rows import Rows, picked
-from pramble.data.strays import SHOWN, Strays, named
-from pramble.errors import InvalidData, InvalidPlan
-from pramble.values import value
+from pramble.data.arrays import Rows, is_text, picked, whole_range
+from pramble.data.labels import Label, Labels, label_key, object_key, texts_of
+from pramble.errors import InvalidData, InvalidPlan, with_values
+from pramble.values import Integers, value
 
 Codes = NDArray[Any]
 
@@ -43,7 +40,7 @@ class Encoder:
     column : str
         The name that an error message gives.
     from_text : bool
-        Whether every value comes as text, as in a CSV file; see `pramble.data.order.texts_of`.
+        Whether every value comes as text, as in a CSV file; see `pramble.data.labels.texts_of`.
     dtype : type
         The dtype of the codes.
     null_label : label
@@ -131,7 +128,7 @@ class Encoder:
         if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
             bad = np.flatnonzero(codes < 0)
             first = bad[:SHOWN]
-            raise Strays(
+            raise Undeclared(
                 self.column,
                 picked(rows, first).tolist(),
                 values_at(first),
@@ -267,3 +264,85 @@ def as_arrow(values: NDArray[Any], column: str) -> Any:
         raise InvalidData(
             f"{named(column)} must hold text, integers or booleans; found dtype {values.dtype}."
         ) from None
+
+
+SHOWN = 5
+
+
+class Undeclared(NamedTuple):
+    """Values of a column that are no declared categories: how many, and the first of them.
+
+    ``rows`` is empty where an engine counted groups of rows, which have no numbers.
+    """
+
+    column: str
+    rows: list[int]
+    values: list[Any]
+    many: int
+    categories: Sequence[Label]
+
+    def joined(self, later: "Undeclared", *, rows: int = 0) -> "Undeclared":
+        """Return these and those of rows that begin so many rows after these did."""
+        return self._replace(
+            rows=[*self.rows, *(rows + row for row in later.rows)][:SHOWN],
+            values=[*self.values, *later.values][:SHOWN],
+            many=self.many + later.many,
+        )
+
+    def error(self) -> InvalidData:
+        """Return the error that tells of them."""
+        pairs = list(zip(self.rows, self.values, strict=bool(self.rows)))
+        found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
+        found += "" if self.many <= len(pairs) else ", …"
+        where = f" ({found})" if pairs else ""
+        declared = ", ".join(map(repr, self.categories[:SHOWN]))
+        declared += ", …" if len(self.categories) > SHOWN else ""
+        advice = (
+            "Declare None as a category, or remove the rows with nulls."
+            if self.values and all(one is None for one in self.values)
+            else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
+        )
+        error = InvalidData(
+            f"{named(self.column)} must hold declared categories ({declared}); {self.many} "
+            f"{'row does' if self.many == 1 else 'rows do'} not{where}. {advice}"
+        )
+        error.undeclared = self
+        shown = [f"row {row}: {one!r}" for row, one in pairs] or map(repr, self.values)
+        return with_values(error, ", ".join(shown))
+
+
+class UndeclaredValues:
+    """The undeclared values of some columns, which are refused when all rows have been counted."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Undeclared] = {}
+
+    def codes(self, encoder: Any, values: Any, rows: range) -> Integers:
+        """Return the codes of rows: all 0 where a value was not declared, which is noted."""
+        try:
+            return np.asarray(encoder.codes(values, rows), dtype=np.int64)
+        except InvalidData as error:
+            if error.undeclared is None:
+                raise
+            self.add(error.undeclared)
+            return np.zeros(len(rows), dtype=np.int64)
+
+    def add(self, found: Undeclared, *, rows: int = 0) -> None:
+        """Note values of rows that begin so many rows after those met before."""
+        none = found._replace(rows=[], values=[], many=0)
+        self.found[found.column] = self.found.get(found.column, none).joined(found, rows=rows)
+
+    def merge(self, later: "UndeclaredValues", rows: int) -> None:
+        for found in later.found.values():
+            self.add(found, rows=rows)
+
+    def refuse(self, columns: Iterable[str]) -> None:
+        """Raise if some value was not declared, for the first of these columns that has one."""
+        for name in columns:
+            if name in self.found:
+                raise self.found[name].error()
+
+
+def named(column: str) -> str:
+    """Return how a message names a column."""
+    return f"Column {column!r}" if column else "The data"

@@ -10,15 +10,20 @@ from typing import Any, cast
 import narwhals as nw
 import pyarrow as pa
 
-from pramble.data.arrays import value_type
-from pramble.data.file_records import READ_ERRORS, FileRecords
+from pramble.data.arrays import number_of_rows, value_type
 from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
 from pramble.data.formats.registry import format_of, split_ending
-from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, mixed
 from pramble.data.places import Place, is_address, path_or_place, shown_address
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
-from pramble.data.rows import number_of_rows
+from pramble.data.sources import (
+    READ_ERRORS,
+    FileRecords,
+    LazyRecords,
+    MixedRecords,
+    TableRecords,
+    mixed,
+)
 from pramble.data.spark_files import SparkFileRecords, SparkPath
 from pramble.data.spark_records import SparkRecords
 from pramble.data.spark_workers import is_spark

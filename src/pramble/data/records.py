@@ -1,10 +1,10 @@
-"""The records of a file, a frame or a stream, whatever it is: columns by name, read in batches."""
+"""Records, whatever holds them: columns by name, read in batches, in one pass for several jobs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from pramble.data.reading import Reading
 from pramble.data.recode import apply_all, categories_after
 
 if TYPE_CHECKING:
-    from pramble.data.scan import Job
+    from pramble.data.records import Job
 
 Watch = Callable[[int, float], object]
 """Told, after every batch, how many rows it had and which share of the data has been read."""
@@ -158,3 +158,30 @@ def recoded(batch: Any, reading: Reading) -> Any:
             arrays[place] = apply_all(steps, found, column=field.name)
             fields[place] = field.with_type(arrays[place].type)
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+class Job(Protocol):
+    """Something that wants to see some columns of every batch.
+
+    Jobs must be small and can be pickled: where rows are on many machines, each part of them gets
+    copies of its own. What a job makes of rows must not depend on how they are split into batches
+    and parts, beyond the rounding of sums.
+    """
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that it wants to see."""
+
+    def add(self, batch: Any) -> None:
+        """Take a batch, which has the columns among others."""
+
+    def merge(self, later: Self) -> None:
+        """Take what a job of the same kind made of the rows that follow.
+
+        A job that relies on others is merged after them.
+        """
+
+
+def scan(records: Records, jobs: Sequence[Job], *, watch: Watch | None = None) -> int:
+    """Show every batch to every job, reading once; return the number of rows."""
+    return records.scanned(jobs, watch)

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, Self
 import pyarrow.parquet as pq
 
 from pramble.data.arrays import as_schema
-from pramble.data.file_records import FileRecords, file_batches
 from pramble.data.formats.base import Wanted
 from pramble.data.labels import Label
 from pramble.data.places import Place, arrow_input, is_address
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, recoded
+from pramble.data.sources import FileRecords, file_batches
 from pramble.data.spark_chunks import counted
 from pramble.data.spark_records import PartTask, SparkRecords
 from pramble.data.spark_workers import Batches, map_partitions, quoted
@@ -73,27 +73,22 @@ class SparkFileRecords(SparkRecords):
 
     @property
     def typed(self) -> bool:
-        """Whether values have types."""
         return bool(self.files.typed)
 
     @property
     def path(self) -> Path:
-        """The file or folder."""
         found: Path = self.files.path
         return found
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return sum(map(sum, self.groups))
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema before recoding."""
         return self.files.raw_schema
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
-        """Return the categories that a recoding or the column's own type declares."""
         found: tuple[Label, ...] | None = self.files.declared(column)
         return found
 
@@ -148,11 +143,9 @@ class SparkFileRecords(SparkRecords):
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns, read here one after the other."""
         yield from self.files.raw_batches(columns, coded, watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
-        """Return the same records, read here."""
         del columns, rows
         found: Records = self.files
         return found
@@ -172,7 +165,6 @@ class SparkFileRecords(SparkRecords):
         return found.sent(batches_as_they_come, names, from_arrow_schema(found.files.schema))
 
     def digest(self) -> str:
-        """Return the SHA-256 of the files."""
         return str(self.files.digest())
 
 

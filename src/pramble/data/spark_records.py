@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.frame_records import TableRecords
 from pramble.data.reading import Reading
-from pramble.data.records import Records, Watch, columns_for, recoded
-from pramble.data.scan import Job
+from pramble.data.records import Job, Records, Watch, columns_for, recoded
+from pramble.data.sources import TableRecords
 from pramble.data.spark_chunks import counted, cut, packed, stream_of
 from pramble.data.spark_progress import collect
 from pramble.data.spark_workers import (
@@ -53,12 +52,10 @@ class SparkRecords(Records):
 
     @property
     def rows_stay(self) -> bool:
-        """Whether rows stay on other machines: they do."""
         return True
 
     @cached_property
     def raw_schema(self) -> Any:
-        """The Arrow schema."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         return to_arrow_schema(self.frame.schema, timezone="UTC").remove_metadata()
@@ -111,11 +108,9 @@ class SparkRecords(Records):
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns, for what needs the rows themselves: they come here."""
         yield from self.here(columns).raw_batches(columns, coded, watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
-        """Return the records in memory, or the first rows of them."""
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
         frame = self.frame.select(*map(quoted, wanted))
@@ -153,7 +148,6 @@ class SparkRecords(Records):
         return self.frame
 
     def digest(self) -> str:
-        """Return a SHA-256 of sums of hashes over the rows, in any order, as Spark makes them."""
         F = functions_for(self.frame.sparkSession)
         texts = [F.col(quoted(name)).cast("string") for name in self.names]
         lanes = [F.xxhash64(F.lit(lane), *texts).cast("decimal(20)") for lane in LANES]

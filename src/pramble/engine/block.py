@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.encode import Codes
+from pramble.data.arrays import Rows, picked
+from pramble.data.encode import SHOWN, Codes
 from pramble.data.labels import Labels, label_keys
-from pramble.data.rows import Rows, picked
-from pramble.data.strays import SHOWN
 from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import Sampler, code_type, sampler, slim_sampler

@@ -10,9 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramble.data.arrays import is_text, sorted_dictionary
+from pramble.data.arrays import even_batches, is_text, sorted_dictionary
 from pramble.data.encode import Codes
-from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records, Watch
 from pramble.engine.block import Block

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pramble.data.rows import Rows, picked
+from pramble.data.arrays import Rows, picked
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import AliasSampler, code_type
 from pramble.engine.threads import draw_rows

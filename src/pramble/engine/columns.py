@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data import decode
+from pramble.data.arrays import Rows
+from pramble.data.bands import Points
 from pramble.data.encode import Codes, Encoder, counts_up
 from pramble.data.labels import Label, Labels
-from pramble.data.points import Points
-from pramble.data.rows import Rows
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import code_type
 from pramble.mechanisms.column_labels import ColumnLabels

@@ -6,8 +6,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.arrays import Rows
 from pramble.data.encode import Codes
-from pramble.data.rows import Rows
 from pramble.engine.columns import Column
 from pramble.errors import InvalidData
 

@@ -79,27 +79,22 @@ class DealtRecords(Records):
 
     @property
     def typed(self) -> bool:
-        """Whether values have types."""
         return self.records.typed
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema of the columns."""
         return pa.schema([self.records.schema.field(name) for name in self.columns])
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return self.counted
 
     def digest(self) -> str:
-        """Return the SHA-256 of the content of the source, in its own order."""
         return self.records.digest()
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches in the secret order."""
         kinds = {one.name: one.type for one in self.records.schema}
         texts = {*self.coded, *coded, *(name for name in columns if is_coded_text(kinds[name]))}
         for table in in_order(

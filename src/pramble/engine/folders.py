@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pramble.data.atomic import PARTIAL, sync, whole_file
 from pramble.data.formats.registry import target_name
 from pramble.data.open import files_of, open_records
 from pramble.data.reading import Reading
+from pramble.data.save import PARTIAL, sync, whole_file
 from pramble.engine.keystream import derived_key
 from pramble.engine.record import Record
 from pramble.engine.streaming import perturb_stream

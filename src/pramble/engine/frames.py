@@ -8,9 +8,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from pramble.data.arrays import Rows, number_of_rows
+from pramble.data.decode import with_columns
 from pramble.data.open import as_arrow
-from pramble.data.replaced import with_columns
-from pramble.data.rows import Rows, number_of_rows
 from pramble.engine.keystream import checked_rows
 from pramble.engine.record import Record
 from pramble.errors import InvalidData, InvalidPlan, with_values

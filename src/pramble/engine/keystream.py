@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.rows import Rows
+from pramble.data.arrays import Rows
 from pramble.errors import InvalidInput
 from pramble.values import Integers
 

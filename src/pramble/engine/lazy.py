@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from pramble.data import decode
+from pramble.data.arrays import Rows
 from pramble.data.crosstab import unused
-from pramble.data.rows import Rows
 from pramble.engine.frames import check_names, column_rows
 from pramble.engine.record import Record
 

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from pramble.data.open import open_records
-from pramble.data.pushed_counts import counted_by_engine
 from pramble.data.reading import Reading
-from pramble.data.records import Records, Watch
-from pramble.data.scan import scan
+from pramble.data.records import Records, Watch, scan
 from pramble.data.spark_files import spark_source
-from pramble.data.table_counts import TableCounts
+from pramble.data.table_counts import TableCounts, counted_by_engine
 from pramble.engine.keystream import KeyStream, checked_key, derived_key
 from pramble.engine.lattice_noise import lattice_noise
 from pramble.engine.person_counts import PersonCounts, count_people

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.rows import Rows
+from pramble.data.arrays import Rows
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.values import Integers
 

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
 from pramble.data.crosstab import unused
-from pramble.data.frame_records import LazyRecords
-from pramble.data.records import Records, Watch
-from pramble.data.scan import scan
+from pramble.data.records import Records, Watch, scan
+from pramble.data.sources import LazyRecords
 from pramble.data.spark_records import SparkRecords
 from pramble.data.spark_workers import quoted
 from pramble.data.table import group
@@ -36,7 +35,7 @@ ARROW = pa.Array | pa.ChunkedArray
 
 
 class PersonCounts:
-    """Tables of at most so many rows of each person: a job for `pramble.data.scan.scan`.
+    """Tables of at most so many rows of each person: a job for `pramble.data.records.scan`.
 
     ``together`` says that whoever has rows in a part of the data has all of them there: then a part
     sends its tables, else its rows.
@@ -124,7 +123,7 @@ def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = N
         count_on_spark(records, job, watch)
     else:
         scan(records, [job], watch=watch)
-    job.tables.refuse_strays()
+    job.tables.refuse_undeclared()
     job.settle()
     return job.tables
 
@@ -149,11 +148,11 @@ def count_on_spark(records: SparkRecords, job: PersonCounts, watch: Watch | None
     spare = deepcopy(job)
     try:
         scan(here, [job], watch=watch)
-        job.tables.refuse_strays()
+        job.tables.refuse_undeclared()
     except PrambleError:
         # rows were moved: an error is to name them by the places that the caller knows
         scan(records, [spare])
-        spare.tables.refuse_strays()
+        spare.tables.refuse_undeclared()
         raise
 
 

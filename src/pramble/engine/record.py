@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.arrays import Rows
+from pramble.data.bands import Points
+from pramble.data.decode import labels_like
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
-from pramble.data.points import Points
-from pramble.data.replaced import labels_like
-from pramble.data.rows import Rows
 from pramble.engine.block import Block
 from pramble.engine.coin import Coin, Positions, rows_at
 from pramble.engine.columns import Column

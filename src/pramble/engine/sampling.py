@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.arrays import Rows, picked
 from pramble.data.encode import Codes
-from pramble.data.rows import Rows, picked
 from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
@@ -142,7 +142,6 @@ class AliasSampler(WordSampler):
         return cls(packed.ravel(), low.astype(np.uint32).ravel(), k, width)
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for."""
         cell = words >> np.uint32(self.width.word - self.index_bits)
         at = (codes.astype(np.int64) << self.index_bits) | cell
         entry = self.table[at]
@@ -151,7 +150,6 @@ class AliasSampler(WordSampler):
         return np.where(own, cell, entry.astype(np.uint32))
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_alias
 
         shift = self.width.word - self.index_bits
@@ -166,7 +164,6 @@ class UniformSampler(WordSampler):
     width: Width
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for."""
         x = codes.astype(np.int64)
         unit = (words.astype(np.int64) << self.width.extra) | extras
         off = self.off[x]
@@ -175,7 +172,6 @@ class UniformSampler(WordSampler):
         return np.where(moved < 0, x, step + (step >= x))
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_uniform
 
         total, extra = 1 << self.width.bits, self.width.extra
@@ -202,7 +198,6 @@ class ArcSampler(WordSampler):
         return np.cumsum([0, *self.lengths[:2]]), np.cumsum([0, *units[:2]])
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for."""
         unit = (words.astype(np.int64) << self.width.extra) | extras
         distances, units = self.bounds
         stretch = (unit >= units[1]).astype(np.int64) + (unit >= units[2])
@@ -211,7 +206,6 @@ class ArcSampler(WordSampler):
         return np.asarray(self.slots[(self.positions[codes] - distance) % len(self.slots)])
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_arc
 
         circle = (self.positions, self.slots)
@@ -228,7 +222,6 @@ class ProductSampler(Sampler):
     shapes: tuple[tuple[int, int], ...]
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
-        """Write the drawn output of each row to ``out``."""
         digits = np.unravel_index(codes, [S for S, _ in self.shapes])
         drawn = []
         for position, factor in enumerate(self.factors):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramble.data.replaced import labels_like
-from pramble.data.rows import Rows
+from pramble.data.arrays import Rows
+from pramble.data.decode import labels_like
 from pramble.data.spark_chunks import moved
 from pramble.data.spark_workers import current_partition
 from pramble.engine.containers import codes_in

@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pramble.data.arrays import cast
+from pramble.data.arrays import cast, even_batches
 from pramble.data.crosstab import Tabulation
-from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
-from pramble.data.records import Records
-from pramble.data.scan import scan
+from pramble.data.records import Records, scan
 from pramble.data.spark_files import SparkFileRecords, spark_source
 from pramble.engine.canonical import Canonical
 from pramble.engine.columns import Column

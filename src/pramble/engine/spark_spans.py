@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pramble.data.encode import UNDECLARED
+from pramble.data.encode import SHOWN, UNDECLARED, Undeclared
 from pramble.data.spark_workers import (
     Batches,
     current_partition,
@@ -17,7 +17,6 @@ from pramble.data.spark_workers import (
     map_partitions,
     quoted,
 )
-from pramble.data.strays import SHOWN, Strays
 from pramble.engine.columns import Column
 
 MOST_LABELS = 1_000
@@ -47,7 +46,7 @@ def partition_spans(
         many = sum(one[str(i)] for one in lines)
         if many:
             labels = columns[name].encoder.labels.values
-            raise Strays(name, [], [], many, labels[: SHOWN + 1]).error()
+            raise Undeclared(name, [], [], many, labels[: SHOWN + 1]).error()
     if [one["partition"] for one in lines] == [0]:  # Spark plans values at hand as one partition
         lines = told_by_tasks(frame, next(iter(columns)))
     spans, row = {}, first_row

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.encode import UNDECLARED, Codes
+from pramble.data.encode import SHOWN, UNDECLARED, Codes, Undeclared
 from pramble.data.spark_workers import quoted
-from pramble.data.strays import SHOWN, Strays
 from pramble.engine.columns import Column
 from pramble.values import Integers, value
 
@@ -97,7 +96,7 @@ def codes_of(found: Integers, shift: int, column: Column) -> Codes:
     codes = (found >> shift) & ((1 << code_bits(column)) - 1)
     strange = int((codes == len(column.labels)).sum())
     if strange:
-        raise Strays(column.name, [], [], strange, column.labels.values[: SHOWN + 1]).error()
+        raise Undeclared(column.name, [], [], strange, column.labels.values[: SHOWN + 1]).error()
     return codes.astype(column.dtype)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.arrays import Rows
 from pramble.data.encode import Codes
-from pramble.data.rows import Rows
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import Sampler
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import Label, label_key
+from pramble.data.labels import Label, label_key, texts_of, typed_texts
 from pramble.data.open import open_records
-from pramble.data.order import texts_of, typed_texts
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
 from pramble.geography.distances import Shape, sealed

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
 from pramble.data.bands import is_number
-from pramble.data.labels import Label, as_whole
+from pramble.data.labels import Label, as_whole, place_of, texts_of, typed_texts
 from pramble.data.open import open_records
-from pramble.data.order import place_of, texts_of, typed_texts
-from pramble.data.records import Records, Watch
-from pramble.data.scan import Job
+from pramble.data.records import Job, Records, Watch
 from pramble.data.spark_records import PartTask, SparkRecords
 from pramble.errors import InvalidData
 from pramble.releasing.spec.rules import columns_of

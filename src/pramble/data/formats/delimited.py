@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain_texts
-from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
+from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated, unpacked
 from pramble.data.formats.dialect import (
     MOST_SAMPLED,
     SAMPLE,
@@ -23,7 +23,6 @@ from pramble.data.formats.dialect import (
     find_dialect,
     lines_of,
 )
-from pramble.data.formats.packing import unpacked
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData
 
@@ -333,7 +332,3 @@ def delimited(name: str, endings: tuple[str, ...], separator: str | None) -> For
         typed=False,
         packed=True,
     )
-
-
-CSV = delimited("csv", (".csv", ".txt"), None)
-TSV = delimited("tsv", (".tsv", ".tab"), "\t")

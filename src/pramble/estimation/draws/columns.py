@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, numbers, plain
-from pramble.data.file_records import FileRecords
-from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords
 from pramble.data.labels import object_key
 from pramble.data.records import Records
+from pramble.data.sources import FileRecords, LazyRecords, MixedRecords, TableRecords
 from pramble.errors import InvalidData, InvalidInput
 from pramble.limits import MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.plan import Plan

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
-from pramble.data.labels import Label
-from pramble.data.order import places_of
+from pramble.data.labels import Label, places_of
 from pramble.data.records import Records
 from pramble.data.table import Crosstab, refuse_empty, reordered
 from pramble.errors import InvalidData, InvalidInput

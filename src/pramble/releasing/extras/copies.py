@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.formats.delimited import CSV
-from pramble.data.formats.excel import EXCEL
+from pramble.data.formats.registry import CSV, EXCEL
 from pramble.data.labels import Labels
 from pramble.data.save import writing
 from pramble.mechanisms.plan import Plan

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain, plain_texts, text_of
 from pramble.data.formats.base import Format
-from pramble.data.formats.delimited import CSV, as_text
-from pramble.data.formats.excel import EXCEL
-from pramble.data.formats.statistics import SPSS, STATA
+from pramble.data.formats.delimited import as_text
+from pramble.data.formats.registry import CSV, EXCEL, SPSS, STATA
 from pramble.data.labels import Labels
 from pramble.errors import InvalidData
 from pramble.values import value

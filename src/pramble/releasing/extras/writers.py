@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pramble.data.arrays import is_text, plain_texts, text_of
 from pramble.data.encode import Encoder
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.formats.statistics import STATA
+from pramble.data.formats.registry import STATA
 from pramble.data.labels import Labels
 from pramble.errors import InvalidData
 from pramble.releasing.extras.kinds import Kind, variable_names

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from pramble.data.atomic import sync
 from pramble.data.places import Place, is_address, place_in
+from pramble.data.save import sync
 from pramble.errors import InvalidInput, PrivacyError, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import MANIFEST

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pramble.data.points import Points
+from pramble.data.bands import Points
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES

@@ -13,11 +13,9 @@ import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
-from pramble.data.labels import Labels
-from pramble.data.order import typed_texts
+from pramble.data.labels import Labels, typed_texts
 from pramble.data.places import arrow_input, path_or_place
-from pramble.data.records import Records
-from pramble.data.scan import scan
+from pramble.data.records import Records, scan
 from pramble.data.spark_files import SparkFileRecords, read_frame
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.measured import Measured

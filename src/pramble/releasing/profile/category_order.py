@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pramble.data.formats.dialect import MARKERS
-from pramble.data.labels import Label
-from pramble.data.order import in_order
+from pramble.data.labels import Label, in_order
 
 SCALES = """
 none/no/never/not at all/nothing; rarely/seldom/hardly ever/a little/little/slightly;

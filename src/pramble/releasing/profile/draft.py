@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from pramble.data.bands import band_labels
-from pramble.data.order import WHOLE
+from pramble.data.labels import WHOLE
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pramble.data.frame_records import TableRecords
 from pramble.data.records import Records, Watch
+from pramble.data.sources import TableRecords
 from pramble.engine.dealt import DealtRecords, with_codes
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.order import random_order

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from pramble.data.atomic import sync
-from pramble.data.even import even_batches
+from pramble.data.arrays import even_batches
 from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.save import sync
 from pramble.data.spark_chunks import counted
 from pramble.data.spark_records import chunk_line
 from pramble.engine.canonical import Canonical
