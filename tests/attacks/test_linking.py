@@ -15,7 +15,7 @@ import pytest
 import pramble
 import pramble.releasing.central_design as central_design
 from pramble.data.sources import TableRecords
-from pramble.engine.order import random_order
+from pramble.engine.shuffle import random_order
 from pramble.solvers.record.result import RecordDesign
 
 contents = import_module("pramble.releasing.write.contents")

@@ -17,8 +17,7 @@ from pramble.data.encode import SHOWN, Codes
 from pramble.data.labels import Labels, label_keys
 from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Sampler, code_type, sampler, slim_sampler
-from pramble.engine.threads import draw_rows
+from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler, slim_sampler
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism

@@ -16,7 +16,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records, Watch
 from pramble.engine.block import Block
 from pramble.engine.record import Record
-from pramble.engine.threads import Each
+from pramble.engine.sampling import Each
 
 
 class Onlooker:

@@ -1,4 +1,4 @@
-"""Frames of pandas, polars and pyarrow, through narwhals and Arrow."""
+"""Frames of pandas, polars and pyarrow, through narwhals and Arrow; lazy ones of polars."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -8,7 +8,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from pramble.data import decode
 from pramble.data.arrays import Rows, number_of_rows
+from pramble.data.crosstab import unused
 from pramble.data.decode import with_columns
 from pramble.data.open import as_arrow
 from pramble.engine.keystream import checked_rows
@@ -131,3 +133,50 @@ def narwhals_frame(data: Any) -> Any:
     except nw.exceptions.DuplicateError as error:
         raise InvalidPlan(f"Column names must be unique; {error}") from error
     return wrapped if isinstance(wrapped, nw.DataFrame | nw.LazyFrame) else None
+
+
+def perturb_lazy(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+    """Return a lazy frame whose every collect gives the same release.
+
+    The key is fixed by now, and rows carry their number along, so polars may split and reorder the
+    work as it likes.
+    """
+    import polars as pl
+
+    schema = frame.collect_schema()
+    check_names(schema.names(), record.columns, row_number)
+    number = row_number or unused("row number", schema.names())
+    if row_number is None:
+        frame = frame.with_row_index(number).with_columns(pl.col(number).cast(pl.Int64) + first_row)
+    for part in record.parts:
+        drawn = unused("drawn", [*schema.names(), number])
+        frame = frame.with_columns(lazy_columns(part, number, schema=schema).alias(drawn))
+        fields = [pl.col(drawn).struct.field(name) for name in part.columns]
+        frame = frame.with_columns(fields).drop(drawn)
+    return frame if row_number else frame.drop(number)
+
+
+def lazy_columns(record: Record, number: str, *, schema: Any) -> Any:
+    """Return the expression that draws columns together, from their values and row numbers."""
+    import polars as pl
+
+    names = list(record.columns)
+
+    def draw(given: Any) -> Any:
+        rows = consecutive(column_rows(given.struct.field(number).to_arrow(), number))
+        drawn = record.perturb({name: given.struct.field(name) for name in names}, rows)
+        return pl.DataFrame(list(drawn.values())).to_struct(given.name)
+
+    kinds = {
+        name: decode.polars_labels(column.outputs, dtype=schema[name]).dtype
+        for name, column in record.columns.items()
+    }
+    given = pl.struct(*names, number)
+    return given.map_batches(draw, return_dtype=pl.Struct(kinds), is_elementwise=True)
+
+
+def consecutive(rows: Rows) -> Rows:
+    """Return row numbers as a range if they follow each other."""
+    if isinstance(rows, range) or not len(rows) or not (np.diff(rows) == 1).all():
+        return rows
+    return range(int(rows[0]), int(rows[-1]) + 1)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pramble.data.spark_workers import is_spark
 from pramble.engine import frames
-from pramble.engine.containers import unknown
+from pramble.engine.columns import unknown
 from pramble.engine.keystream import checked_key
 from pramble.engine.record import Record, as_record
 from pramble.errors import InvalidInput
@@ -146,9 +146,7 @@ def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row
     if isinstance(frame, nw.DataFrame):
         return frames.perturb_frame(frame, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        from pramble.engine.lazy import perturb_lazy
-
-        return perturb_lazy(data, record, row_number=row_number, first_row=first_row)
+        return frames.perturb_lazy(data, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
         from pramble.engine.spark import perturb_spark
 

@@ -14,7 +14,7 @@ from pramble.data.arrays import Rows
 from pramble.data.decode import labels_like
 from pramble.data.spark_chunks import moved
 from pramble.data.spark_workers import current_partition
-from pramble.engine.containers import codes_in
+from pramble.engine.columns import codes_in
 from pramble.engine.frames import column_rows
 from pramble.engine.record import Record
 from pramble.engine.spark_spans import Span

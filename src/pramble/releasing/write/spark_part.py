@@ -13,7 +13,7 @@ from pramble.data.spark_progress import collect
 from pramble.data.spark_records import CHUNKS, SparkRecords, gathered_runs
 from pramble.data.spark_workers import map_partitions
 from pramble.engine.canonical import Canonical
-from pramble.engine.cuts import cuts_of
+from pramble.engine.shuffle import piece_boundaries
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, piece_file
@@ -87,7 +87,7 @@ def write_on_spark(
     if in_order:
         frame = records.runs(task, job.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded)
     else:
-        deal = DealingTask(cuts_of(job.rows, size, key=key), key, records.spans, coded)
+        deal = DealingTask(piece_boundaries(job.rows, size, key=key), key, records.spans, coded)
         chunks = records.sent(deal, job.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
     try:

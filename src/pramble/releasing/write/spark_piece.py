@@ -14,9 +14,17 @@ from pramble.data.save import sync
 from pramble.data.spark_chunks import counted
 from pramble.data.spark_records import chunk_line
 from pramble.engine.canonical import Canonical
-from pramble.engine.cuts import Cuts
-from pramble.engine.dealt import FIRST, GATHERED_CELLS, LAST, taken, with_codes, words_of
-from pramble.engine.order import in_word_order, sorting_words
+from pramble.engine.shuffle import (
+    FIRST,
+    GATHERED_CELLS,
+    LAST,
+    PieceBoundaries,
+    in_word_order,
+    sorting_words,
+    taken,
+    with_codes,
+    words_of,
+)
 from pramble.errors import PrambleError
 from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file
 from pramble.releasing.linkage import Links
@@ -164,7 +172,7 @@ def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
 class DealingTask:
     """Sends every row to the piece that it has in a secret order: a task for parts of the rows."""
 
-    cuts: Cuts
+    cuts: PieceBoundaries
     key: bytes
     spans: Mapping[int, range]
     coded: tuple[str, ...]
