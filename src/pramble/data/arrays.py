@@ -38,7 +38,6 @@ def value_type(kind: Any) -> Any:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
@@ -268,5 +267,4 @@ def even_batches(batches: Iterable[Any], rows: int) -> Iterator[Any]:
 
 
 def joined(pile: list[Any]) -> Any:
-    """Return a pile as one batch."""
     return pile[0] if len(pile) == 1 else pa.concat_batches(pile)

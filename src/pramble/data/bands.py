@@ -192,7 +192,6 @@ def edges_of_labels(labels: Sequence[Label]) -> tuple[float, ...]:
 
 
 def band_of(label: Label) -> tuple[float, float]:
-    """Return where the band of a label begins and ends."""
     found = read_band(str(label) if isinstance(label, str) or is_number(label) else "")
     if found is None or not found[0] < found[1]:
         raise InvalidInput(
@@ -226,14 +225,6 @@ class Points:
     Whole edges give whole numbers: the middle of 0 to below 15 is 7, and a point in it is one of 0
     to 14. Else the middle is halfway, and a point lies anywhere within.
 
-    Attributes
-    ----------
-    kind : {"midpoint", "point"}
-    labels : tuple of str
-        The bands, in order.
-    edges : tuple of float
-        Where each begins, and where the last ends.
-
     Examples
     --------
     >>> ages = Points("midpoint", ("0-14", "15-64", "65+"), (0, 15, 65, 100))
@@ -241,9 +232,9 @@ class Points:
     [7, 40, 82]
     """
 
-    kind: str
-    labels: tuple[str, ...]
-    edges: tuple[float, ...]
+    kind: str  # "midpoint" or "point"
+    labels: tuple[str, ...]  # the bands, in order
+    edges: tuple[float, ...]  # where each begins, and where the last ends
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -259,12 +250,10 @@ class Points:
 
     @property
     def whole(self) -> bool:
-        """Whether every edge is a whole number."""
         return all(float(edge).is_integer() for edge in self.edges)
 
     @property
     def arrow_type(self) -> Any:
-        """The type of the numbers."""
         return pa.int64() if self.whole else pa.float64()
 
     @cached_property

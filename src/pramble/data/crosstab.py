@@ -1,7 +1,9 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import reduce
+from operator import mul
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +15,16 @@ from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels, Presence
 from pramble.data.records import Records, Watch, scan
 from pramble.data.sources import LazyRecords
-from pramble.data.table import Crosstab, Powers, group, totals
+from pramble.data.table import (
+    Cells,
+    Crosstab,
+    Powers,
+    group,
+    joined_cells,
+    merged_cells,
+    regrouped,
+    summed,
+)
 from pramble.errors import InvalidData, InvalidInput, bad_row
 from pramble.values import Floats, Integers
 
@@ -65,14 +76,6 @@ def crosstab(
     return job.result()
 
 
-class Part(NamedTuple):
-    """The cells of one batch, with their counts and sums."""
-
-    cells: Integers
-    counts: Integers
-    sums: list[Floats]
-
-
 class Tabulation:
     """Counts batch by batch: a job for `pramble.data.records.scan`."""
 
@@ -113,7 +116,7 @@ class Tabulation:
             if name not in self.encoders
         }
         self.rows = 0
-        self.parts: list[Part] = []
+        self.parts: list[Cells] = []
         self.members: list[Integers] = []
         self.undeclared = UndeclaredValues()
 
@@ -134,17 +137,12 @@ class Tabulation:
         member, first = group(codes, sizes, rows=len(rows))
         cells = np.stack([column[first] for column in codes], axis=1) if codes else NO_COLUMNS
         terms = self._terms(batch, rows) if sums is None else sums
-        self.parts.append(
-            Part(
-                cells[: len(first)],
-                totals(member, times, len(first)).astype(np.int64),
-                [totals(member, term, len(first)) for term in terms],
-            )
-        )
+        counts, sums = summed(member, times, terms, size=len(first))
+        self.parts.append(Cells(cells[: len(first)], counts, sums))
         if self.keep_rows:
             self.members.append(member)
-        elif len(self.parts) > 1 and sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
-            self.parts = [self._merged()]
+        elif sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
+            self.parts = [merged_cells(self.parts)]
         self.rows = rows.stop
 
     def _codes(self, name: str, batch: Any, rows: range) -> Integers:
@@ -170,19 +168,7 @@ class Tabulation:
         """Return what is pickled: one part, in place of one for each batch."""
         if self.keep_rows or len(self.parts) < 2:
             return self.__dict__
-        return {**self.__dict__, "parts": [self._merged()]}
-
-    def _merged(self) -> Part:
-        cells = np.concatenate([part.cells for part in self.parts])
-        sizes = (cells.max(axis=0, initial=0) + 1).tolist()
-        member, first = group(list(cells.T), sizes, rows=len(cells))
-        counts = np.concatenate([part.counts for part in self.parts])
-        terms = [np.concatenate(each) for each in zip(*(p.sums for p in self.parts), strict=True)]
-        return Part(
-            cells[first],
-            totals(member, counts, len(first)).astype(np.int64),
-            [totals(member, term, len(first)) for term in terms],
-        )
+        return {**self.__dict__, "parts": [merged_cells(self.parts)]}
 
     def _terms(self, batch: Any, rows: range) -> list[Floats]:
         if not self.powers:
@@ -242,8 +228,8 @@ class Tabulation:
             raise wrong_length(self.weights)
         self.undeclared.refuse(self.names)
         none = np.zeros((0, len(self.names)), np.int64)
-        parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
-        cells = np.concatenate([part.cells for part in parts])
+        empty = Cells(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])
+        found = joined_cells([*self.parts, empty])
         levels: list[tuple[Label, ...]] = []
         for axis, name in enumerate(self.names):
             if name in self.encoders:
@@ -251,22 +237,10 @@ class Tabulation:
                 continue
             labels, place = self.levels[name].settled()
             levels.append(labels)
-            cells[:, axis] = place[cells[:, axis]]
-        sizes = [len(labels) or 1 for labels in levels]
-        member, first = group(list(cells.T), sizes, rows=len(cells))
-        counts = np.concatenate([part.counts for part in parts])
-        terms = [np.concatenate(each) for each in zip(*(p.sums for p in parts), strict=True)]
-        return Crosstab(
-            self.names,
-            tuple(levels),
-            cells[first],
-            totals(member, counts, len(first)).astype(np.int64),
-            {
-                p: totals(member, term, len(first))
-                for p, term in zip(self.powers, terms, strict=True)
-            },
-            self._rows(member),
-        )
+            found.cells[:, axis] = place[found.cells[:, axis]]
+        (cells, counts, sums), member = regrouped(found, [len(labels) or 1 for labels in levels])
+        by_powers = dict(zip(self.powers, sums, strict=True))
+        return Crosstab(self.names, tuple(levels), cells, counts, by_powers, self._rows(member))
 
     def _rows(self, member: Integers) -> Integers | None:
         if not self.keep_rows:
@@ -287,10 +261,7 @@ def shown_or_null(records: Records, name: str) -> Any:
 def product(w: Any, a: int, y: Any, b: int) -> Any:
     """Return the expression w^a y^b for small whole powers."""
     factors = [w] * a + [y] * b
-    answer = factors[0] if factors else w * 0 + 1
-    for one in factors[1:]:
-        answer = answer * one
-    return answer
+    return reduce(mul, factors) if factors else w * 0 + 1
 
 
 def wrong_length(weights: Floats) -> InvalidData:
@@ -299,7 +270,6 @@ def wrong_length(weights: Floats) -> InvalidData:
 
 
 def unused(name: str, names: Collection[str]) -> str:
-    """Return a name that no column has."""
     while name in names:
         name += "_"
     return name

@@ -18,7 +18,6 @@ from pramble.data.labels import Label
 
 
 def numpy_values(codes: Codes, outputs: Sequence[Label], *, like: NDArray[Any]) -> NDArray[Any]:
-    """Return a NumPy array like the one that came in."""
     kind = like.dtype.kind
     if isinstance(outputs, range) and kind in "iu" and len(outputs) - 1 <= np.iinfo(like.dtype).max:
         return codes.astype(like.dtype, copy=False)
@@ -81,7 +80,6 @@ def arrow_dictionary(
 
 
 def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    """Return an Arrow array of type ``like``."""
     if pa.types.is_dictionary(like):
         labels = arrow_labels(outputs, like=like.value_type)
         kind, ordered = like.index_type, like.ordered
@@ -94,7 +92,6 @@ def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
 
 
 def arrow_chunks(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    """Return a chunked array, chunk for chunk like the one that came in."""
     ends = np.cumsum([len(chunk) for chunk in like.chunks])[:-1]
     parts = np.split(codes, ends) if like.num_chunks else [codes]
     return pa.chunked_array([arrow_values(part, outputs, like=like.type) for part in parts])

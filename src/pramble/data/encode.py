@@ -31,26 +31,14 @@ DIRECT_SPAN = 1 << 20
 
 @value
 class Encoder:
-    """The declared categories of one column, ready to look values up.
+    """The declared categories of one column, ready to look values up."""
 
-    Attributes
-    ----------
-    labels : Labels
-        The declared values; codes are their places.
-    column : str
-        The name that an error message gives.
-    from_text : bool
-        Whether every value comes as text, as in a CSV file; see `pramble.data.labels.texts_of`.
-    dtype : type
-        The dtype of the codes.
-    null_label : label
-        The label that a missing value stands for; None: for itself, if it is declared.
-    """
-
-    labels: Labels
-    column: str = ""
+    labels: Labels  # the declared values; codes are their places
+    column: str = ""  # the name that an error message gives
+    # whether every value comes as text, as in a CSV file; see `pramble.data.labels.texts_of`
     from_text: bool = False
-    dtype: Any = np.int64
+    dtype: Any = np.int64  # the dtype of the codes
+    # the label that a missing value stands for; None: for itself, if it is declared
     null_label: Label = None
 
     @cached_property
@@ -107,12 +95,10 @@ class Encoder:
         return self.objects(values, rows)
 
     def arrow(self, values: Any, rows: Rows) -> Codes:
-        """Return the codes of an Arrow array or chunked array."""
         codes = self.places(values)
         return self.checked(codes, lambda at: [values[int(i)].as_py() for i in at], rows)
 
     def integers(self, values: NDArray[Any], rows: Rows) -> Codes:
-        """Return the codes of a NumPy array of integers."""
         codes = self._integers(values)
         return self.checked(codes, lambda at: values[at].tolist(), rows)
 
@@ -257,7 +243,6 @@ def declared_array(labels: Iterable[Label], kind: Any) -> Any:
 
 
 def as_arrow(values: NDArray[Any], column: str) -> Any:
-    """Return a NumPy array as an Arrow array."""
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
@@ -290,7 +275,6 @@ class Undeclared(NamedTuple):
         )
 
     def error(self) -> InvalidData:
-        """Return the error that tells of them."""
         pairs = list(zip(self.rows, self.values, strict=bool(self.rows)))
         found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
         found += "" if self.many <= len(pairs) else ", …"
@@ -344,5 +328,4 @@ class UndeclaredValues:
 
 
 def named(column: str) -> str:
-    """Return how a message names a column."""
     return f"Column {column!r}" if column else "The data"

@@ -109,15 +109,9 @@ NULL = label_key(None)
 
 @value
 class Presence:
-    """Codes a column by whether it is blank (0) or not (1).
+    """Codes a column by whether it is blank (0) or not (1)."""
 
-    Attributes
-    ----------
-    from_text : bool
-        Whether values come as text, where an empty one is a blank too.
-    """
-
-    from_text: bool = False
+    from_text: bool = False  # whether values come as text, where an empty one is a blank too
     labels: Labels = Labels((False, True))
 
     def codes(self, values: Any, rows: Rows | None = None) -> Integers:

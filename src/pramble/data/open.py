@@ -201,7 +201,6 @@ def as_arrow(values: Any, name: str = "") -> Any:
 
 
 def open_frame(data: Any, reading: Reading) -> Records:
-    """Return the records of a frame, a reader or a stream."""
     if isinstance(data, pa.RecordBatch):
         return TableRecords(pa.table(data), "pyarrow", reading)
     frame = nw.from_native(data, pass_through=True)

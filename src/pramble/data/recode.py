@@ -155,17 +155,10 @@ class Clip(Recoding):
 
 @value
 class Bands(Recoding):
-    """Numbers into bands: from each edge to below the next, the last one open above.
-
-    Attributes
-    ----------
-    edges : increasing numbers
-    labels : one per band, optional
-        "0-15", "16-24", …, "65+" for whole edges, else "0 to 1.5".
-    """
+    """Numbers into bands: from each edge to below the next, the last one open above."""
 
     edges: tuple[float, ...]
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # "0-15", "16-24", …, "65+" for whole edges, else "0 to 1.5"
 
     def __post_init__(self) -> None:
         edges = one_or_more(self.edges)
@@ -199,17 +192,10 @@ class Bands(Recoding):
 
 @value
 class Periods(Recoding):
-    """Dates into years, quarters or months, from the first to the last; others are refused.
-
-    Attributes
-    ----------
-    by : "year", "quarter" or "month"
-    first, last : str
-        Such as "2020", "2020-Q1", "2020-01": a public range, never that of the file.
-    """
+    """Dates into years, quarters or months, from the first to the last; others are refused."""
 
     by: str
-    first: str
+    first: str  # such as "2020", "2020-Q1", "2020-01": a public range, never that of the file
     last: str
 
     def __post_init__(self) -> None:

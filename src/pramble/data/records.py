@@ -22,21 +22,11 @@ Watch = Callable[[int, float], object]
 
 
 class Records(ABC):
-    """Records with named columns; `pramble.data.open.open_records` makes one.
+    """Records with named columns; `pramble.data.open.open_records` makes one."""
 
-    Attributes
-    ----------
-    name : str
-        How messages call the data: the file's name, or "The data".
-    reading : Reading
-        How it is read, with all that was found out.
-    backend : str
-        The frame library to answer in: "pyarrow", "pandas" or "polars".
-    """
-
-    name: str
-    reading: Reading
-    backend: str
+    name: str  # how messages call the data: the file's name, or "The data"
+    reading: Reading  # how it is read, with all that was found out
+    backend: str  # the frame library to answer in: "pyarrow", "pandas" or "polars"
 
     @property
     def typed(self) -> bool:
@@ -75,7 +65,6 @@ class Records(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in order."""
         return tuple(self.raw_schema.names)
 
     @cached_property
@@ -86,7 +75,6 @@ class Records(ABC):
         return self._recoded(empty).schema
 
     def refuse_missing(self, names: Iterable[str]) -> None:
-        """Raise when a column is not there."""
         present = set(self.names)
         for name in names:
             if name not in present:

@@ -27,7 +27,6 @@ def cut(batches: Batches, row: int, *, block: int) -> Iterator[Any]:
 
 
 def packed(batch: Any) -> bytes:
-    """Return a batch as the bytes of an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)

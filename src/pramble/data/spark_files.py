@@ -169,7 +169,6 @@ class SparkFileRecords(SparkRecords):
 
 
 def group_rows_of(path: Path) -> tuple[int, ...]:
-    """Return the rows of each row group of a Parquet file."""
     with arrow_input(path) as raw:
         about = pq.read_metadata(raw)
     return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
@@ -237,6 +236,5 @@ def read_frame(session: Any, path: Path, files: Records) -> Any:
 
 
 def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
-    """Yield batches after their recodings."""
     for batch in batches:
         yield recoded(batch, reading)

@@ -178,7 +178,6 @@ def on_items(
 
 
 def functions_for(session: Any) -> Any:
-    """Return the module of functions that make columns for a session."""
     classic = hasattr(session, "_sc")
     return import_module("pyspark.sql.functions" if classic else "pyspark.sql.connect.functions")
 

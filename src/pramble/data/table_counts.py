@@ -80,7 +80,6 @@ class TableCounts:
         }
 
     def add_codes(self, codes: Mapping[str, Integers], times: Integers | None = None) -> None:
-        """Count rows by their codes, each so many times."""
         for table in self.tables:
             self._tally(table, [codes[name] for name in table], times)
 
@@ -146,7 +145,6 @@ class TableCounts:
         self.__dict__.update(state, sums=sums)
 
     def refuse_undeclared(self) -> None:
-        """Raise if some value was not declared."""
         self.undeclared.refuse(self.columns)
 
     @property

@@ -46,18 +46,15 @@ class Block:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
     def sampler(self) -> Sampler:
-        """The mechanism's sampler."""
         made = sampler if len(self.columns) == 1 else slim_sampler
         return made(self.mechanism)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many categories each column has."""
         return tuple(len(column.labels) for column in self.columns)
 
     @cached_property
@@ -106,7 +103,6 @@ class Block:
         return draw_rows(self.sampler, codes, stream=self.stream, rows=rows, threads=self.threads)
 
     def split(self, drawn: Codes) -> Sequence[Codes]:
-        """Return the codes of each column from the codes of outputs."""
         return [drawn] if self.outputs is None else [own[drawn] for own in self.outputs]
 
 

@@ -117,5 +117,4 @@ def plain_type(kind: Any) -> Any:
 
 
 def is_coded_text(kind: Any) -> bool:
-    """Whether a type is a dictionary of texts."""
     return bool(pa.types.is_dictionary(kind)) and is_text(pa.field("", kind))

@@ -37,7 +37,6 @@ class Column:
 
     @property
     def labels(self) -> Labels:
-        """The categories."""
         return self.declared.labels
 
     @cached_property
@@ -53,7 +52,6 @@ class Column:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The declared categories."""
         return Encoder(
             self.labels,
             self.name,

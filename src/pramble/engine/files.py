@@ -170,7 +170,6 @@ class Journal:
         return cls(folder, tag, kept["rows"])
 
     def note(self, name: Path, rows: int) -> None:
-        """Note that a file is complete."""
         self.rows[name.as_posix()] = rows
         self.save()
 

@@ -43,7 +43,6 @@ def mapping_rows(data: Mapping[str, Any], row_number: str | None, first_row: int
 
 
 def column_rows(values: Any, name: str) -> Rows:
-    """Return the row numbers that a column holds."""
     if not pa.types.is_integer(values.type) or values.null_count:
         raise InvalidData(
             f"Column {name!r} must hold an integer for every row to number them; found "
@@ -87,7 +86,6 @@ def check_names(present: Iterable[str], columns: Collection[str], row_number: st
 
 
 def perturb_batch(batch: Any, record: Record, rows: Rows) -> Any:
-    """Return a record batch with the columns of a plan randomised."""
     found = record.perturb(batch, rows)
     arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
     schema = with_types(batch.schema, {name: values.type for name, values in found.items()})

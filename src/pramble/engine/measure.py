@@ -125,7 +125,6 @@ def plan_of(design: Any) -> TablePlan:
 
 
 def counting(clock: Clock) -> Watch:
-    """Return what is told of batches that were counted."""
     return lambda rows, share: clock.tell("counting", 0.9 * share, rows=rows)
 
 

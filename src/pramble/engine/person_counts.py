@@ -58,7 +58,6 @@ class PersonCounts:
         self.times: list[Integers] = []
 
     def add(self, batch: Any, times: Integers | None = None) -> None:
-        """Take a batch of rows, or of groups of so many rows."""
         start = self.tables.rows if times is None else None
         codes = self.tables.codes(batch, times)
         self.codes.append(np.array(list(codes.values()), dtype=np.int32))

@@ -43,36 +43,21 @@ Positions = slice | Integers
 
 @value(eq=False, repr=False)
 class Record:
-    """A plan bound to a key: what every door draws with.
-
-    Attributes
-    ----------
-    plan : Plan
-    key : bytes
-        The plan's own key.
-    threads : int
-        How many threads draw.
-    from_text : bool
-        Whether values come as text, as from a CSV file.
-    null_labels : mapping
-        The label that a missing value of a column stands for.
-    names : tuple of str, optional
-        Draw these columns only; all that share a block with one of them are among them.
-    points : mapping from column to Points
-        Columns whose bands are written as numbers.
-    """
+    """A plan bound to a key: what every door draws with."""
 
     plan: Plan
-    key: bytes
-    threads: int = 1
-    from_text: bool = False
+    key: bytes  # the plan's own key
+    threads: int = 1  # how many threads draw
+    from_text: bool = False  # whether values come as text, as from a CSV file
+    # the label that a missing value of a column stands for
     null_labels: Mapping[str, Label] | None = None
+    # draw these columns only; all that share a block with one of them are among them
     names: tuple[str, ...] | None = None
+    # columns whose bands are written as numbers
     points: Mapping[str, Points] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """The columns, in the order of the plan."""
         missing = self.null_labels or {}
         return {
             name: Column(

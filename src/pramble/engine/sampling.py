@@ -125,7 +125,6 @@ class WordSampler(Sampler):
 
 
 def extras_of(stream: KeyStream, rows: Rows, positions: Codes) -> Codes:
-    """Return the further bits of the rows at some positions."""
     return stream.extras(picked(rows, positions))
 
 

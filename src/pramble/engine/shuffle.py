@@ -93,29 +93,16 @@ class ShuffledRecords(Records):
     Memory is bounded, whatever the number of rows. Confidential rows touch the disk only in files
     without a name, in ``folder``: whatever ends the process, the system frees them, and nobody can
     open them meanwhile.
-
-    Attributes
-    ----------
-    records : Records
-    columns : tuple of str
-    counted : int
-        The rows there are; decides over how many buckets they are distributed, and nothing else.
-    key : bytes
-    folder : Path
-        Where the files without a name lie.
-    coded : collection of str
-        Columns whose texts come as dictionaries.
-    watch : callable, optional
-        Told of every batch of the source while it is read.
     """
 
     records: Records
     columns: tuple[str, ...]
+    # the rows there are; decides over how many buckets they are distributed, and nothing else
     counted: int
     key: bytes = field(repr=False)
-    folder: Path
-    coded: Collection[str] = ()
-    watch: Watch | None = None
+    folder: Path  # where the files without a name lie
+    coded: Collection[str] = ()  # columns whose texts come as dictionaries
+    watch: Watch | None = None  # told of every batch of the source while it is read
     reading: Reading = Reading()
     backend: str = "pyarrow"
 
@@ -200,7 +187,6 @@ class Bucket:
         self.rows = 0
 
     def add(self, table: Any) -> None:
-        """Add some rows."""
         if self.stream is None:
             packed = pa.ipc.IpcWriteOptions(compression="lz4")
             self.stream = pa.ipc.new_stream(self.file, table.schema, options=packed)
@@ -245,14 +231,12 @@ def words_of(table: Any) -> Words:
 
 
 def taken(table: Any, order: Any) -> Any:
-    """Return a table in another order, column by column."""
     places = pa.array(order)
     columns = [column.combine_chunks().take(places) for column in table.columns]
     return pa.table(columns, names=table.column_names)
 
 
 def with_codes(batch: Any, texts: Collection[str]) -> Any:
-    """Return a batch with the texts of some columns as dictionaries."""
     columns = [
         column.dictionary_encode() if one.name in texts and is_text(column) else column
         for one, column in zip(batch.schema, batch.columns, strict=True)

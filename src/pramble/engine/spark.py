@@ -46,25 +46,13 @@ def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_r
 
 @value(eq=False)
 class Way:
-    """The steps that the rows of a frame go, each a frame of the one before.
+    """The steps that the rows of a frame go, each a frame of the one before."""
 
-    Attributes
-    ----------
-    schema, outcome : StructType
-        The schema of the frame, and of what becomes of it.
-    task : Draws
-        What draws, and in which words.
-    names : tuple of str
-        The columns of the words.
-    first_row, rows : int
-        The number of the first row, and how many there are.
-    """
-
-    schema: Any
+    schema: Any  # the schema of the frame, and of what becomes of it
     outcome: Any
-    task: Draws
-    names: tuple[str, ...]
-    first_row: int
+    task: Draws  # what draws, and in which words
+    names: tuple[str, ...]  # the columns of the words
+    first_row: int  # the number of the first row, and how many there are
     rows: int
 
     def packed(self, frame: Any) -> Any:
@@ -172,7 +160,6 @@ def never_null(F: Any, values: Any, column: Column) -> Any:
 
 
 def unused_names(names: Iterable[str]) -> Iterator[str]:
-    """Yield names for further columns that no column has."""
     taken = {name.lower() for name in names}
     yield from (name for i in count() if (name := f"part {i}") not in taken)
 

@@ -28,22 +28,12 @@ class Draws:
 
     It gets the row numbers where a column has them, the words, and the other columns of the plan;
     it yields words and other columns, side by side unless there is one alone.
-
-    Attributes
-    ----------
-    record : Record
-        What draws.
-    words : tuple of Word
-        Where the columns lie that come and go as codes.
-    number : str, optional
-        The column of row numbers.
-    spans : mapping from partition to Span, optional
-        The rows that were counted, where rows are numbered as they stand.
     """
 
-    record: Record
-    words: tuple[Word, ...]
-    number: str | None = None
+    record: Record  # what draws
+    words: tuple[Word, ...]  # where the columns lie that come and go as codes
+    number: str | None = None  # the column of row numbers
+    # the rows that were counted, where rows are numbered as they stand
     spans: Mapping[int, Span] | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -71,7 +61,6 @@ class Draws:
         return [n for n in self.record.columns if not any(n in word.shifts for word in self.words)]
 
     def drawn(self, rows: Rows, values: Sequence[Any]) -> Any:
-        """Return what is drawn of one batch."""
         columns, count = self.record.columns, len(self.words)
         found = [one.to_numpy() for one in values[:count]]
         given = dict(zip(self.others, values[count:], strict=True))

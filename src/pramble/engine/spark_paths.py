@@ -79,25 +79,13 @@ def seen_files(records: SparkFileRecords) -> tuple[Seen, ...]:
 
 @value(eq=False)
 class Runs:
-    """Draws runs of consecutive rows: a task for parts of the rows.
+    """Draws runs of consecutive rows: a task for parts of the rows."""
 
-    Attributes
-    ----------
-    work : Canonical
-        What draws.
-    schema : Arrow schema
-        The types in which Spark takes what is drawn.
-    size, first_row : int
-        How many rows a run has, and the number of the first of all.
-    files : tuple of Seen
-        What is read.
-    """
-
-    work: Canonical
-    schema: Any
-    size: int
+    work: Canonical  # what draws
+    schema: Any  # the types in which Spark takes what is drawn
+    size: int  # how many rows a run has, and the number of the first of all
     first_row: int
-    files: tuple[Seen, ...]
+    files: tuple[Seen, ...]  # what is read
 
     def __call__(self, batches: Iterable[Any], run: int) -> Iterator[Any]:
         """Yield the batches of a run with the columns of the plan randomised."""

@@ -37,12 +37,10 @@ def on_the_globe(plane: Floats) -> Floats:
 
 
 def directions(count: int) -> Floats:
-    """Return so many angles all around."""
     return np.asarray(2 * np.pi * np.arange(count) / count, dtype=np.float64)
 
 
 def circle(angles: Floats) -> Floats:
-    """Return the points of the unit circle at some angles."""
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 

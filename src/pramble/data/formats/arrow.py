@@ -137,7 +137,6 @@ class ParquetWriter:
             self.put(full)
 
     def put(self, pile: list[Any]) -> None:
-        """Write a pile as one row group."""
         import pyarrow.parquet as pq
 
         kinds = pile[0].schema if pile else self.schema

@@ -71,33 +71,19 @@ class Writer(Protocol):
 
 @value(eq=False)
 class Format:
-    """A file format.
-
-    Attributes
-    ----------
-    name : str
-    endings : tuple of str
-    read : callable
-        From a path and what is wanted of it to a context that gives an `Opened`.
-    write : callable or None
-        From a binary file and a schema to a context that gives a `Writer`; None if only read.
-    settle : callable or None
-        From a path and a reading to the reading with all that was found out about the file.
-    typed : bool
-        Whether values have types; else all is text.
-    packed : bool
-        Whether files may be compressed whole (.gz, .zst, …).
-    listed : callable or None
-        From a path to the values that the file itself lists for a column, with their meanings.
-    """
+    """A file format."""
 
     name: str
     endings: tuple[str, ...]
+    # from a path and what is wanted of it to a context that gives an `Opened`
     read: Callable[[Path, Wanted], AbstractContextManager[Opened]]
+    # from a binary file and a schema to a context that gives a `Writer`; None if only read
     write: Callable[[IO[bytes], Any], AbstractContextManager[Writer]] | None = None
+    # from a path and a reading to the reading with all that was found out about the file
     settle: Callable[[Path, Reading], Reading] | None = None
-    typed: bool = True
-    packed: bool = False
+    typed: bool = True  # whether values have types; else all is text
+    packed: bool = False  # whether files may be compressed whole (.gz, .zst, …)
+    # from a path to the values that the file itself lists for a column, with their meanings
     listed: Callable[[Path], Mapping[str, Mapping[Any, str]]] | None = None
 
 
@@ -168,7 +154,6 @@ class Tally:
             yield batch
 
     def share(self) -> float:
-        """Return the share that has passed."""
         return min(1.0, self.seen / self.total) if self.total else 1.0
 
 
@@ -178,7 +163,6 @@ def bare(schema: Any) -> Any:
 
 
 def plain(batch: Any, schema: Any) -> Any:
-    """Return a batch with the schema's own types."""
     arrays = [
         array if array.type == part.type else array.cast(part.type)
         for array, part in zip(batch.columns, schema, strict=True)

@@ -60,7 +60,6 @@ def header(path: Path, reading: Reading) -> list[str]:
 
 @contextmanager
 def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
-    """Open a text file with every column as text."""
     reading = wanted.reading
     if reading.quoted_missing is None:
         reading = settle(path, reading, separator=separator)

@@ -182,7 +182,6 @@ def table_of(rows: Iterable[tuple[Any, ...]], file: str) -> dict[str, list[Any]]
 
 
 def sheet_of(book: Any, sheet: str | int | None, path: Path) -> Any:
-    """Return the sheet that was asked for, or the first."""
     names = book.sheetnames
     if isinstance(sheet, str) and sheet in names:
         return book[sheet]

@@ -68,7 +68,6 @@ def format_of(path: Path, name: str | None = None) -> Format:
 
 
 def target_format(path: Path) -> Format:
-    """Return the format of a file to write."""
     form = format_of(path)
     if form.write is None:
         raise InvalidData(
