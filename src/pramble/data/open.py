@@ -16,6 +16,7 @@ from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.places import Place, is_address, path_or_place, shown_address
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
+from pramble.data.remote import SparkPath, is_spark, on_spark
 from pramble.data.sources import (
     READ_ERRORS,
     FileRecords,
@@ -24,9 +25,6 @@ from pramble.data.sources import (
     TableRecords,
     mixed,
 )
-from pramble.data.spark_files import SparkFileRecords, SparkPath
-from pramble.data.spark_records import SparkRecords
-from pramble.data.spark_workers import is_spark
 from pramble.errors import InvalidData, with_values
 
 
@@ -81,7 +79,7 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
     return FileRecords(paths, form, schema, reading, path.name, path, rows)
 
 
-def open_on_spark(data: SparkPath, reading: Reading) -> SparkFileRecords:
+def open_on_spark(data: SparkPath, reading: Reading) -> Records:
     """Return the records of Parquet files, which tasks on Spark read."""
     where = path_or_place(data.path).absolute()
     files = open_files(where, reading)
@@ -90,7 +88,8 @@ def open_on_spark(data: SparkPath, reading: Reading) -> SparkFileRecords:
             f"With spark= the files must be Parquet; {str(where)!r} is {files.format.name}. "
             "Read it with Spark and release the frame, or leave spark= out."
         )
-    return SparkFileRecords.of(files, data.session)
+    found: Records = on_spark("SparkFileRecords").of(files, data.session)
+    return found
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -205,7 +204,8 @@ def open_frame(data: Any, reading: Reading) -> Records:
         return TableRecords(pa.table(data), "pyarrow", reading)
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
-        return SparkRecords(frame.to_native(), "pyarrow", reading)
+        found: Records = on_spark("SparkRecords")(frame.to_native(), "pyarrow", reading)
+        return found
     if isinstance(frame, nw.LazyFrame):
         known = "polars" if frame.implementation.is_polars() else "pyarrow"
         return LazyRecords(frame, known, reading)

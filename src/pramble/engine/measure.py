@@ -10,7 +10,7 @@ import numpy as np
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, scan
-from pramble.data.spark_files import spark_source
+from pramble.data.remote import spark_source
 from pramble.data.table_counts import TableCounts, counted_by_engine
 from pramble.engine.keystream import KeyStream, checked_key, derived_key
 from pramble.engine.lattice_noise import lattice_noise

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from pramble.data.arrays import plain
 from pramble.data.crosstab import unused
 from pramble.data.records import Records, Watch, scan
+from pramble.data.remote import RemoteRecords
 from pramble.data.sources import LazyRecords
-from pramble.data.spark_records import SparkRecords
-from pramble.data.spark_workers import quoted
 from pramble.data.table import group
 from pramble.data.table_counts import TableCounts
 from pramble.engine.keystream import derived_key
@@ -118,7 +117,7 @@ def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = N
     """Return the tables of at most so many rows of each person, wherever the rows are."""
     if isinstance(records, LazyRecords) and not records.reading.recode:
         add_groups(records, job)
-    elif isinstance(records, SparkRecords):
+    elif isinstance(records, RemoteRecords):
         count_on_spark(records, job, watch)
     else:
         scan(records, [job], watch=watch)
@@ -135,15 +134,14 @@ def add_groups(records: LazyRecords, job: PersonCounts) -> None:
         job.add(batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64))
 
 
-def count_on_spark(records: SparkRecords, job: PersonCounts, watch: Watch | None) -> None:
+def count_on_spark(records: RemoteRecords, job: PersonCounts, watch: Watch | None) -> None:
     """Count where the rows are, after all rows of a person have come to one part of them."""
     if any(records.reading.recode.get(name) for name in job.person):
         raise InvalidInput(
             "On Spark a column that says whose a row is cannot be recoded: rows are brought "
             f"together by it. Recode {', '.join(job.person)} in the frame."
         )
-    frame = records.rows_in_spark().select(*map(quoted, job.columns))
-    here = SparkRecords(frame.repartition(*map(quoted, job.person)), reading=records.reading)
+    here = records.gathered_by(job.person, job.columns)
     spare = deepcopy(job)
     try:
         scan(here, [job], watch=watch)

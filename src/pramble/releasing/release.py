@@ -11,7 +11,7 @@ from typing import Any
 
 from pramble.data.places import is_address, path_or_place
 from pramble.data.reading import Reading, as_reading
-from pramble.data.spark_files import spark_source
+from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
@@ -51,7 +51,6 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.data import rehearse
 from pramble.releasing.write.keys import bound_key
-from pramble.releasing.write.spark_part import spec_on_spark
 from pramble.releasing.write.tables import write_tables
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
@@ -185,7 +184,7 @@ def release(
     spec = settle_bands(source, spec)
     records, target = source_records(source, spec), path_or_place(target)
     if records.rows_stay:
-        spec = spec_on_spark(spec)
+        spec = on_spark("spec_on_spark")(spec)
     elif is_address(target):
         raise InvalidInput(
             f"A release is written to an address on Spark; found {str(target)!r}. Give spark=, or "

@@ -8,7 +8,7 @@ from reprlib import repr as short
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS, format_of
-from pramble.data.spark_workers import map_items
+from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_PIECES
 from pramble.values import value
@@ -120,7 +120,8 @@ def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: A
     found = sorted(path.relative_to(folder).as_posix() for path in place.glob("*"))
     refuse_unstated(found, names)
     if spark is not None:
-        map_items(spark, partial(check_piece, folder.absolute()), [dict(one) for one in pieces])
+        check = partial(check_piece, folder.absolute())
+        on_spark("map_items")(spark, check, [dict(one) for one in pieces])
         return
     for piece in pieces:
         check_piece(folder, piece)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.records import Records
-from pramble.data.spark_files import SparkFileRecords
+from pramble.data.remote import on_spark
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.extras.beside import write_beside
 from pramble.releasing.extras.synthetic import write_synthetic
@@ -17,7 +17,6 @@ from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_figures import observed_record
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.keys import shuffled
-from pramble.releasing.write.spark_part import write_on_spark
 from pramble.releasing.write.verify import Tally, compare, open_written, passed
 from pramble.values import Clock
 
@@ -30,7 +29,7 @@ def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[dict[str, Any], ReleaseOutcome]:
     """Write and check the data, then the manifest; return it and the outcome."""
-    write = write_on_spark if job.records.rows_stay else write_here
+    write = on_spark("write_on_spark") if job.records.rows_stay else write_here
     tally, entry, found = write(job, folder, key=key, clock=clock.part(COUNTING, WRITING))
     checks = passed(found)
     synthetic = None
@@ -96,5 +95,6 @@ def data_in(folder: Path, job: Prepared, *, here: bool = False) -> Records:
     """
     records: Records = open_written(folder.absolute() / job.file.name, job.points)
     if job.records.rows_stay and not here:
-        records = SparkFileRecords.of(records, job.records.session)  # type: ignore[attr-defined]
+        session = job.records.session  # type: ignore[attr-defined]
+        records = on_spark("SparkFileRecords").of(records, session)
     return records

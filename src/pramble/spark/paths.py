@@ -20,13 +20,14 @@ from pramble.data.crosstab import Tabulation
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
 from pramble.data.records import Records, scan
-from pramble.data.spark_files import SparkFileRecords, spark_source
+from pramble.data.remote import spark_source
 from pramble.engine.canonical import Canonical
 from pramble.engine.columns import Column
 from pramble.engine.frames import check_names
 from pramble.engine.record import Record
-from pramble.engine.spark import partition_rows
 from pramble.errors import InvalidData
+from pramble.spark.files import SparkFileRecords
+from pramble.spark.frames import partition_rows
 from pramble.values import value
 
 

@@ -11,8 +11,6 @@ import pyarrow as pa
 from pramble.data.arrays import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.save import sync
-from pramble.data.spark_chunks import counted
-from pramble.data.spark_records import chunk_line
 from pramble.engine.canonical import Canonical
 from pramble.engine.shuffle import (
     FIRST,
@@ -31,6 +29,7 @@ from pramble.releasing.linkage import Links
 from pramble.releasing.value_sample import MOST_KEPT
 from pramble.releasing.write.data import merged, write_piece
 from pramble.releasing.write.verify import Tally, compare_values, passed
+from pramble.spark.records import chunk_line, counted
 from pramble.values import value
 
 ATTEMPTS = ".attempts"
@@ -169,10 +168,10 @@ def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
 
 
 @value(eq=False)
-class DealingTask:
+class PieceAssignment:
     """Sends every row to the piece that it has in a secret order: a task for parts of the rows."""
 
-    cuts: PieceBoundaries
+    boundaries: PieceBoundaries
     key: bytes
     spans: Mapping[int, range]
     coded: tuple[str, ...]
@@ -183,19 +182,21 @@ class DealingTask:
         row = span.start
         for batch in gathered_rows(counted(batches, len(span), part)):
             words = sorting_words(range(row, row + batch.num_rows), key=self.key)
-            pieces = self.cuts.pieces(words, row)
+            pieces = self.boundaries.pieces(words, row)
             order = pieces.argsort(kind="stable")
             known = with_codes(batch, self.coded)
             names = [*map(str, range(known.num_columns)), FIRST, LAST]
-            dealt = taken(pa.table([*known.columns, *map(pa.array, words)], names=names), order)
+            sorted_rows = taken(
+                pa.table([*known.columns, *map(pa.array, words)], names=names), order
+            )
             for piece, start, stop in stretches(pieces[order]):
-                own = dealt.slice(start, stop - start).combine_chunks().to_batches()[0]
+                own = sorted_rows.slice(start, stop - start).combine_chunks().to_batches()[0]
                 yield chunk_line(piece, row, own)
             row += batch.num_rows
 
 
 def gathered_rows(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches joined into larger ones, so that what is dealt to a piece is not tiny."""
+    """Yield batches joined into larger ones, so that what goes to a piece is not tiny."""
     found = iter(batches)
     first = next(found, None)
     if first is None:

@@ -9,43 +9,24 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import pyarrow.parquet as pq
 
 from pramble.data.arrays import as_schema
 from pramble.data.formats.base import Wanted
 from pramble.data.labels import Label
-from pramble.data.places import Place, arrow_input, is_address
+from pramble.data.places import arrow_input, is_address
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, recoded
+from pramble.data.remote import PartTask
 from pramble.data.sources import FileRecords, file_batches
-from pramble.data.spark_chunks import counted
-from pramble.data.spark_records import PartTask, SparkRecords
-from pramble.data.spark_workers import Batches, map_partitions, quoted
-from pramble.errors import InvalidInput
+from pramble.spark.records import SparkRecords, counted
+from pramble.spark.workers import Batches, map_partitions, quoted
 from pramble.values import value
 
 PART_ROWS = 1 << 20
 """Row groups are read together until they have so many rows."""
-
-
-class SparkPath(NamedTuple):
-    """Files whose rows tasks on Spark are to read."""
-
-    path: Any
-    session: Any
-
-
-def spark_source(source: Any, session: Any) -> Any:
-    if session is None:
-        return source
-    if not isinstance(source, str | Path | Place):
-        raise InvalidInput(
-            "With spark= the source is a path of Parquet files; a Spark frame has its session "
-            f"already. Found {type(source).__name__}."
-        )
-    return SparkPath(source, session)
 
 
 @value(eq=False)
@@ -133,9 +114,7 @@ class SparkFileRecords(SparkRecords):
         coded: Collection[str],
     ) -> Any:
         numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
-        read = partial(
-            rows_between, self.files, self.groups, tuple(columns), tuple(coded)
-        )  # fmt: skip
+        read = partial(rows_between, self.files, self.groups, tuple(columns), tuple(coded))
         return map_partitions(
             numbers, partial(on_ranges, task=task, read=read, ranges=ranges), schema
         )
