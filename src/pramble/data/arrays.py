@@ -170,7 +170,7 @@ def whole_range(kind: Any) -> tuple[int, int]:
     return -top * signed, top - 1
 
 
-def points(values: Any) -> Any:
+def decimal_points(values: Any) -> Any:
     """Return texts with the decimal comma of numbers replaced by a point."""
     if not is_text(values):
         return values

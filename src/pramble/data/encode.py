@@ -80,7 +80,7 @@ class Encoder:
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
             return self.integers(values, numbers)
         if isinstance(values, np.ndarray) and values.dtype.kind not in "OT":
-            return self.arrow(as_arrow(values, self.column), numbers)
+            return self.arrow(numpy_as_arrow(values, self.column), numbers)
         return self.python(values.tolist() if isinstance(values, np.ndarray) else values, numbers)
 
     def python(self, values: Sequence[Any], rows: Rows) -> Codes:
@@ -242,7 +242,7 @@ def declared_array(labels: Iterable[Label], kind: Any) -> Any:
     return pa.array(list(labels), type=kind)
 
 
-def as_arrow(values: NDArray[Any], column: str) -> Any:
+def numpy_as_arrow(values: NDArray[Any], column: str) -> Any:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):

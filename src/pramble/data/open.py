@@ -3,7 +3,6 @@
 import glob
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,14 +10,13 @@ import narwhals as nw
 import pyarrow as pa
 
 from pramble.data.arrays import number_of_rows, value_type
-from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
+from pramble.data.formats.base import Format, Wanted, refuse_repeated, sound_file
 from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.places import Place, is_address, path_or_place, shown_address
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
 from pramble.data.remote import SparkPath, is_spark, on_spark
 from pramble.data.sources import (
-    READ_ERRORS,
     FileRecords,
     LazyRecords,
     MixedRecords,
@@ -68,14 +66,10 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
     """Return the records of a file, a folder or a pattern."""
     paths = files_of(path)
     form = one_format(paths, reading, path)
-    try:
+    with sound_file(path, form.name):
         if form.settle is not None:
             reading = form.settle(paths[0], reading)
-        schema, rows = peek(paths, form, reading)
-    except InvalidData:
-        raise
-    except READ_ERRORS as error:
-        raise unreadable(path.name, form.name, error) from None
+    schema, rows = peek(paths, form, reading)
     return FileRecords(paths, form, schema, reading, path.name, path, rows)
 
 
@@ -139,11 +133,7 @@ def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, 
     schemas: list[Any] = []
     rows: int | None = 0
     for path in paths:
-        with ExitStack() as stack:
-            try:
-                opened = stack.enter_context(form.read(path, Wanted(reading)))
-            except (*READ_ERRORS, pa.ArrowException) as error:
-                raise unreadable(path.name, form.name, error) from None
+        with sound_file(path, form.name), form.read(path, Wanted(reading)) as opened:
             schema = opened.schema.remove_metadata()
             rows = None if rows is None or opened.rows is None else rows + opened.rows
         refuse_repeated(schema.names, path)
@@ -195,7 +185,7 @@ def as_arrow(values: Any, name: str = "") -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidData(
-            f"Column {name!r} must be a sequence of values of one type; it is none."
+            f"Column {name!r} must be a sequence of values of one type; it is not."
         ) from None
 
 

@@ -68,10 +68,11 @@ class Reading:
         for name in ("quoted_missing", "trim"):
             if getattr(self, name) not in (None, True, False):
                 raise InvalidInput(f"{name} must be true or false; found {getattr(self, name)!r}.")
-        if self.missing is not None:
-            if isinstance(self.missing, str) or not isinstance(self.missing, Iterable):
-                raise InvalidInput(f"missing must be a list of texts; found {self.missing!r}.")
-            object.__setattr__(self, "missing", tuple(map(str, self.missing)))
+        missing: Any = self.missing
+        if missing is not None:
+            if isinstance(missing, str) or not isinstance(missing, Iterable):
+                raise InvalidInput(f"missing must be a list of texts; found {missing!r}.")
+            object.__setattr__(self, "missing", tuple(map(str, missing)))
         if not isinstance(self.recode, Mapping):
             raise InvalidInput("recode must map columns to recodings.")
         recode = {name: as_recodings(steps) for name, steps in self.recode.items()}

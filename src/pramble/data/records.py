@@ -4,18 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from pramble.data.arrays import points
+from pramble.data.arrays import decimal_points
 from pramble.data.formats.base import missing_column
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
 from pramble.data.recode import apply_all, categories_after
-
-if TYPE_CHECKING:
-    from pramble.data.records import Job
 
 Watch = Callable[[int, float], object]
 """Told, after every batch, how many rows it had and which share of the data has been read."""
@@ -142,7 +139,7 @@ def recoded(batch: Any, reading: Reading) -> Any:
     for place, field in enumerate(batch.schema):
         steps = reading.recode.get(field.name, ())
         if steps:
-            found = points(arrays[place]) if reading.decimal == "," else arrays[place]
+            found = decimal_points(arrays[place]) if reading.decimal == "," else arrays[place]
             arrays[place] = apply_all(steps, found, column=field.name)
             fields[place] = field.with_type(arrays[place].type)
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.arrays import as_schema, is_text
-from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, unreadable
+from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, sound_file
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
 from pramble.data.recode import apply_all, categories_after
@@ -169,9 +169,6 @@ def mixed(values: Any) -> bool:
     return len(kinds) > 1 or tuple in kinds
 
 
-READ_ERRORS = (OSError, ValueError, EOFError, KeyError)
-
-
 @value(eq=False)
 class FileRecords(Records):
     """Records of one or more files of one format, read one after the other."""
@@ -241,16 +238,13 @@ class FileRecords(Records):
 def file_batches(path: Path, form: Format, wanted: Wanted) -> Iterator[tuple[Any, float]]:
     """Yield the batches of a file with the share read; every failure is told in one sentence."""
     with ExitStack() as stack:
-        try:
+        with sound_file(path, form.name):
             opened = stack.enter_context(form.read(path, wanted))
             batches = iter(opened.batches)
-        except (*READ_ERRORS, pa.ArrowException) as error:
-            raise unreadable(path.name, form.name, error) from None
         while True:
-            try:
+            # around each batch alone, so that nothing of whoever takes it is caught
+            with sound_file(path, form.name):
                 batch = next(batches, None)
-            except (*READ_ERRORS, pa.ArrowException) as error:
-                raise unreadable(path.name, form.name, error) from None
             if batch is None:
                 return
             yield batch, opened.share_read()

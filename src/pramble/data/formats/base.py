@@ -18,6 +18,8 @@ from pramble.words import hint_at, several
 
 BATCH_ROWS = 1 << 17
 
+READ_ERRORS = (OSError, ValueError, EOFError, KeyError, pa.ArrowException)
+
 KNOWN_REASONS = re.compile(
     r"(Row #\d+: )?Expected \d+ columns, got \d+|Parquet magic bytes not found in footer"
     r"|Not an Arrow file|File is not a zip file|Not a gzipped file|Invalid file, or file has "
@@ -113,12 +115,18 @@ def missing_column(name: str, present: Iterable[str]) -> InvalidData:
     return with_values(error, names)
 
 
-def unreadable(name: str, kind: str, error: Exception) -> InvalidData:
-    """Return the error for a file that is not what its name says, without any value of it."""
-    if isinstance(error, InvalidData):
-        return error
-    said = InvalidData(f"{name} must be a sound {kind} file; reading it failed: {reason(error)}.")
-    return with_values(said, error)
+@contextmanager
+def sound_file(
+    path: Path, kind: str, *, errors: tuple[type[Exception], ...] = READ_ERRORS
+) -> Iterator[None]:
+    """Say in one sentence that a file is not what its name says, without any value of it."""
+    try:
+        yield
+    except InvalidData:
+        raise
+    except errors as error:
+        said = f"{path.name} must be a sound {kind} file; reading it failed: {reason(error)}."
+        raise with_values(InvalidData(said), error) from None
 
 
 def reason(error: Exception) -> str:

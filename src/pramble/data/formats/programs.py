@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, unreadable
+from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, sound_file
 from pramble.data.labels import object_key
 from pramble.errors import InvalidData
 
@@ -34,13 +34,11 @@ def statistics_reader(name: str, function: str) -> Any:
                 if len(frame):
                     yield frame
 
-        try:
+        with sound_file(path, name, errors=(pyreadstat.ReadstatError, pyreadstat.PyreadstatError)):
             _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
             columns = wanted.among(about.column_names)
             kinds = {name: about.readstat_variable_types[name] for name in columns}
             schema = schema_of(kinds, next(chunks(columns), None), chunks)
-        except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
-            raise unreadable(path.name, name, error) from None
         tally = Tally(about.number_rows)
         yield Opened(
             schema, tally(chunk_batches(chunks(columns), schema)), tally.share, tally.total
@@ -143,10 +141,8 @@ def read_sheet(path: Path, wanted: Wanted) -> Iterator[Opened]:
         raise InvalidData(
             f"{path.name} is read through openpyxl: pip install pramble[excel]."
         ) from None
-    try:
+    with sound_file(path, "excel", errors=(zipfile.BadZipFile, InvalidFileException, KeyError)):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (zipfile.BadZipFile, InvalidFileException, KeyError) as error:
-        raise unreadable(path.name, "excel", error) from None
     try:
         rows = sheet_of(book, wanted.reading.sheet, path).iter_rows(values_only=True)
         table = table_of(rows, path.name)
