@@ -37,7 +37,7 @@ def value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def is_number(kind: Any) -> bool:
+def is_number_type(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
@@ -130,9 +130,9 @@ def text_of(label: Label) -> str | None:
 def numbers(values: Any, *, column: str) -> Any:
     """Return an Arrow array of numbers from numbers, or from texts that are; NaN is missing."""
     own = value_type(values.type)
-    kind = own if is_number(own) else pa.float64()
+    kind = own if is_number_type(own) else pa.float64()
     wrong = InvalidData(f"Column {column!r} must hold numbers; its {own} holds others.")
-    if not (is_number(own) or is_text(values) or pa.types.is_decimal(own)):
+    if not (is_number_type(own) or is_text(values) or pa.types.is_decimal(own)):
         raise wrong
     try:
         found = (over_labels(values, trimmed_texts) if is_text(values) else values).cast(kind)

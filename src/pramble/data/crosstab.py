@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.arrays import as_numbers, is_number
+from pramble.data.arrays import as_numbers, is_number_type
 from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Label, Labels
 from pramble.data.levels import Levels, Presence
@@ -125,7 +125,7 @@ class Tabulation:
         if records.reading.recode or self.keep_rows or isinstance(self.weights, np.ndarray):
             return False
         numbers = [name for name in (self.weights, self.measure) if name is not None]
-        return all(is_number(records.schema.field(name).type) for name in numbers)
+        return all(is_number_type(records.schema.field(name).type) for name in numbers)
 
     def add(
         self, batch: Any, times: Floats | None = None, sums: list[Floats] | None = None
@@ -204,7 +204,7 @@ class Tabulation:
         if terms:
             fine = w.is_finite() & (w >= 0) & y.is_finite()
             terms[sound] = nw.when(fine).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        shown = {name: shown_or_null(records, name) for name in self.presence}
+        shown = {name: nw.when(is_shown(records, name)).then(nw.lit(1)) for name in self.presence}
         frame = records.frame
         for fresh in (terms, shown):
             frame = frame.with_columns(**fresh) if fresh else frame
@@ -250,12 +250,10 @@ class Tabulation:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def shown_or_null(records: Records, name: str) -> Any:
-    """Return the expression that is 1 where a column is shown, else null."""
+def is_shown(records: Records, name: str) -> Any:
     shown = ~nw.col(name).is_null()
-    if pa.types.is_floating(records.schema.field(name).type):
-        shown = shown & ~nw.col(name).is_nan()
-    return nw.when(shown).then(nw.lit(1))
+    floating = pa.types.is_floating(records.schema.field(name).type)
+    return shown & ~nw.col(name).is_nan() if floating else shown
 
 
 def product(w: Any, a: int, y: Any, b: int) -> Any:

@@ -193,25 +193,15 @@ def labels_like(codes: Codes, labels: Sequence[Label], *, like: Any) -> Any:
 def with_columns(frame: Any, columns: Mapping[str, Any]) -> Any:
     """Return an eager frame of pandas, polars or pyarrow with some columns replaced."""
     wrapped = nw.from_native(frame, eager_only=True)
-    if wrapped.implementation.is_pyarrow():
-        return replaced_in_table(frame, columns)
     if wrapped.implementation.is_polars():
         return frame.with_columns(list(columns.values()))
-    return replaced_in_pandas(frame, columns)
-
-
-def replaced_in_pandas(frame: Any, columns: Mapping[str, Any]) -> Any:
-    """Return a pandas frame with some columns replaced; the one that came in is left alone."""
-    outcome = frame.copy(deep=False)
+    if wrapped.implementation.is_pyarrow():
+        for name, values in columns.items():
+            position = frame.schema.get_field_index(name)
+            field = frame.schema.field(position).with_type(values.type)  # keeps its metadata
+            frame = frame.set_column(position, field, values)
+        return frame
+    outcome = frame.copy(deep=False)  # the caller's own frame must not change
     for name, values in columns.items():
         outcome[name] = values
     return outcome
-
-
-def replaced_in_table(table: Any, columns: Mapping[str, Any]) -> Any:
-    """Return a pyarrow table with some columns replaced and its metadata kept."""
-    for name, values in columns.items():
-        position = table.schema.get_field_index(name)
-        field = table.schema.field(position).with_type(values.type)
-        table = table.set_column(position, field, values)
-    return table

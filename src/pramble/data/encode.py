@@ -60,7 +60,12 @@ class Encoder:
                     )
                 known[form] = code
         if self.from_text:
-            join_empty(codes[str], codes[type(None)])
+            # an empty text and null stand for each other where only one of them is declared
+            texts, nulls = codes[str], codes[type(None)]
+            if "" in texts:
+                nulls.setdefault(None, texts[""])
+            elif None in nulls:
+                texts[""] = nulls[None]
         return codes
 
     @cached_property
@@ -170,7 +175,8 @@ class Encoder:
     def _hashed(self, values: Any) -> Codes:
         values, kind = comparable(values, self.column)
         known = representable(self.by_type[kind], values.type)
-        declared = declared_array(known, values.type)
+        exact = map(Decimal, known) if pa.types.is_decimal(values.type) else list(known)
+        declared = pa.array(exact, type=values.type)
         found = pc.index_in(values, value_set=declared, skip_nulls=True)
         if not found.null_count:
             table = np.fromiter(known.values(), dtype=self.dtype)
@@ -187,14 +193,6 @@ def counts_up(labels: Sequence[Label]) -> bool:
     if isinstance(labels, range):
         return labels == range(len(labels))
     return all(type(label) is int and label == i for i, label in enumerate(labels))
-
-
-def join_empty(texts: dict[Label, int], nulls: dict[Label, int]) -> None:
-    """Let an empty text and null stand for each other where only one of them is declared."""
-    if "" in texts:
-        nulls.setdefault(None, texts[""])
-    elif None in nulls:
-        texts[""] = nulls[None]
 
 
 def comparable(values: Any, column: str) -> tuple[Any, type]:
@@ -233,13 +231,6 @@ def representable(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
         top = 10 ** (kind.precision - kind.scale)
         return {label: code for label, code in codes.items() if -top < label < top}
     return codes
-
-
-def declared_array(labels: Iterable[Label], kind: Any) -> Any:
-    """Return labels as an Arrow array of a type that holds them."""
-    if pa.types.is_decimal(kind):
-        return pa.array(map(Decimal, labels), type=kind)
-    return pa.array(list(labels), type=kind)
 
 
 def numpy_as_arrow(values: NDArray[Any], column: str) -> Any:

@@ -27,19 +27,12 @@ from pramble.errors import InvalidData, with_values
 
 
 def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) -> Records:
-    """Return the records of whatever holds them.
+    """Return the records of whatever holds them, read as said; what is not said is found out.
 
-    Parameters
-    ----------
-    data : path, frame, reader, stream or mapping
-        A file of any known format, a folder of files of one format, or a pattern such as
-        ``"part-*.csv"``; a frame of pandas, polars (eager or lazy), pyarrow, DuckDB or Spark; an
-        Arrow reader, or anything with ``__arrow_c_stream__``; a mapping from names to columns.
-    reading : Reading or mapping, optional
-        How to read it; what is not said is found out.
+    Data is a file of any known format, a folder of files of one format, or a pattern such as
+    ``"part-*.csv"``; a frame of pandas, polars (eager or lazy), pyarrow, DuckDB or Spark; an Arrow
+    reader, or anything with ``__arrow_c_stream__``; or a mapping from names to columns.
 
-    Examples
-    --------
     >>> open_records({"sex": ["f", "m"], "age": [30, 41]}).names
     ('sex', 'age')
     """

@@ -31,14 +31,6 @@ class TableCounts:
     """Exact counts of every cell of some tables: a job for `pramble.data.records.scan`.
 
     Tables that lie within others are left out: they are margins.
-
-    Attributes
-    ----------
-    tables : tuple of tuples of columns
-    counts : dict from table to array
-        One axis for each column; the codes are the places of the declared labels.
-    rows : int
-        How many rows were seen.
     """
 
     def __init__(
@@ -149,7 +141,7 @@ class TableCounts:
 
     @property
     def counts(self) -> dict[Columns, Integers]:
-        """The counts of each table, if every value was declared."""
+        """The counts of each table, one axis a column in the order of its declared labels."""
         self.refuse_undeclared()
         return {table: self._sums(table).reshape(self.shapes[table]) for table in self.tables}
 

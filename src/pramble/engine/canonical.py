@@ -37,15 +37,6 @@ class Canonical:
 
     It holds no records and can be pickled: whoever has it and some batches of the source, with the
     number of their first row, gets the batches that anybody else gets.
-
-    Attributes
-    ----------
-    names : sequence of str
-        Every column that is written, in order.
-    schema : Arrow schema
-        The types of the values; batches may hold dictionaries of them.
-    coded : list of str
-        Untouched columns of text that come as dictionaries.
     """
 
     def __init__(
@@ -55,9 +46,11 @@ class Canonical:
         self.names = list(source_schema.names if names is None else names)
         found = {field.name: field.type for field in source_schema}
         others = [name for name in self.names if name not in self.columns]
+        # untouched columns of text that come as dictionaries
         self.coded = [name for name in others if is_coded_text(found[name])]
         kinds = {name: plain_type(found[name]) for name in others}
         kinds |= {name: column.written_type for name, column in self.columns.items()}
+        # of the values: batches may hold dictionaries of them
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
     def source(self, records: Records, *, watch: Watch | None = None) -> Iterator[Any]:

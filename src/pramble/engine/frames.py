@@ -22,24 +22,22 @@ from pramble.values import Integers
 def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return an eager frame with the columns of a plan randomised and all else untouched."""
     check_names(frame.columns, record.columns, row_number)
-    rows = frame_rows(frame, row_number, first_row)
+    rows: Rows = range(first_row, first_row + len(frame))
+    if row_number is not None:
+        rows = column_rows(frame[row_number].to_arrow(), row_number)
     drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
     return with_columns(frame.to_native(), drawn)
 
 
-def frame_rows(frame: Any, row_number: str | None, first_row: int) -> Rows:
-    """Return the row numbers of a frame: a column's, or counted from ``first_row``."""
-    if row_number is None:
-        return range(first_row, first_row + len(frame))
-    return column_rows(frame[row_number].to_arrow(), row_number)
-
-
-def mapping_rows(data: Mapping[str, Any], row_number: str | None, first_row: int) -> Rows:
-    """Return the row numbers of columns by name, which must be equally long."""
-    count = number_of_rows(data)
-    if row_number is None:
-        return range(first_row, first_row + count)
-    return column_rows(as_arrow(data[row_number]), row_number)
+def perturb_mapping(
+    data: Mapping[str, Any], record: Record, *, row_number: str | None, first_row: int
+) -> dict[str, Any]:
+    """Return columns by name, which must be equally long, some of them randomised."""
+    check_names(list(data), record.columns, row_number)
+    rows: Rows = range(first_row, first_row + number_of_rows(data))
+    if row_number is not None:
+        rows = column_rows(as_arrow(data[row_number]), row_number)
+    return {**data, **record.perturb(data, rows)}
 
 
 def column_rows(values: Any, name: str) -> Rows:
@@ -85,13 +83,6 @@ def check_names(present: Iterable[str], columns: Collection[str], row_number: st
         raise InvalidPlan(f"Column {row_number!r} numbers the rows, so it cannot be randomised.")
 
 
-def perturb_batch(batch: Any, record: Record, rows: Rows) -> Any:
-    found = record.perturb(batch, rows)
-    arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
-    schema = with_types(batch.schema, {name: values.type for name, values in found.items()})
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
 def with_types(schema: Any, kinds: Mapping[str, Any]) -> Any:
     """Return a schema with some columns of other types, and its notes kept."""
     fields = [field.with_type(kinds.get(field.name, field.type)) for field in schema]
@@ -106,7 +97,10 @@ def perturb_batches(
     for batch in batches:
         counted = range(row, row + batch.num_rows)
         rows = counted if row_number is None else column_rows(batch[row_number], row_number)
-        yield perturb_batch(batch, record, rows)
+        found = record.perturb(batch, rows)
+        arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
+        schema = with_types(batch.schema, {name: values.type for name, values in found.items()})
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         row += batch.num_rows
 
 

@@ -109,8 +109,11 @@ def measure_records(
 ) -> Measured:
     """Count the tables of opened records and add noise; ``nulls`` say what empty cells count as."""
     people = [] if person is None else names_of(person)
-    watch = counting(clock)
-    counted = count(records, plan, people, secret=key, nulls=nulls or {}, watch=watch)
+
+    def watch(rows: int, share: float) -> None:
+        clock.tell("counting", 0.9 * share, rows=rows)
+
+    counted = exact_tables(records, plan, people, secret=key, nulls=nulls or {}, watch=watch)
     return with_noise(plan, counted, secret=key, clock=clock.part(0.9, 0.1))
 
 
@@ -124,11 +127,7 @@ def plan_of(design: Any) -> TablePlan:
     return plan
 
 
-def counting(clock: Clock) -> Watch:
-    return lambda rows, share: clock.tell("counting", 0.9 * share, rows=rows)
-
-
-def count(
+def exact_tables(
     records: Records,
     plan: TablePlan,
     person: Sequence[str],

@@ -132,9 +132,7 @@ def checked_first_row(first_row: int) -> None:
 def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return a frame with the columns of a plan randomised."""
     if isinstance(data, Mapping):
-        frames.check_names(list(data), record.columns, row_number)
-        rows = frames.mapping_rows(data, row_number, first_row)
-        return {**data, **record.perturb(data, rows)}
+        return frames.perturb_mapping(data, record, row_number=row_number, first_row=first_row)
     if isinstance(data, pa.RecordBatch):
         frames.check_names(data.schema.names, record.columns, row_number)
         only = frames.perturb_batches([data], record, row_number=row_number, first_row=first_row)

@@ -36,40 +36,20 @@ ATTEMPTS = ".attempts"
 """The folder, in the one that is built, in which tasks write before a piece gets its name."""
 
 WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
-LINE = pa.schema(
-    {
-        "piece": pa.int32(),
-        "rows": pa.int64(),
-        "bytes": pa.int64(),
-        "sha256": pa.string(),
-        "state": pa.binary(),
-    }
-)
+KINDS = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
+LINE = pa.schema(zip(("piece", "rows", "bytes", "sha256", "state"), KINDS, strict=True))
 """What is said of a written piece; the state is what was counted and sampled, or an error."""
 
 
 @value(eq=False)
 class PieceTask:
-    """Writes the pieces of a data file: a task for runs of rows.
-
-    Attributes
-    ----------
-    work : Canonical
-        What randomises.
-    file : DataFile
-    folder : Path
-        The folder that is built, which driver and workers share.
-    watched : sequence of str
-        Columns released as they are that must not tell protected ones.
-    in_order : bool
-        Whether rows come in their order; else their sorting words stand beside them.
-    """
+    """Writes the pieces of a data file: a task for runs of rows."""
 
     work: Canonical
     file: DataFile
-    folder: Path
-    watched: Sequence[str]
-    in_order: bool
+    folder: Path  # the folder that is built, which driver and workers share
+    watched: Sequence[str]  # untouched columns that must not tell protected ones
+    in_order: bool  # whether rows come in order; else their sorting words stand beside them
 
     def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
         """Yield one line: what the manifest says of a piece and what was counted, or an error."""
