@@ -63,6 +63,14 @@ def plain(values: Any) -> Any:
     return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
 
 
+def dictionary_places(coded: Any, *, null: int) -> Integers:
+    """Return where each row of a dictionary array finds its value; a null has its own place."""
+    indices = coded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(null)
+    return np.asarray(indices.to_numpy(zero_copy_only=False))
+
+
 def sorted_dictionary(texts: Any) -> Any:
     """Return texts as a dictionary array that lists the values that occur, sorted, and no others.
 
@@ -70,7 +78,7 @@ def sorted_dictionary(texts: Any) -> Any:
     """
     coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
     labels = coded.dictionary.to_pylist()
-    codes = coded.indices.cast(pa.int64()).fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    codes = dictionary_places(coded, null=len(labels)).astype(np.int64, copy=False)
     used = np.flatnonzero(np.bincount(codes, minlength=len(labels) + 1)[: len(labels)])
     found = sorted({labels[i] for i in used.tolist()} - {None})
     place = {label: code for code, label in enumerate(found)}

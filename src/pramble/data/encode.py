@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import Rows, is_text, picked, whole_range
+from pramble.data.arrays import Rows, dictionary_places, is_text, picked, whole_range
 from pramble.data.labels import Label, Labels, label_key, object_key, texts_of
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.values import Integers, value
@@ -164,12 +164,9 @@ class Encoder:
 
     def _dictionary(self, values: Any) -> Codes:
         table = np.append(self.places(values.dictionary), np.int32(self.null_code))
-        indices = values.indices
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(len(table) - 1)
-        elif table[:-1].min(initial=0) >= 0:
+        if not values.indices.null_count and table[:-1].min(initial=0) >= 0:
             table = table[:-1].astype(self.dtype)
-        codes: Codes = table[indices.to_numpy()]
+        codes: Codes = table[dictionary_places(values, null=len(table) - 1)]
         return codes
 
     def _hashed(self, values: Any) -> Codes:

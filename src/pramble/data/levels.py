@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import Rows
+from pramble.data.arrays import Rows, dictionary_places
 from pramble.data.encode import Codes
 from pramble.data.labels import (
     NO_LABEL,
@@ -77,10 +77,7 @@ class Levels:
             values = pc.if_else(pc.is_nan(values), None, values)
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         used = coded.dictionary.to_pylist()
-        indices = coded.indices
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(len(used))
-        place = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        place = dictionary_places(coded, null=len(used)).astype(np.int64, copy=False)
         occurs = np.flatnonzero(np.bincount(place, minlength=len(used) + 1))
         table = np.zeros(len(used) + 1, dtype=np.int64)
         for i in occurs.tolist():
@@ -127,8 +124,7 @@ class Presence:
             table = np.append(self.codes(values.dictionary), 0)
             if table[:-1].all() and not values.null_count:
                 return np.ones(len(values), dtype=np.int64)
-            indices = values.indices.cast(pa.int64()).fill_null(len(table) - 1)
-            return np.asarray(table[indices.to_numpy()])
+            return np.asarray(table[dictionary_places(values, null=len(table) - 1)])
         shown = pc.is_valid(values)
         if pa.types.is_floating(values.type):
             shown = pc.and_kleene(shown, pc.invert(pc.is_nan(values)))

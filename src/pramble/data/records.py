@@ -79,7 +79,13 @@ class Records(ABC):
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
         """Return the categories that a recoding or the column's own type declares, in order."""
-        return categories_after(self.reading.recode.get(column, ()))
+        stated = categories_after(self.reading.recode.get(column, ()))
+        return self.own_categories(column) if stated is None else stated
+
+    def own_categories(self, column: str) -> tuple[Label, ...] | None:
+        """Return the categories that the column's own type declares, in order."""
+        del column
+        return None
 
     def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
         """Return the values that the file itself lists for some columns, with their meanings."""

@@ -14,7 +14,7 @@ from pramble.data.arrays import as_schema, is_text
 from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, sound_file
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
-from pramble.data.recode import apply_all, categories_after
+from pramble.data.recode import apply_all
 from pramble.data.records import Records, Watch
 from pramble.errors import InvalidData
 from pramble.values import value
@@ -42,11 +42,10 @@ class TableRecords(Records):
     def rows(self) -> int:
         return int(self.table.num_rows)
 
-    def declared(self, column: str) -> tuple[Label, ...] | None:
-        stated = categories_after(self.reading.recode.get(column, ()))
+    def own_categories(self, column: str) -> tuple[Label, ...] | None:
         kind = self.table.schema.field(column).type
-        if stated is not None or not (pa.types.is_dictionary(kind) and kind.ordered):
-            return stated
+        if not (pa.types.is_dictionary(kind) and kind.ordered):
+            return None
         chunks = self.table.column(column).unify_dictionaries().chunks
         return tuple(chunks[0].dictionary.to_pylist()) if chunks else None
 
@@ -146,10 +145,9 @@ class LazyRecords(Records):
         table = self.collect(self.frame.select(list(columns)))
         yield from TableRecords(table).raw_batches(columns, coded, watch)
 
-    def declared(self, column: str) -> tuple[Label, ...] | None:
-        stated = categories_after(self.reading.recode.get(column, ()))
+    def own_categories(self, column: str) -> tuple[Label, ...] | None:
         own = getattr(self.frame.collect_schema()[column], "categories", None)
-        return stated if stated is not None or not own else tuple(own)
+        return tuple(own) if own else None
 
     def collect(self, frame: Any) -> Any:
         """Return a lazy frame as an Arrow table."""
