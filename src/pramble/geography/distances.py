@@ -4,6 +4,7 @@ Distances are kilometres over the globe, or steps from neighbour to neighbour.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -155,33 +156,15 @@ def bordering(shapes: Sequence[Shape], digits: int) -> tuple[tuple[int, int], ..
 
     Points are the same whose coordinates are, after rounding to so many decimals.
     """
-    rings = [ring for shape in shapes for polygon in shape for ring in polygon]
-    owner = [i for i, shape in enumerate(shapes) for polygon in shape for _ in polygon]
-    points = np.round(np.concatenate(rings) * 10.0**digits).astype(np.int64)
-    _, place = np.unique(points, axis=0, return_inverse=True)
-    place = place.reshape(-1).astype(np.int64)
-    area = np.repeat(owner, [len(ring) for ring in rings])
-    ends = np.cumsum([len(ring) for ring in rings])
-    inside = np.ones(len(place), dtype=bool)
-    inside[ends - 1] = False
-    start = np.flatnonzero(inside)
-    low, high = np.sort([place[start], place[start + 1]], axis=0)
-    whole = low != high
-    edges = np.unique(np.column_stack([low, high, area[start]])[whole], axis=0)
-    return pairs_on_edges(edges)
-
-
-def pairs_on_edges(edges: Integers) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of areas on an edge, from sorted rows of two ends and an area."""
-    found: set[tuple[int, int]] = set()
-    for step in range(1, len(edges)):
-        same = (edges[step:, :2] == edges[:-step, :2]).all(axis=1)
-        if not same.any():
-            break
-        found |= set(
-            zip(edges[:-step, 2][same].tolist(), edges[step:, 2][same].tolist(), strict=True)
-        )
-    return tuple(sorted(found))
+    areas_at: dict[Any, set[int]] = {}
+    for area, shape in enumerate(shapes):
+        for ring in (ring for polygon in shape for ring in polygon):
+            points = np.round(ring * 10.0**digits).astype(np.int64).tolist()
+            for edge in pairwise(map(tuple, points)):
+                if edge[0] != edge[1]:
+                    areas_at.setdefault(tuple(sorted(edge)), set()).add(area)
+    pairs = (pair for areas in areas_at.values() for pair in combinations(sorted(areas), 2))
+    return tuple(sorted(set(pairs)))
 
 
 def west_of(spans: Floats) -> float:
