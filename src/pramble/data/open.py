@@ -83,7 +83,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
     """Return the data files that a path stands for, in the order of their names.
 
     A folder stands for its files with a known ending but .txt, which are often notes; a pattern
-    takes those too.
+    takes those too. Hidden files, and those private to another program, are left out.
     """
     if path.is_file():
         if not path.stat().st_size:
@@ -95,7 +95,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
             for member in path.rglob("*")
             if member.is_file()
             and split_ending(member)[0] not in ("", ".txt")
-            and not is_hidden(member, path)
+            and not any(part.startswith((".", "_")) for part in member.relative_to(path).parts)
         )
         if not found:
             raise InvalidData(f"{str(path)!r} must hold data files; none has a known ending.")
@@ -104,11 +104,6 @@ def files_of(path: Path) -> tuple[Path, ...]:
     if not found:
         raise InvalidData(f"There is no file {str(path)!r}.")
     return tuple(found)
-
-
-def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether a file or a folder above it is hidden or private to another program."""
-    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
 def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:

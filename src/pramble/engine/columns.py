@@ -101,17 +101,11 @@ def codes_in(values: Any, column: Column, rows: Rows) -> Codes:
         raise InvalidData(f"One column is needed; found an array of {values.ndim} dimensions.")
     if isinstance(values, list | tuple | np.ndarray | pa.Array | pa.ChunkedArray):
         return column.encoder.codes(values, rows)
-    series = as_series(values)
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        raise unknown(values, "one mechanism")
     plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuO"
     return column.encoder.codes(values.to_numpy() if plain else series.to_arrow(), rows)
-
-
-def as_series(values: Any) -> Any:
-    """Return values as a narwhals Series; refuse a container that no door is made for."""
-    wrapped = nw.from_native(values, series_only=True, pass_through=True)
-    if not isinstance(wrapped, nw.Series):
-        raise unknown(values, "one mechanism")
-    return wrapped
 
 
 def unknown(data: Any, plan: str) -> InvalidData:

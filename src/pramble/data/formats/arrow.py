@@ -104,14 +104,10 @@ def read_parquet(path: Path, wanted: Wanted) -> Iterator[Opened]:
         file = pq.ParquetFile(raw, metadata=about, read_dictionary=texts, pre_buffer=False)
         tally = Tally(about.num_rows)
         batches = file.iter_batches(BATCH_ROWS, row_groups=wanted.groups, columns=columns)
+        # Parquet gives columns in the file's order, not as asked for
+        asked = (one if one.schema.names == columns else one.select(columns) for one in batches)
         narrow = schema.empty_table().select(columns).schema
-        yield Opened(narrow, tally(in_asked_order(batches, columns)), tally.share, tally.total)
-
-
-def in_asked_order(batches: Iterator[Any], columns: list[str]) -> Iterator[Any]:
-    """Yield batches with their columns as asked for; Parquet gives them in the file's order."""
-    for batch in batches:
-        yield batch if batch.schema.names == columns else batch.select(columns)
+        yield Opened(narrow, tally(asked), tally.share, tally.total)
 
 
 def group_rows(columns: int) -> int:

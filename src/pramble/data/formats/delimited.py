@@ -65,7 +65,11 @@ def read_text(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[
         reading = settle_text(path, reading, separator=separator)
     given = header(path, reading)
     names = [name.strip() for name in given] if reading.trim else given
-    refuse_no_text(names, path)
+    if any("\0" in name for name in names):  # which no text has in its right encoding
+        raise InvalidData(
+            f"{path.name} must be a text; its first line has zero bytes. Say which encoding it has "
+            "(such as utf-16-le), or end its name as its format does."
+        )
     refuse_repeated(names, path)
     columns = wanted.among(names)
     as_given = dict(zip(names, given, strict=True))
@@ -83,15 +87,6 @@ def read_text(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[
             batches = map(partial(trimmed, missing=missing_marks(reading), schema=schema), batches)
         yield Opened(
             schema, with_line_errors(batches, path, reading), lambda: raw.tell() / max(size, 1)
-        )
-
-
-def refuse_no_text(names: list[str], path: Path) -> None:
-    """Raise when the line of names has zero bytes, which no text has in its right encoding."""
-    if any("\0" in name for name in names):
-        raise InvalidData(
-            f"{path.name} must be a text; its first line has zero bytes. Say which encoding it has "
-            "(such as utf-16-le), or end its name as its format does."
         )
 
 

@@ -4,6 +4,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +16,31 @@ from pramble.data.labels import object_key
 from pramble.errors import InvalidData
 
 
-def statistics_reader(name: str, function: str) -> Any:
-    """Return what opens a file of a format by the pyreadstat function of that name."""
+@contextmanager
+def read_statistics(path: Path, wanted: Wanted, *, name: str, function: str) -> Iterator[Opened]:
+    """Open a file by the pyreadstat function of that name."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise InvalidData(
+            f"{path.name} is read through pyreadstat: pip install pramble[statfiles]."
+        ) from None
+    run = getattr(pyreadstat, function)
 
-    @contextmanager
-    def read(path: Path, wanted: Wanted) -> Iterator[Opened]:
-        try:
-            import pyreadstat
-        except ImportError:
-            raise InvalidData(
-                f"{path.name} is read through pyreadstat: pip install pramble[statfiles]."
-            ) from None
+    def chunks(columns: list[str]) -> Iterator[Any]:
+        options = {"chunksize": BATCH_ROWS, "usecols": columns}
+        for frame, _ in pyreadstat.read_file_in_chunks(run, str(path), **options):
+            if len(frame):
+                yield frame
 
-        def chunks(columns: list[str]) -> Iterator[Any]:
-            run = getattr(pyreadstat, function)
-            options = {"chunksize": BATCH_ROWS, "usecols": columns}
-            for frame, _ in pyreadstat.read_file_in_chunks(run, str(path), **options):
-                if len(frame):
-                    yield frame
-
-        with sound_file(path, name, errors=(pyreadstat.ReadstatError, pyreadstat.PyreadstatError)):
-            _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
-            columns = wanted.among(about.column_names)
-            kinds = {name: about.readstat_variable_types[name] for name in columns}
-            schema = schema_of(kinds, next(chunks(columns), None), chunks)
-        tally = Tally(about.number_rows)
-        yield Opened(
-            schema, tally(chunk_batches(chunks(columns), schema)), tally.share, tally.total
-        )
-
-    return read
+    with sound_file(path, name, errors=(pyreadstat.ReadstatError, pyreadstat.PyreadstatError)):
+        _, about = run(str(path), metadataonly=True)
+        columns = wanted.among(about.column_names)
+        kinds = {name: about.readstat_variable_types[name] for name in columns}
+        schema = schema_of(kinds, next(chunks(columns), None), chunks)
+    tally = Tally(about.number_rows)
+    found = tally(chunk_batches(chunks(columns), schema))
+    yield Opened(schema, found, tally.share, tally.total)
 
 
 def schema_of(kinds: Mapping[str, str], first: Any, chunks: Callable[[list[str]], Any]) -> Any:
@@ -82,28 +78,24 @@ def chunk_batches(frames: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(list(map(kept, batch.columns)), schema=schema)
 
 
-def labelled_values(function: str) -> Any:
-    """Return what gives the values that a file labels, with their labels, in order.
+def labelled_values(path: Path, *, function: str) -> dict[str, dict[Any, str]]:
+    """Return the values that a file labels, with their labels, in order.
 
-    Values that it declares as missing are none; nor are labels of a few special values, if others
-    than those occur, a list of all: that is for the caller to see.
+    Values that it declares as missing are left out. Labels of a few special values are no list of
+    all where others occur: that is for the caller to see.
     """
+    import pyreadstat
 
-    def listed(path: Path) -> dict[str, dict[Any, str]]:
-        import pyreadstat
-
-        _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
-        missing = getattr(about, "missing_ranges", None) or {}
-        return {
-            name: {
-                plain: str(label)
-                for plain, label in sorted_labels(labels)
-                if not any(lies_in(plain, part) for part in missing.get(name, ()))
-            }
-            for name, labels in about.variable_value_labels.items()
+    _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
+    missing = getattr(about, "missing_ranges", None) or {}
+    return {
+        name: {
+            plain: str(label)
+            for plain, label in sorted_labels(labels)
+            if not any(lies_in(plain, part) for part in missing.get(name, ()))
         }
-
-    return listed
+        for name, labels in about.variable_value_labels.items()
+    }
 
 
 def sorted_labels(labels: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
@@ -123,9 +115,8 @@ def lies_in(label: Any, part: Mapping[str, Any]) -> bool:
 
 def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:
     """Return the format that a pyreadstat function reads."""
-    return Format(
-        name, endings, statistics_reader(name, function), listed=labelled_values(function)
-    )
+    reader = partial(read_statistics, name=name, function=function)
+    return Format(name, endings, reader, listed=partial(labelled_values, function=function))
 
 
 MIDNIGHT = time()
