@@ -84,8 +84,8 @@ def sorted_dictionary(texts: Any) -> Any:
     place = {label: code for code, label in enumerate(found)}
     table = np.full(len(labels) + 1, len(found), dtype=np.int32)
     table[used] = [place.get(labels[i], len(found)) for i in used.tolist()]
-    codes = table[codes]
-    indices = pa.array(codes, mask=codes == len(found))
+    sorted_codes = table[codes]
+    indices = pa.array(sorted_codes, mask=sorted_codes == len(found))
     return pa.DictionaryArray.from_arrays(indices, pa.array(found, coded.type.value_type))
 
 

@@ -127,11 +127,14 @@ class TableCounts:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: narrow counts, and of a table that is hardly filled the cells."""
-        return {**self.__dict__, "sums": {table: packed(own) for table, own in self.sums.items()}}
+        return {
+            **self.__dict__,
+            "sums": {table: sparse_counts(own) for table, own in self.sums.items()},
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         sums = {
-            table: unpacked(own, math.prod(state["shapes"][table]))
+            table: dense_counts(own, math.prod(state["shapes"][table]))
             for table, own in state["sums"].items()
         }
         self.__dict__.update(state, sums=sums)
@@ -146,7 +149,7 @@ class TableCounts:
         return {table: self._sums(table).reshape(self.shapes[table]) for table in self.tables}
 
 
-def packed(sums: Integers) -> tuple[Any, Any]:
+def sparse_counts(sums: Integers) -> tuple[Any, Any]:
     """Return the places and counts of filled cells; all counts and no places if many are filled."""
     filled = np.flatnonzero(sums)
     some = len(filled) * SPARSE < len(sums)
@@ -155,10 +158,10 @@ def packed(sums: Integers) -> tuple[Any, Any]:
     return filled if some else None, counts.astype(narrow)
 
 
-def unpacked(found: tuple[Any, Any], cells: int) -> Integers:
-    """Return what :func:`packed` was given.
+def dense_counts(found: tuple[Any, Any], cells: int) -> Integers:
+    """Return what :func:`sparse_counts` was given.
 
-    >>> unpacked(packed(np.array([0, 0, 0, 0, 0, 7])), 6).tolist()
+    >>> dense_counts(sparse_counts(np.array([0, 0, 0, 0, 0, 7])), 6).tolist()
     [0, 0, 0, 0, 0, 7]
     """
     places, counts = found
