@@ -94,7 +94,7 @@ def test_files_that_were_written_anew_are_refused(sessions, folder):
     last = folder / "part-2.parquet"
     other = np.where(FRAME["sex"] == "f", "m", "f")[1300:]
     FRAME[1300:].assign(sex=other).to_parquet(last, row_group_size=311)
-    with pytest.raises(Exception, match=r"part-2\.parquet was written anew since perturb was"):
+    with pytest.raises(Exception, match=r"part-2\.parquet was written again after perturb was"):
         out.toArrow()
 
 

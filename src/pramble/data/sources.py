@@ -234,7 +234,7 @@ class FileRecords(Records):
 
 
 def file_batches(path: Path, form: Format, wanted: Wanted) -> Iterator[tuple[Any, float]]:
-    """Yield the batches of a file with the share read; every failure is told in one sentence."""
+    """Yield the batches of a file with the share read; every failure becomes one sentence."""
     with ExitStack() as stack:
         with sound_file(path, form.name):
             opened = stack.enter_context(form.read(path, wanted))

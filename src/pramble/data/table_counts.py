@@ -103,7 +103,7 @@ class TableCounts:
     def _group_codes(
         self, name: str, values: Any, times: Integers, *, first: bool = True
     ) -> Integers:
-        """Return the codes of groups; their undeclared values are told of once for all tables."""
+        """Return the codes of groups; undeclared values are noted once for all tables."""
         flat = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         codes = np.asarray(self.encoders[name].places(flat), dtype=np.int64)
         bad = np.flatnonzero(codes < 0)

@@ -19,8 +19,8 @@ from pramble.engine.record import Record
 from pramble.engine.sampling import Each
 
 
-class Onlooker:
-    """Told of every block of every column, if somebody wants to compare; this one is not."""
+class DrawObserver:
+    """What is shown every block of every column, to compare them; this one looks at nothing."""
 
     def keep(self, name: str, values: Any) -> None:
         """Take a block of an untouched column."""
@@ -59,22 +59,22 @@ class Canonical:
         return even_batches(read, BATCH_ROWS)
 
     def released(
-        self, batch: Any, rows: range, *, each: Each = map, tally: Onlooker | None = None
+        self, batch: Any, rows: range, *, each: Each = map, tally: DrawObserver | None = None
     ) -> Any:
-        """Return a released batch; ``each`` maps over columns, ``tally`` is told of each."""
-        told, names = tally or Onlooker(), list(self.columns)
+        """Return a released batch; ``each`` maps over columns, ``tally`` observes each."""
+        observer, names = tally or DrawObserver(), list(self.columns)
 
         def codes_of(name: str) -> Codes:
             return self.columns[name].encoder.codes(batch[name], rows)
 
         codes = dict(zip(names, each(codes_of, names), strict=True))
         drawn = self.record.draw(
-            codes, rows, each=each, told=None if tally is None else tally.draw_cells
+            codes, rows, each=each, observe=None if tally is None else tally.draw_cells
         )
 
         def column(name: str) -> Any:
             if name in drawn:
-                told.draw(name, codes[name], drawn[name])
+                observer.draw(name, codes[name], drawn[name])
                 return self.columns[name].written(drawn[name], rows)
             values = batch[name]
             kind = self.schema.field(name).type
@@ -82,7 +82,7 @@ class Canonical:
                 values = sorted_dictionary(values)
             elif values.type != kind:
                 values = values.cast(kind)
-            told.keep(name, values)
+            observer.keep(name, values)
             return values
 
         return pa.RecordBatch.from_arrays(list(each(column, self.names)), names=self.names)

@@ -165,7 +165,7 @@ class Journal:
         if not hmac.compare_digest(kept["tag"], tag):
             raise InvalidInput(
                 f"{folder} holds an interrupted run with another key, plan or source. "
-                "Repeat it with its own, or delete the folder to begin anew."
+                "Repeat it with its own, or delete the folder to start again."
             )
         return cls(folder, tag, kept["rows"])
 

@@ -192,8 +192,8 @@ def stream_of(own: bytes, part: Columns) -> KeyStream:
 def margin_of(counts: Counts, part: Columns) -> Integers:
     """Return the exact table of some columns, from the smallest that has them."""
     table = min((t for t in counts if set(part) <= set(t)), key=lambda t: counts[t].size)
-    beside = tuple(axis for axis, name in enumerate(table) if name not in part)
-    return np.asarray(counts[table].sum(axis=beside))
+    others = tuple(axis for axis, name in enumerate(table) if name not in part)
+    return np.asarray(counts[table].sum(axis=others))
 
 
 def interaction(margin: Integers, noise: Exact, scale: int) -> Exact:

@@ -137,11 +137,11 @@ class Record:
         rows: Rows,
         *,
         each: Each = map,
-        told: Callable[[Block, Codes, Codes], object] | None = None,
+        observe: Callable[[Block, Codes, Codes], object] | None = None,
     ) -> dict[str, Codes]:
         """Return the drawn codes of every column; ``each`` maps over blocks.
 
-        ``told`` gets the mechanism's codes of each block before and after.
+        ``observe`` gets the mechanism's codes of each block before and after.
 
         A combination that a block does not know is refused in whichever branch its record is, so
         that it does not depend on the key.
@@ -156,8 +156,8 @@ class Record:
             else:
                 cells = block.cells({name: codes[name][at] for name in block.names}, own)
             drawn = block.draw(cells, own)
-            if told is not None:
-                told(block, cells, drawn)
+            if observe is not None:
+                observe(block, cells, drawn)
             for name, found in zip(block.names, block.split(drawn), strict=True):
                 out[name][at] = found
 

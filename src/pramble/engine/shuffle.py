@@ -226,7 +226,7 @@ def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:
 
 
 def words_of(table: Any) -> Words:
-    """Return the sorting words that stand beside rows."""
+    """Return the sorting words in a table of rows."""
     return table[FIRST].to_numpy(), table[LAST].to_numpy()
 
 

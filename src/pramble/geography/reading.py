@@ -116,7 +116,7 @@ def points_in(
     north = latitude or found_among(records, LATITUDES, "latitude")
     others = [name for name in records.names if name not in (east, north)]
     if label is None and not others:
-        raise InvalidInput(f"{records.name} must have a column of labels beside {east}, {north}.")
+        raise InvalidInput(f"{records.name} must have a column of labels besides {east}, {north}.")
     name = label or others[0]
     texts, *coordinates = columns_of(records, [name, east, north])
     labels = labels_in(texts, column=name, name=records.name)

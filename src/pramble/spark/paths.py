@@ -5,7 +5,7 @@ row is counted or moved by Spark, no true value is in its memory or on its disks
 follow from the numbers of rows alone, wherever the blocks of the files end.
 
 A frame reads its files whenever it is evaluated, with the same bits. Were they others by then, two
-outcomes side by side would tell what changed; so tasks refuse files that were written anew.
+outcomes side by side would tell what changed; so tasks refuse files that have changed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,7 +106,7 @@ class Runs:
             is_read = file.rows.start < stop and file.rows.stop > start
             if is_read and Seen.of(file.path, file.rows) != file:
                 raise InvalidData(
-                    f"{file.path.name} was written anew since perturb was called: the same bits "
+                    f"{file.path.name} was written again after perturb was called: the same bits "
                     "would tell what changed. Call perturb again, under another key."
                 )
 

@@ -49,7 +49,7 @@ class PieceTask:
     file: DataFile
     folder: Path  # the folder that is built, which driver and workers share
     watched: Sequence[str]  # untouched columns that must not tell protected ones
-    in_order: bool  # whether rows come in order; else their sorting words stand beside them
+    in_order: bool  # whether rows come in order; else sorting words come with them
 
     def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
         """Yield one line: what the manifest says of a piece and what was counted, or an error."""
@@ -117,7 +117,7 @@ def states_of(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Tally, Links
 
 
 def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the lines of some pieces with all that was counted beside the first, or an error."""
+    """Yield the lines of some pieces with all that was counted in the first line, or an error."""
     lines = [one for batch in batches for one in batch.to_pylist()]
     if not lines:
         return
@@ -139,7 +139,7 @@ def sample_step(rows: int) -> int:
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
-    """Yield the rows of a piece sorted by the words that stand beside them."""
+    """Yield the rows of a piece sorted by their sorting words."""
     table = pa.Table.from_batches(list(batches)).unify_dictionaries()
     whole = taken(table, in_word_order(words_of(table)))
     del table

@@ -33,7 +33,7 @@ from pramble.values import value
 
 
 def cut(batches: Batches, row: int, *, block: int) -> Iterator[Any]:
-    """Yield batches, the first of which begins at a row, anew: they end with blocks of rows."""
+    """Cut batches, the first of which begins at a row, so that they end with blocks of rows."""
     held: list[Any] = []
     left = block - row % block
     for batch in batches:
@@ -204,8 +204,8 @@ class SparkRecords(RemoteRecords):
         lanes = [F.xxhash64(F.lit(lane), *texts).cast("decimal(20)") for lane in LANES]
         sums = [F.sum(lane).cast("string").alias(str(i)) for i, lane in enumerate(lanes)]
         found = self.frame.agg(F.count(F.lit(1)).alias("rows"), *sums).toArrow().to_pylist()
-        told = repr((self.names, sorted(found[0].items())))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+        summed = repr((self.names, sorted(found[0].items())))
+        return hashlib.sha256(summed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def on_partition(

@@ -89,9 +89,9 @@ def check_workers(session: Any) -> None:
             found = pramble.__version__
         except ImportError as error:
             found = f"cannot import {error.name}"
-        told = [platform.python_version(), found]
+        known = [platform.python_version(), found]
         yield pa.RecordBatch.from_arrays(
-            [pa.array([one]) for one in told], names=["python", "pramble"]
+            [pa.array([one]) for one in known], names=["python", "pramble"]
         )
 
     versions.__module__ = "__main__"  # pickled by value: workers may have no pramble
@@ -215,17 +215,17 @@ def collect_connect(frame: Any, watch: Watch) -> Any:
     """Return a frame as an Arrow table; Connect tells how far it is."""
     session = frame.sparkSession
 
-    def told(stages: Any, **others: Any) -> None:
+    def tell(stages: Any, **others: Any) -> None:
         del others
         tasks = sum(stage.num_tasks for stage in stages or ())
         done = sum(stage.num_completed_tasks for stage in stages or ())
         watch(0, done / max(tasks, 1))
 
-    session.registerProgressHandler(told)
+    session.registerProgressHandler(tell)
     try:
         return frame.toArrow()
     finally:
-        session.removeProgressHandler(told)
+        session.removeProgressHandler(tell)
 
 
 def collect_classic(frame: Any, watch: Watch) -> Any:

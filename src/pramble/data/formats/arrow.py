@@ -151,7 +151,7 @@ class ParquetWriter:
         if kind is None:
             self.complete()
         elif self.file is not None:
-            with suppress(OSError, ValueError):  # the file is given up; its first error is told
+            with suppress(OSError, ValueError):  # the file is given up, and its first error raised
                 self.file.close()
 
     def complete(self) -> None:

@@ -31,7 +31,7 @@ from pramble.data.reading import Reading
 from pramble.data.recode import Bands
 from pramble.data.records import Records
 from pramble.engine.block import Block
-from pramble.engine.canonical import Onlooker
+from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -147,7 +147,7 @@ WRITTEN = Reading(
 """How the text files that this package writes are read again."""
 
 
-class Tally(Onlooker):
+class Tally(DrawObserver):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
 
     Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
