@@ -28,8 +28,7 @@ import pyarrow.parquet as pq
 import pramble
 from bench._figures import Claim
 from pramble.engine.record import as_record
-from pramble.engine.spark import way_of
-from pramble.engine.spark_spans import partition_spans
+from pramble.spark.frames import partition_spans, way_of
 
 KEY = bytes(range(32))
 REGIONS = [f"region {i}" for i in range(10)]

@@ -14,6 +14,7 @@ STUDY = ROOT / "src" / "pramble_study"
 LAYERS = [
     {"cli"},
     {"app"},
+    {"spark"},
     {"releasing", "datasets"},
     {"calibration", "paper", "report"},
     {"engine", "estimation", "risk"},

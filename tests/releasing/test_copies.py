@@ -15,7 +15,7 @@ import pytest
 from tests.releasing.conftest import release_by
 
 import pramble
-from pramble.data.formats.delimited import CSV
+from pramble.data.formats.registry import CSV
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.releasing.extras.beside import KINDS, write_copies

@@ -18,9 +18,9 @@ from pramble.cli.options import (
     names,
     new_file,
 )
-from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
 from pramble.data.reading import reading_of
+from pramble.data.save import whole_file
 from pramble.errors import InvalidInput
 from pramble.releasing.profile.columns import Look
 from pramble.releasing.profile.survey import ALPHA, survey_file

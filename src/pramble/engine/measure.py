@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pramble.data.open import open_records
-from pramble.data.pushed_counts import counted_by_engine
 from pramble.data.reading import Reading
-from pramble.data.records import Records, Watch
-from pramble.data.scan import scan
-from pramble.data.spark_files import spark_source
-from pramble.data.table_counts import TableCounts
+from pramble.data.records import Records, Watch, scan
+from pramble.data.remote import spark_source
+from pramble.data.table_counts import TableCounts, counted_by_engine
 from pramble.engine.chosen_tables import measure_chosen
 from pramble.engine.keystream import checked_key
 from pramble.engine.person_counts import PersonCounts, count_people
@@ -106,8 +104,11 @@ def measure_records(
 ) -> Measured:
     """Count the tables of opened records and add noise; ``nulls`` say what empty cells count as."""
     people = [] if person is None else names_of(person)
-    watch = counting(clock)
-    counted = count(records, plan, people, secret=key, nulls=nulls or {}, watch=watch)
+
+    def watch(rows: int, share: float) -> None:
+        clock.tell("counting", 0.9 * share, rows=rows)
+
+    counted = exact_tables(records, plan, people, secret=key, nulls=nulls or {}, watch=watch)
     clock = clock.part(0.9, 0.1)
     if plan.choice is not None:
         return measure_chosen(plan, counted, secret=key, clock=clock)
@@ -124,12 +125,7 @@ def plan_of(design: Any) -> TablePlan:
     return plan
 
 
-def counting(clock: Clock) -> Watch:
-    """Return what is told of batches that were counted."""
-    return lambda rows, share: clock.tell("counting", 0.9 * share, rows=rows)
-
-
-def count(
+def exact_tables(
     records: Records,
     plan: TablePlan,
     person: Sequence[str],

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import plain
-from pramble.data.even import even_batches
+from pramble.data.arrays import even_batches, plain
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.levels import Levels
 from pramble.data.records import Records

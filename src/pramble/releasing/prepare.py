@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pramble.data.bands import Points
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
-from pramble.data.frame_records import MixedRecords, mixed
-from pramble.data.points import Points
 from pramble.data.records import Records
+from pramble.data.sources import MixedRecords, mixed
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table

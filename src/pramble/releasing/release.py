@@ -11,7 +11,7 @@ from typing import Any
 from pramble.data.places import is_address, path_or_place
 from pramble.data.reading import as_reading
 from pramble.data.records import Records
-from pramble.data.spark_files import spark_source
+from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
@@ -44,7 +44,6 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.data import rehearse
 from pramble.releasing.write.keys import bound_key
-from pramble.releasing.write.spark_part import spec_on_spark
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -229,7 +228,7 @@ def opened(
     spec = settle_bands(source, spec)
     records, place = source_records(source, spec), path_or_place(target)
     if records.rows_stay:
-        return records, spec_on_spark(spec), place
+        return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):
         raise InvalidInput(
             f"A release is written to an address on Spark; found {str(place)!r}. Give spark=, or "

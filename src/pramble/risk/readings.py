@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import Label, label_keys
-from pramble.data.order import places_of
+from pramble.data.labels import Label, label_keys, places_of
 from pramble.data.table import Crosstab, group, totals
 from pramble.errors import InvalidInput, InvalidPlan, with_values
 from pramble.information.measures import entropy, mutual_information

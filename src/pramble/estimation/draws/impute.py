@@ -8,12 +8,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from pramble.data.frame_records import TableRecords
+from pramble.data.decode import labels_like, with_columns
 from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.replaced import labels_like, with_columns
+from pramble.data.sources import TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
 from pramble.estimation.draws.released import (

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import is_text, numbers, plain
 from pramble.data.crosstab import crosstab
-from pramble.data.file_records import FileRecords
-from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords
-from pramble.data.labels import Label, object_key
-from pramble.data.order import places_of
+from pramble.data.labels import Label, object_key, places_of
 from pramble.data.records import Records
+from pramble.data.sources import FileRecords, LazyRecords, MixedRecords, TableRecords
 from pramble.data.table import Crosstab, refuse_empty, reordered
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of

@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.crosstab import crosstab
-from pramble.data.labels import Label
+from pramble.data.labels import Label, places_of
 from pramble.data.open import open_records
-from pramble.data.order import places_of
 from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.values import Floats, Integers, value

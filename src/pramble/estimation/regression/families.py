@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pramble.data.order import place_of
+from pramble.data.labels import place_of
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.design_matrix import Response
 from pramble.values import Floats, Integers, value

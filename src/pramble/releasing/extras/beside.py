@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain, plain_texts, text_of, value_type
 from pramble.data.formats.base import Format
-from pramble.data.formats.delimited import CSV, as_text
-from pramble.data.formats.excel import EXCEL
-from pramble.data.formats.statistics import SPSS, STATA
+from pramble.data.formats.delimited import as_text
+from pramble.data.formats.registry import CSV, EXCEL, SPSS, STATA
 from pramble.data.labels import Labels
 from pramble.data.save import save_table, writing
 from pramble.errors import InvalidData

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pramble.data.arrays import text_of
+from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
-from pramble.data.points import Points
 from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured_table import own_names

@@ -12,8 +12,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from pramble.data.atomic import sync
 from pramble.data.places import Place, is_address, place_in
+from pramble.data.save import sync
 from pramble.errors import InvalidData, InvalidInput, PrivacyError, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import MANIFEST

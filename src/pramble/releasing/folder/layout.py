@@ -8,7 +8,7 @@ from reprlib import repr as short
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS, format_of
-from pramble.data.spark_workers import map_items
+from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_PIECES
 from pramble.values import value
@@ -115,7 +115,8 @@ def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: A
         raise damaged(f"the pieces of {stated['file']!r} do not make up the whole.")
     refuse_unstated(folder, place.glob("*"), names)
     if spark is not None:
-        map_items(spark, partial(check_content, folder.absolute()), [dict(one) for one in pieces])
+        check = partial(check_content, folder.absolute())
+        on_spark("map_items")(spark, check, [dict(one) for one in pieces])
         return
     for piece in pieces:
         check_content(folder, piece)

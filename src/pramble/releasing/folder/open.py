@@ -13,12 +13,10 @@ import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
-from pramble.data.labels import Labels
-from pramble.data.order import typed_texts
+from pramble.data.labels import Labels, typed_texts
 from pramble.data.places import arrow_input, path_or_place
-from pramble.data.records import Records
-from pramble.data.scan import scan
-from pramble.data.spark_files import SparkFileRecords, read_frame
+from pramble.data.records import Records, scan
+from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
@@ -292,9 +290,9 @@ def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: P
     records = open_written(path, stated_points(manifest))
     check_columns(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
-    found = SparkFileRecords.of(records, spark)
+    found = on_spark("SparkFileRecords").of(records, spark)
     refuse_rows(scan(found, [ReleasedLabels(labels)]), manifest["rows"])
-    return read_frame(spark, path, records)
+    return on_spark("read_frame")(spark, path, records)
 
 
 class ReleasedLabels:

@@ -17,10 +17,8 @@ import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain_texts, value_type
 from pramble.data.formats.dialect import MARKERS
-from pramble.data.labels import Label, object_key
-from pramble.data.order import typed_texts
-from pramble.data.records import Records
-from pramble.data.scan import Job, scan
+from pramble.data.labels import Label, object_key, typed_texts
+from pramble.data.records import Job, Records, scan
 from pramble.releasing.profile.vocabulary import (
     in_expected_order,
     is_code,

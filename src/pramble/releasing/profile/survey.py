@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from pramble.data.bands import band_labels
+from pramble.data.labels import WHOLE
 from pramble.data.levels import Levels
 from pramble.data.open import open_records
-from pramble.data.order import WHOLE
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH

@@ -9,8 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from pramble.data.formats.dialect import MARKERS
-from pramble.data.labels import Label
-from pramble.data.order import in_order
+from pramble.data.labels import Label, in_order
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 

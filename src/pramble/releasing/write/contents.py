@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pramble.data.spark_files import SparkFileRecords
+from pramble.data.remote import on_spark
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.extras.beside import write_beside, write_synthetic
 from pramble.releasing.figures import observed_figures
@@ -15,7 +15,6 @@ from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_design import rules_of
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.keys import shuffled
-from pramble.releasing.write.spark_part import write_on_spark
 from pramble.releasing.write.tables import write_tables
 from pramble.releasing.write.verify import Evidence, Tally, compare, open_written, passed
 from pramble.values import Clock
@@ -69,14 +68,14 @@ def write_folder(
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
     """Write the randomised records, where the rows are, and judge the file."""
     if job.records.rows_stay:
-        tally, entry, checks = write_on_spark(job, folder, key=key, clock=clock)
+        tally, entry, checks = on_spark("write_on_spark")(job, folder, key=key, clock=clock)
     else:
         tally, entry, checks = write_here(job, folder, key=key, clock=clock)
     passed(checks)
     here = open_written(folder.absolute() / job.file.name, job.points)
     data: Any = here
     if job.records.rows_stay:
-        data = SparkFileRecords.of(here, job.records.session)  # type: ignore[attr-defined]
+        data = on_spark("SparkFileRecords").of(here, job.records.session)  # type: ignore[attr-defined]
     return Evidence(entry, job.rows, data, here, checks, job.design, tally)
 
 

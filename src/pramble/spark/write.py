@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.places import remove_tree
-from pramble.data.spark_progress import collect
-from pramble.data.spark_records import CHUNKS, SparkRecords, gathered_runs
-from pramble.data.spark_workers import map_partitions
 from pramble.engine.canonical import Canonical
-from pramble.engine.cuts import cuts_of
+from pramble.engine.shuffle import piece_boundaries
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, piece_file
@@ -23,15 +20,17 @@ from pramble.releasing.repair import RepairedRecords
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.value_sample import MOST_KEPT
 from pramble.releasing.write.data import bound_record, file_entry
-from pramble.releasing.write.spark_piece import (
+from pramble.releasing.write.verify import Tally, drawn_checks, value_checks
+from pramble.spark.piece import (
     ATTEMPTS,
     WRITTEN_PIECES,
-    DealingTask,
+    PieceAssignment,
     PieceTask,
     merge_lines,
     merged_pieces,
 )
-from pramble.releasing.write.verify import Tally, drawn_checks, value_checks
+from pramble.spark.records import CHUNKS, SparkRecords, gathered_runs
+from pramble.spark.workers import collect, map_partitions
 from pramble.values import Clock
 
 ROWS_PER_FILE = 1 << 22
@@ -87,8 +86,10 @@ def write_on_spark(
     if in_order:
         frame = records.runs(task, job.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded)
     else:
-        deal = DealingTask(cuts_of(job.rows, size, key=key), key, records.spans, coded)
-        chunks = records.sent(deal, job.names, CHUNKS, coded=coded)
+        assign = PieceAssignment(
+            piece_boundaries(job.rows, size, key=key), key, records.spans, coded
+        )
+        chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
     try:
         lines = done_on_spark(merged_on_spark(frame, pieces=len(file.files)), clock)

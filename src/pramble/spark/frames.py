@@ -3,28 +3,39 @@
 With ``row_number=`` a column numbers the rows, and the outcome does not depend on how they are
 partitioned. Without it, rows are numbered as they stand: partition after partition, and within a
 partition as Spark reads it, which is the order of the file on one machine. For that, the rows of
-each partition are counted once when ``perturb`` is called (:mod:`pramble.engine.spark_spans`), and
-each task checks that it met as many rows as were counted.
+each partition are counted once when ``perturb`` is called, by Spark itself in one pass over the
+randomised columns, and each task checks that it met as many rows as were counted.
 
 How Spark splits a source may follow from its bytes, and so from true values: a longer label moves
 the end of a block. Released rows therefore go into partitions that follow from their numbers alone,
 in the order of the numbers. Only randomised columns pass through Python
-(:mod:`pramble.engine.spark_draws`), before rows go there, so that no true value is in a shuffle.
+(:mod:`pramble.spark.packed_codes`), before rows go there, so that no true value is in a shuffle.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count, islice
+from operator import itemgetter
 from typing import Any
 
+import pyarrow as pa
+
+from pramble.data.encode import SHOWN, UNDECLARED, Undeclared
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.spark_workers import functions_for, map_columns, quoted
 from pramble.engine.columns import Column
 from pramble.engine.frames import check_names, perturbed_schema
 from pramble.engine.record import Record
-from pramble.engine.spark_draws import Draws
-from pramble.engine.spark_spans import Span, partition_spans
-from pramble.engine.spark_words import is_coded, texts_in_spark, word_in_spark, words_of
+from pramble.spark.packed_codes import Draws, is_coded, texts_in_spark, word_in_spark, words_of
+from pramble.spark.records import spans_of
+from pramble.spark.workers import (
+    Batches,
+    current_partition,
+    functions_for,
+    line,
+    map_columns,
+    map_partitions,
+    quoted,
+)
 from pramble.values import value
 
 MOST_ROWS = 1 << 20
@@ -46,25 +57,13 @@ def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_r
 
 @value(eq=False)
 class Way:
-    """The steps that the rows of a frame go, each a frame of the one before.
+    """The steps that the rows of a frame go, each a frame of the one before."""
 
-    Attributes
-    ----------
-    schema, outcome : StructType
-        The schema of the frame, and of what becomes of it.
-    task : Draws
-        What draws, and in which words.
-    names : tuple of str
-        The columns of the words.
-    first_row, rows : int
-        The number of the first row, and how many there are.
-    """
-
-    schema: Any
+    schema: Any  # the schema of the frame, and of what becomes of it
     outcome: Any
-    task: Draws
-    names: tuple[str, ...]
-    first_row: int
+    task: Draws  # what draws, and in which words
+    names: tuple[str, ...]  # the columns of the words
+    first_row: int  # the number of the first row, and how many there are
     rows: int
 
     def packed(self, frame: Any) -> Any:
@@ -133,12 +132,12 @@ class Way:
 def way_of(
     frame: Any,
     record: Record,
-    spans: Mapping[int, Span],
+    spans: Mapping[int, range],
     *,
     row_number: str | None,
     first_row: int,
 ) -> Way:
-    rows = sum(span.rows for span in spans.values())
+    rows = sum(map(len, spans.values()))
     coded = [own for name, own in record.columns.items() if is_coded(frame.schema[name], own)]
     bits = max(rows.bit_length(), 1) if row_number is None else 0
     words = words_of(coded, number_bits=bits)
@@ -148,14 +147,14 @@ def way_of(
     return Way(frame.schema, outcome, task, names, first_row, rows)
 
 
-def numbers_of(spans: Mapping[int, Span], first_row: int) -> str:
+def numbers_of(spans: Mapping[int, range], first_row: int) -> str:
     """Return Spark's expression for the places of rows as they stand, from 0.
 
     Spark knows that it is not to be repeated, so that whatever is done to the outcome later, rows
     are numbered first. A partition that had no rows when they were counted has none to number.
     """
     firsts = ", ".join(
-        f"{spans[part].first - first_row}L" if part in spans else "0L"
+        f"{spans[part].start - first_row}L" if part in spans else "0L"
         for part in range(max(spans, default=0) + 1)
     )
     return (
@@ -172,7 +171,6 @@ def never_null(F: Any, values: Any, column: Column) -> Any:
 
 
 def unused_names(names: Iterable[str]) -> Iterator[str]:
-    """Yield names for further columns that no column has."""
     taken = {name.lower() for name in names}
     yield from (name for i in count() if (name := f"part {i}") not in taken)
 
@@ -196,3 +194,58 @@ def outcome_schema(schema: Any, record: Record) -> Any:
     drawn = from_arrow_schema(perturbed_schema(to_arrow_schema(randomised), record))
     changed = {field.name: field for field in drawn}
     return StructType([changed.get(field.name, field) for field in schema])
+
+
+MOST_LABELS = 1_000
+"""Columns of more labels are checked when they are drawn."""
+
+WHOLE = ("byte", "short", "integer", "long")
+
+
+def partition_spans(
+    frame: Any, columns: Mapping[str, Column], *, first_row: int
+) -> dict[int, range]:
+    """Return the rows of each partition that has any; refuse values that were not declared."""
+    F = functions_for(frame.sparkSession)
+    strange = {name: undeclared(F, frame.schema[name], own) for name, own in columns.items()}
+    asked = {name: found for name, found in strange.items() if found is not None}
+    shown = [F.sum(found.cast("long")).alias(str(i)) for i, found in enumerate(asked.values())]
+    counted = frame.groupBy(F.spark_partition_id().alias("partition"))
+    lines = counted.agg(F.count(F.lit(1)).alias("rows"), *shown).toArrow().to_pylist()
+    for i, name in enumerate(asked):
+        many = sum(one[str(i)] for one in lines)
+        if many:
+            labels = columns[name].encoder.labels.values
+            raise Undeclared(name, [], [], many, labels[: SHOWN + 1]).error()
+    if [one["partition"] for one in lines] == [0]:  # Spark plans values at hand as one partition
+        lines = told_by_tasks(frame, next(iter(columns)))
+    return spans_of(sorted(lines, key=itemgetter("partition")), first_row=first_row)
+
+
+def undeclared(F: Any, field: Any, column: Column) -> Any:
+    """Return Spark's expression for values that were not declared; None where it has none."""
+    kind = field.dataType.typeName()
+    by_type = column.encoder.by_type
+    labels = [*(by_type[str] if kind == "string" else by_type[int] if kind in WHOLE else ())]
+    if kind in WHOLE:
+        labels = [label for label in labels if abs(label) < 2**63]
+    if not 0 < len(labels) <= MOST_LABELS:
+        return None
+    values = F.col(quoted(field.name))
+    missing = column.encoder.null_code == UNDECLARED
+    return F.coalesce(~values.isin(labels), F.lit(missing))
+
+
+def told_by_tasks(frame: Any, narrow: str) -> list[dict[str, int]]:
+    """Return the rows of each partition as tasks meet them."""
+    counted = map_partitions(
+        frame.selectExpr(f"{quoted(narrow)} as narrow"), count_partition, "partition int, rows long"
+    )
+    lines: list[dict[str, int]] = counted.toArrow().to_pylist()
+    return lines
+
+
+def count_partition(batches: Batches) -> Iterator[Any]:
+    """Yield one line: the partition's number and how many rows it has."""
+    met = sum(batch.num_rows for batch in batches)
+    yield line(partition=(current_partition(), pa.int32()), rows=(met, pa.int64()))

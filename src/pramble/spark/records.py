@@ -1,8 +1,11 @@
-"""The records of a Spark frame: jobs go to the rows, and only what they made of them comes here."""
+"""The records of a Spark frame: jobs go to the rows, and only what they made of them comes here.
+
+A shuffle moves runs of rows as one value each: as Arrow streams in a column of bytes.
+"""
 
 import hashlib
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
@@ -12,34 +15,81 @@ import pyarrow as pa
 
 from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.frame_records import TableRecords
 from pramble.data.reading import Reading
-from pramble.data.records import Records, Watch, columns_for, recoded
-from pramble.data.scan import Job
-from pramble.data.spark_chunks import counted, cut, packed, stream_of
-from pramble.data.spark_progress import collect
-from pramble.data.spark_workers import (
+from pramble.data.records import Job, Records, Watch, columns_for, recoded
+from pramble.data.remote import PartTask, RemoteRecords
+from pramble.data.sources import TableRecords
+from pramble.errors import InvalidData, PrambleError, rows_later
+from pramble.spark.workers import (
     Batches,
+    collect,
     current_partition,
     functions_for,
     line,
     map_partitions,
     quoted,
 )
-from pramble.errors import PrambleError, rows_later
 from pramble.values import value
+
+
+def cut(batches: Batches, row: int, *, block: int) -> Iterator[Any]:
+    """Cut batches, the first of which begins at a row, so that they end with blocks of rows."""
+    held: list[Any] = []
+    left = block - row % block
+    for batch in batches:
+        start = 0
+        while batch.num_rows - start >= left:
+            yield pa.concat_batches([*held, batch.slice(start, left)])
+            start, left, held = start + left, block, []
+        if start < batch.num_rows:
+            held.append(batch.slice(start))
+            left -= held[-1].num_rows
+    if held:
+        yield pa.concat_batches(held)
+
+
+def stream_bytes(batch: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def stream_of(piece: Any) -> Iterator[Any]:
+    """Yield the batches that the bytes of a piece hold."""
+    yield from pa.ipc.open_stream(piece)
+
+
+def counted(batches: Batches, expected: int, partition: int) -> Iterator[Any]:
+    """Yield batches; raise before one that goes beyond the rows counted, or when some are gone."""
+    met = 0
+    for batch in batches:
+        met += batch.num_rows
+        if met > expected:
+            break
+        yield batch
+    if met != expected:
+        raise moved(partition, expected, met)
+
+
+def moved(partition: int, expected: int, met: int) -> InvalidData:
+    """Return the error for a partition that changed between counting and drawing."""
+    return InvalidData(
+        f"Rows must stand still to be numbered by position; partition {partition} had {expected} "
+        f"rows when they were counted and {met} when they were drawn. Write the frame to files "
+        "first, or give row_number= the name of a column that numbers the rows."
+    )
+
 
 LANES = ("one", "two", "three")
 STATES = "partition int, rows long, state binary"
 CHUNKS = "run int, number long, chunk binary"
 """Some rows on their way to the run that they belong to, with the number of the first."""
 
-PartTask = Callable[[Iterator[Any], int], Iterator[Any]]
-"""What is done to the recoded batches of a part of the rows, which has a number."""
-
 
 @value(eq=False)
-class SparkRecords(Records):
+class SparkRecords(RemoteRecords):
     """Records on a cluster.
 
     ``frame`` is Spark's own. A scan sends copies of its jobs to every partition and merges what
@@ -51,14 +101,8 @@ class SparkRecords(Records):
     reading: Reading = Reading()
     name: str = "The data"
 
-    @property
-    def rows_stay(self) -> bool:
-        """Whether rows stay on other machines: they do."""
-        return True
-
     @cached_property
     def raw_schema(self) -> Any:
-        """The Arrow schema."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         return to_arrow_schema(self.frame.schema, timezone="UTC").remove_metadata()
@@ -111,11 +155,9 @@ class SparkRecords(Records):
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns, for what needs the rows themselves: they come here."""
         yield from self.here(columns).raw_batches(columns, coded, watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
-        """Return the records in memory, or the first rows of them."""
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
         frame = self.frame.select(*map(quoted, wanted))
@@ -152,15 +194,18 @@ class SparkRecords(Records):
         """Return a frame of the rows before recoding."""
         return self.frame
 
+    def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
+        frame = self.rows_in_spark().select(*map(quoted, columns))
+        return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
+
     def digest(self) -> str:
-        """Return a SHA-256 of sums of hashes over the rows, in any order, as Spark makes them."""
         F = functions_for(self.frame.sparkSession)
         texts = [F.col(quoted(name)).cast("string") for name in self.names]
         lanes = [F.xxhash64(F.lit(lane), *texts).cast("decimal(20)") for lane in LANES]
         sums = [F.sum(lane).cast("string").alias(str(i)) for i, lane in enumerate(lanes)]
         found = self.frame.agg(F.count(F.lit(1)).alias("rows"), *sums).toArrow().to_pylist()
-        told = repr((self.names, sorted(found[0].items())))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+        summed = repr((self.names, sorted(found[0].items())))
+        return hashlib.sha256(summed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def on_partition(
@@ -172,9 +217,9 @@ def on_partition(
     yield from task(shown, current_partition())
 
 
-def spans_of(lines: Sequence[Mapping[str, Any]]) -> dict[int, range]:
+def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[int, range]:
     """Return the numbers of the rows of each part from their counts, in order."""
-    spans, row = {}, 0
+    spans, row = {}, first_row
     for one in lines:
         spans[int(one["partition"])] = range(row, row + one["rows"])
         row += one["rows"]
@@ -208,7 +253,7 @@ def cut_part(
 
 def chunk_line(run: int, number: int, rows: Any) -> Any:
     return line(
-        run=(run, pa.int32()), number=(number, pa.int64()), chunk=(packed(rows), pa.binary())
+        run=(run, pa.int32()), number=(number, pa.int64()), chunk=(stream_bytes(rows), pa.binary())
     )
 
 

@@ -6,15 +6,20 @@ packs and unpacks itself. Where rows are numbered as they stand, the number is i
 the first word: to sort by that word is to sort by the number.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from pramble.data.encode import UNDECLARED, Codes
-from pramble.data.spark_workers import quoted
-from pramble.data.strays import SHOWN, Strays
-from pramble.engine.columns import Column
+from pramble.data.arrays import Rows
+from pramble.data.decode import labels_like
+from pramble.data.encode import SHOWN, UNDECLARED, Codes, Undeclared
+from pramble.engine.columns import Column, codes_in
+from pramble.engine.frames import column_rows
+from pramble.engine.record import Record
+from pramble.spark.records import moved
+from pramble.spark.workers import current_partition, quoted
 from pramble.values import Integers, value
 
 MOST_CODED = 32
@@ -97,7 +102,7 @@ def codes_of(found: Integers, shift: int, column: Column) -> Codes:
     codes = (found >> shift) & ((1 << code_bits(column)) - 1)
     strange = int((codes == len(column.labels)).sum())
     if strange:
-        raise Strays(column.name, [], [], strange, column.labels.values[: SHOWN + 1]).error()
+        raise Undeclared(column.name, [], [], strange, column.labels.values[: SHOWN + 1]).error()
     return codes.astype(column.dtype)
 
 
@@ -107,3 +112,63 @@ def with_codes(found: Integers, word: Word, drawn: Mapping[str, Codes]) -> Integ
     for name, shift in word.shifts.items():
         made |= drawn[name].astype(np.int64) << shift
     return made
+
+
+@value(eq=False)
+class Draws:
+    """Draws the columns of a plan, batch by batch: a function of columns for Spark.
+
+    It gets the row numbers where a column has them, the words, and the other columns of the plan;
+    it yields words and other columns, side by side unless there is one alone.
+    """
+
+    record: Record  # what draws
+    words: tuple[Word, ...]  # where the columns lie that come and go as codes
+    number: str | None = None  # the column of row numbers
+    # the rows that were counted, where rows are numbered as they stand
+    spans: Mapping[int, range] | None = None
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield what is drawn of each batch, a tuple of columns or one column alone."""
+        given = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+        if self.number is not None:
+            for own, *rest in given:
+                yield self.drawn(column_rows(own, self.number), rest)
+            return
+        assert self.spans is not None, "rows are numbered as they were counted"
+        partition = current_partition()
+        span = self.spans.get(partition, range(0))
+        first, expected = span.start, len(span)
+        met = 0
+        for columns in given:
+            start, met = met, met + len(columns[0])
+            if met > expected:
+                break
+            yield self.drawn(range(first + start, first + met), columns)
+        if met != expected:
+            raise moved(partition, expected, met)
+
+    @property
+    def others(self) -> list[str]:
+        """The columns that come and go as their values."""
+        return [n for n in self.record.columns if not any(n in word.shifts for word in self.words)]
+
+    def drawn(self, rows: Rows, values: Sequence[Any]) -> Any:
+        columns, count = self.record.columns, len(self.words)
+        found = [one.to_numpy() for one in values[:count]]
+        given = dict(zip(self.others, values[count:], strict=True))
+        codes = {name: codes_in(own, columns[name], rows) for name, own in given.items()}
+        for word, own in zip(self.words, found, strict=True):
+            for name, shift in word.shifts.items():
+                codes[name] = codes_of(own, shift, columns[name])
+        drawn = self.record.draw(codes, rows)
+        made = [
+            pa.array(with_codes(own, word, drawn))
+            for word, own in zip(self.words, found, strict=True)
+        ]
+        made += [
+            labels_like(drawn[name], columns[name].outputs, like=own) for name, own in given.items()
+        ]
+        if len(made) == 1:
+            return made[0]
+        return pa.StructArray.from_arrays(made, names=list(map(str, range(len(made)))))

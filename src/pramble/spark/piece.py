@@ -8,61 +8,48 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from pramble.data.atomic import sync
-from pramble.data.even import even_batches
+from pramble.data.arrays import even_batches
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.spark_chunks import counted
-from pramble.data.spark_records import chunk_line
+from pramble.data.save import sync
 from pramble.engine.canonical import Canonical
-from pramble.engine.cuts import Cuts
-from pramble.engine.dealt import FIRST, GATHERED_CELLS, LAST, taken, with_codes, words_of
-from pramble.engine.order import in_word_order, sorting_words
+from pramble.engine.shuffle import (
+    FIRST,
+    GATHERED_CELLS,
+    LAST,
+    PieceBoundaries,
+    in_word_order,
+    sorting_words,
+    taken,
+    with_codes,
+    words_of,
+)
 from pramble.errors import PrambleError
 from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file
 from pramble.releasing.linkage import Links
 from pramble.releasing.value_sample import MOST_KEPT
 from pramble.releasing.write.data import merged, write_piece
 from pramble.releasing.write.verify import Tally, compare_values, passed
+from pramble.spark.records import chunk_line, counted
 from pramble.values import value
 
 ATTEMPTS = ".attempts"
 """The folder, in the one that is built, in which tasks write before a piece gets its name."""
 
 WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
-LINE = pa.schema(
-    {
-        "piece": pa.int32(),
-        "rows": pa.int64(),
-        "bytes": pa.int64(),
-        "sha256": pa.string(),
-        "state": pa.binary(),
-    }
-)
+KINDS = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
+LINE = pa.schema(zip(("piece", "rows", "bytes", "sha256", "state"), KINDS, strict=True))
 """What is said of a written piece; the state is what was counted and sampled, or an error."""
 
 
 @value(eq=False)
 class PieceTask:
-    """Writes the pieces of a data file: a task for runs of rows.
-
-    Attributes
-    ----------
-    work : Canonical
-        What randomises.
-    file : DataFile
-    folder : Path
-        The folder that is built, which driver and workers share.
-    watched : sequence of str
-        Columns released as they are that must not tell protected ones.
-    in_order : bool
-        Whether rows come in their order; else their sorting words stand beside them.
-    """
+    """Writes the pieces of a data file: a task for runs of rows."""
 
     work: Canonical
     file: DataFile
-    folder: Path
-    watched: Sequence[str]
-    in_order: bool
+    folder: Path  # the folder that is built, which driver and workers share
+    watched: Sequence[str]  # untouched columns that must not tell protected ones
+    in_order: bool  # whether rows come in order; else sorting words come with them
 
     def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
         """Yield one line: what the manifest says of a piece and what was counted, or an error."""
@@ -130,7 +117,7 @@ def states_of(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Tally, Links
 
 
 def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the lines of some pieces with all that was counted beside the first, or an error."""
+    """Yield the lines of some pieces with all that was counted in the first line, or an error."""
     lines = [one for batch in batches for one in batch.to_pylist()]
     if not lines:
         return
@@ -152,7 +139,7 @@ def sample_step(rows: int) -> int:
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
-    """Yield the rows of a piece sorted by the words that stand beside them."""
+    """Yield the rows of a piece sorted by their sorting words."""
     table = pa.Table.from_batches(list(batches)).unify_dictionaries()
     whole = taken(table, in_word_order(words_of(table)))
     del table
@@ -161,10 +148,10 @@ def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
 
 
 @value(eq=False)
-class DealingTask:
+class PieceAssignment:
     """Sends every row to the piece that it has in a secret order: a task for parts of the rows."""
 
-    cuts: Cuts
+    boundaries: PieceBoundaries
     key: bytes
     spans: Mapping[int, range]
     coded: tuple[str, ...]
@@ -175,19 +162,21 @@ class DealingTask:
         row = span.start
         for batch in gathered_rows(counted(batches, len(span), part)):
             words = sorting_words(range(row, row + batch.num_rows), key=self.key)
-            pieces = self.cuts.pieces(words, row)
+            pieces = self.boundaries.pieces(words, row)
             order = pieces.argsort(kind="stable")
             known = with_codes(batch, self.coded)
             names = [*map(str, range(known.num_columns)), FIRST, LAST]
-            dealt = taken(pa.table([*known.columns, *map(pa.array, words)], names=names), order)
+            sorted_rows = taken(
+                pa.table([*known.columns, *map(pa.array, words)], names=names), order
+            )
             for piece, start, stop in stretches(pieces[order]):
-                own = dealt.slice(start, stop - start).combine_chunks().to_batches()[0]
+                own = sorted_rows.slice(start, stop - start).combine_chunks().to_batches()[0]
                 yield chunk_line(piece, row, own)
             row += batch.num_rows
 
 
 def gathered_rows(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches joined into larger ones, so that what is dealt to a piece is not tiny."""
+    """Yield batches joined into larger ones, so that what goes to a piece is not tiny."""
     found = iter(batches)
     first = next(found, None)
     if first is None:

@@ -1,17 +1,20 @@
-"""The records of frames, tables and columns in memory, and of lazy frames."""
+"""The records of frames and columns in memory, of lazy frames, and of files."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.arrays import as_schema, is_text
+from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, sound_file
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
-from pramble.data.recode import apply_all, categories_after
+from pramble.data.recode import apply_all
 from pramble.data.records import Records, Watch
 from pramble.errors import InvalidData
 from pramble.values import value
@@ -29,25 +32,20 @@ class TableRecords(Records):
 
     @property
     def typed(self) -> bool:
-        """Whether values have types."""
         return self.has_types
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema before recoding."""
         return self.table.schema
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return int(self.table.num_rows)
 
-    def declared(self, column: str) -> tuple[Label, ...] | None:
-        """Return what a recoding declares, or the categories of an ordered column."""
-        stated = categories_after(self.reading.recode.get(column, ()))
+    def own_categories(self, column: str) -> tuple[Label, ...] | None:
         kind = self.table.schema.field(column).type
-        if stated is not None or not (pa.types.is_dictionary(kind) and kind.ordered):
-            return stated
+        if not (pa.types.is_dictionary(kind) and kind.ordered):
+            return None
         chunks = self.table.column(column).unify_dictionaries().chunks
         return tuple(chunks[0].dictionary.to_pylist()) if chunks else None
 
@@ -63,7 +61,6 @@ class TableRecords(Records):
             yield batch
 
     def digest(self) -> str:
-        """Return the SHA-256 of the table as an Arrow stream of one batch."""
         sink = pa.BufferOutputStream()
         whole = self.table.combine_chunks().replace_schema_metadata(None)
         with pa.ipc.new_stream(sink, whole.schema) as stream:
@@ -82,18 +79,15 @@ class MixedRecords(Records):
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema, without types."""
         return MixedBatch(self.columns).schema
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return MixedBatch(self.columns).num_rows
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield all rows as one batch."""
         del coded
         if watch is not None:
             watch(self.rows, 1.0)
@@ -113,11 +107,9 @@ class MixedRecords(Records):
 
     @property
     def schema(self) -> Any:
-        """The Arrow schema, without types."""
         return self.raw_schema
 
     def digest(self) -> str:
-        """Return the SHA-256 of the values as Python writes them."""
         written = repr([(name, list(values)) for name, values in self.columns.items()])
         return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -127,12 +119,10 @@ class MixedBatch(dict[str, Any]):
 
     @property
     def num_rows(self) -> int:
-        """Number of rows."""
         return max(map(len, self.values()), default=0)
 
     @property
     def schema(self) -> Any:
-        """The Arrow schema, without types."""
         return pa.schema([pa.field(name, pa.null()) for name in self])
 
 
@@ -147,28 +137,23 @@ class LazyRecords(Records):
 
     @cached_property
     def raw_schema(self) -> Any:
-        """The Arrow schema, from no rows."""
         return self.collect(self.frame.head(0)).schema
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns, collected by their engine."""
         table = self.collect(self.frame.select(list(columns)))
         yield from TableRecords(table).raw_batches(columns, coded, watch)
 
-    def declared(self, column: str) -> tuple[Label, ...] | None:
-        """Return what a recoding declares, or the categories of an enumeration."""
-        stated = categories_after(self.reading.recode.get(column, ()))
+    def own_categories(self, column: str) -> tuple[Label, ...] | None:
         own = getattr(self.frame.collect_schema()[column], "categories", None)
-        return stated if stated is not None or not own else tuple(own)
+        return tuple(own) if own else None
 
     def collect(self, frame: Any) -> Any:
         """Return a lazy frame as an Arrow table."""
         return frame.collect(backend="pyarrow").to_native()
 
     def digest(self) -> str:
-        """Return the SHA-256 of the collected table."""
         return TableRecords(self.collect(self.frame)).digest()
 
 
@@ -180,3 +165,84 @@ def mixed(values: Any) -> bool:
         return False
     kinds = {type(one) for one in values if one is not None}
     return len(kinds) > 1 or tuple in kinds
+
+
+@value(eq=False)
+class FileRecords(Records):
+    """Records of one or more files of one format, read one after the other."""
+
+    paths: tuple[Path, ...]
+    format: Format
+    file_schema: Any
+    reading: Reading
+    name: str
+    root: Path
+    counted: int | None = None
+    backend: str = "pyarrow"
+
+    @property
+    def raw_schema(self) -> Any:
+        return self.file_schema
+
+    @property
+    def typed(self) -> bool:
+        return self.format.typed
+
+    @property
+    def path(self) -> Path:
+        return self.root
+
+    @property
+    def rows(self) -> int | None:
+        return self.counted
+
+    def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
+        return {} if self.format.listed is None else self.format.listed(self.paths[0])
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        sizes = [path.stat().st_size or 1 for path in self.paths]
+        done = 0
+        schema = None if len(self.paths) == 1 else self.schema_of(columns, coded)
+        wanted = Wanted(self.reading, tuple(columns), coded)
+        for path, size in zip(self.paths, sizes, strict=True):
+            for batch, share in file_batches(path, self.format, wanted):
+                if watch is not None:
+                    watch(batch.num_rows, (done + share * size) / sum(sizes))
+                yield batch if schema is None else as_schema(batch, schema, path)
+            done += size
+
+    def schema_of(self, columns: Sequence[str], coded: Collection[str]) -> Any:
+        """Return the schema that batches of all files have, where there are several."""
+
+        def kind(name: str) -> Any:
+            own = self.raw_schema.field(name)
+            as_codes = self.format.typed and name in coded and is_text(own)
+            return pa.dictionary(pa.int32(), own.type) if as_codes else own.type
+
+        return pa.schema([pa.field(name, kind(name)) for name in columns])
+
+    def digest(self) -> str:
+        digest = hashlib.sha256()
+        for path in self.paths:
+            digest.update(path.stat().st_size.to_bytes(8, "big"))
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
+
+def file_batches(path: Path, form: Format, wanted: Wanted) -> Iterator[tuple[Any, float]]:
+    """Yield the batches of a file with the share read; every failure becomes one sentence."""
+    with ExitStack() as stack:
+        with sound_file(path, form.name):
+            opened = stack.enter_context(form.read(path, wanted))
+            batches = iter(opened.batches)
+        while True:
+            # around each batch alone, so that nothing of whoever takes it is caught
+            with sound_file(path, form.name):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch, opened.share_read()

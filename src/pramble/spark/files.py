@@ -9,43 +9,24 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import pyarrow.parquet as pq
 
 from pramble.data.arrays import as_schema
-from pramble.data.file_records import FileRecords, file_batches
 from pramble.data.formats.base import Wanted
 from pramble.data.labels import Label
-from pramble.data.places import Place, arrow_input, is_address
+from pramble.data.places import arrow_input, is_address
 from pramble.data.reading import Reading
 from pramble.data.records import Records, Watch, recoded
-from pramble.data.spark_chunks import counted
-from pramble.data.spark_records import PartTask, SparkRecords
-from pramble.data.spark_workers import Batches, map_partitions, quoted
-from pramble.errors import InvalidInput
+from pramble.data.remote import PartTask
+from pramble.data.sources import FileRecords, file_batches
+from pramble.spark.records import SparkRecords, counted
+from pramble.spark.workers import Batches, map_partitions, quoted
 from pramble.values import value
 
 PART_ROWS = 1 << 20
 """Row groups are read together until they have so many rows."""
-
-
-class SparkPath(NamedTuple):
-    """Files whose rows tasks on Spark are to read."""
-
-    path: Any
-    session: Any
-
-
-def spark_source(source: Any, session: Any) -> Any:
-    if session is None:
-        return source
-    if not isinstance(source, str | Path | Place):
-        raise InvalidInput(
-            "With spark= the source is a path of Parquet files; a Spark frame has its session "
-            f"already. Found {type(source).__name__}."
-        )
-    return SparkPath(source, session)
 
 
 @value(eq=False)
@@ -73,27 +54,22 @@ class SparkFileRecords(SparkRecords):
 
     @property
     def typed(self) -> bool:
-        """Whether values have types."""
         return bool(self.files.typed)
 
     @property
     def path(self) -> Path:
-        """The file or folder."""
         found: Path = self.files.path
         return found
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return sum(map(sum, self.groups))
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema before recoding."""
         return self.files.raw_schema
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
-        """Return the categories that a recoding or the column's own type declares."""
         found: tuple[Label, ...] | None = self.files.declared(column)
         return found
 
@@ -138,9 +114,7 @@ class SparkFileRecords(SparkRecords):
         coded: Collection[str],
     ) -> Any:
         numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
-        read = partial(
-            rows_between, self.files, self.groups, tuple(columns), tuple(coded)
-        )  # fmt: skip
+        read = partial(rows_between, self.files, self.groups, tuple(columns), tuple(coded))
         return map_partitions(
             numbers, partial(on_ranges, task=task, read=read, ranges=ranges), schema
         )
@@ -148,11 +122,9 @@ class SparkFileRecords(SparkRecords):
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns, read here one after the other."""
         yield from self.files.raw_batches(columns, coded, watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
-        """Return the same records, read here."""
         del columns, rows
         found: Records = self.files
         return found
@@ -172,12 +144,10 @@ class SparkFileRecords(SparkRecords):
         return found.sent(batches_as_they_come, names, from_arrow_schema(found.files.schema))
 
     def digest(self) -> str:
-        """Return the SHA-256 of the files."""
         return str(self.files.digest())
 
 
 def group_rows_of(path: Path) -> tuple[int, ...]:
-    """Return the rows of each row group of a Parquet file."""
     with arrow_input(path) as raw:
         about = pq.read_metadata(raw)
     return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
@@ -245,6 +215,5 @@ def read_frame(session: Any, path: Path, files: Records) -> Any:
 
 
 def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
-    """Yield batches after their recodings."""
     for batch in batches:
         yield recoded(batch, reading)

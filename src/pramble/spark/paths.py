@@ -5,7 +5,7 @@ row is counted or moved by Spark, no true value is in its memory or on its disks
 follow from the numbers of rows alone, wherever the blocks of the files end.
 
 A frame reads its files whenever it is evaluated, with the same bits. Were they others by then, two
-outcomes side by side would tell what changed; so tasks refuse files that were written anew.
+outcomes side by side would tell what changed; so tasks refuse files that have changed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,20 +15,19 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pramble.data.arrays import cast
+from pramble.data.arrays import cast, even_batches
 from pramble.data.crosstab import Tabulation
-from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
-from pramble.data.records import Records
-from pramble.data.scan import scan
-from pramble.data.spark_files import SparkFileRecords, spark_source
+from pramble.data.records import Records, scan
+from pramble.data.remote import spark_source
 from pramble.engine.canonical import Canonical
 from pramble.engine.columns import Column
 from pramble.engine.frames import check_names
 from pramble.engine.record import Record
-from pramble.engine.spark import partition_rows
 from pramble.errors import InvalidData
+from pramble.spark.files import SparkFileRecords
+from pramble.spark.frames import partition_rows
 from pramble.values import value
 
 
@@ -81,25 +80,13 @@ def seen_files(records: SparkFileRecords) -> tuple[Seen, ...]:
 
 @value(eq=False)
 class Runs:
-    """Draws runs of consecutive rows: a task for parts of the rows.
+    """Draws runs of consecutive rows: a task for parts of the rows."""
 
-    Attributes
-    ----------
-    work : Canonical
-        What draws.
-    schema : Arrow schema
-        The types in which Spark takes what is drawn.
-    size, first_row : int
-        How many rows a run has, and the number of the first of all.
-    files : tuple of Seen
-        What is read.
-    """
-
-    work: Canonical
-    schema: Any
-    size: int
+    work: Canonical  # what draws
+    schema: Any  # the types in which Spark takes what is drawn
+    size: int  # how many rows a run has, and the number of the first of all
     first_row: int
-    files: tuple[Seen, ...]
+    files: tuple[Seen, ...]  # what is read
 
     def __call__(self, batches: Iterable[Any], run: int) -> Iterator[Any]:
         """Yield the batches of a run with the columns of the plan randomised."""
@@ -119,7 +106,7 @@ class Runs:
             is_read = file.rows.start < stop and file.rows.stop > start
             if is_read and Seen.of(file.path, file.rows) != file:
                 raise InvalidData(
-                    f"{file.path.name} was written anew since perturb was called: the same bits "
+                    f"{file.path.name} was written again after perturb was called: the same bits "
                     "would tell what changed. Call perturb again, under another key."
                 )
 
