@@ -348,7 +348,7 @@ def check_shares(shares: Any, size: int, *, what: str) -> None:
         return
     whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
     if len(shares) != size or not whole:
-        raise InvalidData(f"the prior of {short(what)} is no distribution of its categories.")
+        raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
 
 
 def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
