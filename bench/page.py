@@ -18,6 +18,7 @@ CLAIMS = {
     "files": {},
     "risk": {},
     "spark": {},
+    "central": {},
 }
 """Each benchmark, and what it is asked for here."""
 
