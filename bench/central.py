@@ -120,7 +120,7 @@ def interpreter(who):
 
 
 def asked(who, *arguments):
-    """What a peer prints last; None if it fails or is too slow."""
+    """What a peer prints; None if it fails or is too slow."""
     python, _ = interpreter(who)
     command = [python, str(PEER), who, *map(str, arguments)]
     try:
@@ -132,7 +132,7 @@ def asked(who, *arguments):
     except subprocess.CalledProcessError as failed:
         print(f"   {who}: {failed.stderr.strip().splitlines()[-1:]}")
     else:
-        return [*told.stdout.split(), ""][-2]
+        return told.stdout
     return None
 
 

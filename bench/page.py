@@ -19,6 +19,7 @@ CLAIMS = {
     "risk": {},
     "spark": {},
     "central": {},
+    "counting": {},
 }
 """Each benchmark, and what it is asked for here."""
 

@@ -1,7 +1,7 @@
 """Records in random order: proven ε beside the guide, and what no proof can go below.
 
-Randomised response at n = 1e6 and δ = 1e-6: the proven ε over the guide's (normal margins), the ε of
-an attack, and CPU seconds.
+Randomised response at n = 1e6 and δ = 1e-6: the proven ε over the guide's (normal margins), the ε
+of an attack, and CPU seconds.
 """
 
 import time
