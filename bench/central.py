@@ -166,7 +166,7 @@ def run_missing(people, labels):
     wanted = [who for who in chosen if who in OURS or interpreter(who)]
     for who in set(chosen) - set(wanted):
         print(f"   {who}: not installed")
-    for epsilon, seed, n, who in product(EPSILONS, SEEDS, ROWS, wanted):
+    for seed, epsilon, n, who in product(SEEDS, EPSILONS, ROWS, wanted):
         if (who, n, epsilon, seed) in known():
             continue
         rows = people[np.random.default_rng(seed).choice(len(people), n, replace=False)]
