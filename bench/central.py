@@ -217,20 +217,24 @@ def additive(claim, people, labels):
 
 
 def complete(claim):
-    """Complete records, from the runs that there are."""
+    """Complete records, from the runs that there are: on the draws that all in a case have."""
     runs = [run for run in known().values() if all(run[what] for what in WAYS.values())]
-    found = defaultdict(list)
+    found = defaultdict(dict)
     for run in runs:
-        for what in WAYS.values():
-            found[run["who"], what, run["epsilon"], run["n"]].append(run[what])
+        found[run["who"], run["epsilon"], run["n"]][run["seed"]] = run
     for ours, ways in OURS.items():
         title = f"Complete records, {WAYS[ways].split()[1]} measured"
         claim.table(title, "Σ|error|/n", "less", noted(runs))
         for what, epsilon, n in product(WAYS.values(), sorted(EPSILONS), ROWS):
-            for who in (ours, *PEERS):
-                if own := found.get((who, what, epsilon, n)):
-                    name = "pramble" if who == ours else who
-                    claim.add(f"{what}, ε = {epsilon:g}, n = {n:,}", name, np.mean(own))
+            there = {
+                "pramble" if who == ours else who: found[who, epsilon, n]
+                for who in (ours, *PEERS)
+                if found[who, epsilon, n]
+            }
+            seeds = set.intersection(*map(set, there.values())) if len(there) > 1 else ()
+            for who, own in there.items() if seeds else ():
+                error = np.mean([own[seed][what] for seed in seeds])
+                claim.add(f"{what}, ε = {epsilon:g}, n = {n:,}", who, error)
 
 
 def noted(runs):
@@ -239,7 +243,7 @@ def noted(runs):
     told = "; ".join(f"{count} of {who} at n = {n:,}" for (who, n), count in sorted(many.items()))
     late = sum(run["who"] in PEERS for run in known().values()) - many.total()
     return (
-        "The mean over draws of the people and of the noise; runs of peers, over all ε: "
+        "The mean over the draws of people that all in a row have; runs of peers, over all ε: "
         f"{told}; {late} more failed or took too long, and are left out. Peers have the default "
         "settings of their packages. Their promise is the weaker one: of one record more or less, "
         "where pramble's is of one record in the place of another."
