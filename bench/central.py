@@ -198,9 +198,10 @@ def attained(people, labels, ways, epsilon):
 def additive(claim, people, labels):
     """Noise on tables, at the same promise for one record in the place of another."""
     note = (
-        f"Root mean square over all cells of all tables; of {len(SEEDS)} releases for pramble, the "
-        "deviation of the noise for the others. It does not depend on how many people there are. "
-        "OpenDP adds the same noise, at the scale that its zero-concentrated accounting needs."
+        f"Root mean square over all cells of all tables, whatever the number of people. pramble "
+        f"promises the bound; its figure is what came out in {len(SEEDS)} releases, which vary by "
+        "some per cent around it. The others are the deviation of their noise. OpenDP adds the same "
+        "noise as Gaussian noise, at the scale that its zero-concentrated accounting needs."
     )
     claim.table("Tables at the same promise", "people a cell", "less", note)
     for epsilon in sorted(EPSILONS):
