@@ -200,8 +200,8 @@ def additive(claim, people, labels):
     note = (
         f"Root mean square over all cells of all tables, whatever the number of people. pramble "
         f"promises the bound; its figure is what came out in {len(SEEDS)} releases, which vary by "
-        "some per cent around it. The others are the deviation of their noise. OpenDP adds the same "
-        "noise as Gaussian noise, at the scale that its zero-concentrated accounting needs."
+        "some per cent around it. The others are the deviation of their noise. OpenDP adds the "
+        "same noise as Gaussian noise, at the scale that its zero-concentrated accounting needs."
     )
     claim.table("Tables at the same promise", "people a cell", "less", note)
     for epsilon in sorted(EPSILONS):
