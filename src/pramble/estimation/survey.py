@@ -76,7 +76,7 @@ class Survey:
     population_size: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "replicates", tuple(names_of(self.replicates)))
+        object.__setattr__(self, "replicates", tuple(names_of(self.replicates or ())))
         if self.replicates and self.columns:
             raise InvalidInput("Give strata and clusters, or replicates: they hold both.")
         if isinstance(self.replicate_method, str) and self.replicate_method not in SCALES:
