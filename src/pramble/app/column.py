@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from shiny import Inputs, Session, reactive, render, ui
+from shiny import Inputs, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.parts import figure, notice, refusal, refused, table, work_line
-from pramble.app.view import View
+from pramble.app.view import View, figure, notice, refusal, refused, table, work_line
 from pramble.app.wizard import Wizard
 from pramble.app.written import category_lines, edges_text, read_categories, read_edges
 from pramble.data.arrays import numbers as as_numbers
@@ -34,91 +33,100 @@ APART = {
 }
 
 
-def serve_column(input: Inputs, session: Session, view: View) -> None:
+def serve_column(input: Inputs, view: View) -> None:
     """Show the column that was picked, and take what is said of it."""
-    desk = view.desk
+    wizard = view.wizard
 
     @render.ui
     def column() -> TagChild:
         view.watch("source", "column")
-        if desk.survey is None:
-            return None
-        name = desk.picked
-        if name is None:
-            return tags.p("Choose a column on the left to see its categories or bands.")
-        look, action = desk.look(name), desk.action(name)
-        about: list[TagChild] = [
-            tags.h3(visible(name)),
-            tags.p(f"{look.kind}: {visible(look.reason)}. ", empty_text(look.empty)),
-        ]
-        if name in desk.survey.tells:
-            told = visible(desk.survey.tells[name])
-            about.append(notice("warning", f"As it is, it tells {told}, which is randomised."))
-        if action == "keep":
-            about.append(notice("warning", "Released as it is: it has no protection at all."))
-        if action != "randomise":
-            return TagList(*about)
-        return TagList(*about, editor(desk, name), ui.output_ui("picture"), ui.output_ui("counts"))
-
-    @reactive.effect
-    @reactive.event(input.apply)
-    def _() -> None:
-        name = desk.picked
-        assert name is not None
-
-        def change() -> None:
-            written = {field: input[field]() for field in fields_of(desk.columns[name])}
-            desk.settle(name, settings_of(desk, name, written))
-            if written.get("declared"):
-                desk.declared.add(name)
-            else:
-                desk.declared.discard(name)
-
-        view.attempt("column said", change, "plan")
+        return column_details(wizard)
 
     @render.ui
     def picture() -> TagChild:
         view.watch("plan", "column")
-        name = desk.picked
-        edges = desk.columns.get(name or "", {}).get("bands")
-        if name is None or not isinstance(edges, list):
-            return None
-        found = numbers_of(desk, name)
-        if found is None or not found.size:
-            return None
-        drawn = bands_figure(found, edges, name=visible(name))
-        words = f"Histogram of {visible(name)} with {several(len(edges), 'edge')} of bands"
-        return figure(
-            to_svg(drawn, name="bands", description=words),
-            f"The first {several(found.size, 'row')}; dashed lines are the edges of the bands.",
-        )
+        return bands_picture(wizard)
 
     @render.ui
     def counts() -> TagChild:
         view.watch("counts", "column")
-        name = desk.picked
-        if name is None or desk.action(name) != "randomise":
-            return None
-        found = (desk.found.get("counts") or {}).get(name)
-        waiting = work_line(view, "counts")
-        if found is None:
-            return TagList(waiting, refused(view, "column said"))
-        if found.error:
-            return TagList(refused(view, "column said"), refusal(found.error, found.values))
-        rows = [
-            (cell(label), numbers.count(own))
-            for label, own in list(zip(found.labels, found.counts, strict=True))[:MOST_COUNTED]
-        ]
-        return TagList(
-            refused(view, "column said"),
-            waiting,
-            table(("Category", "Rows"), rows, caption="Categories, in order"),
-        )
+        return column_counts(view)
+
+    @reactive.effect
+    @reactive.event(input.apply)
+    def _() -> None:
+        name = wizard.picked
+        assert name is not None
+
+        def change() -> None:
+            written = {field: input[field]() for field in fields_of(wizard.columns[name])}
+            wizard.settle(name, settings_of(wizard, name, written))
+            if written.get("declared"):
+                wizard.declared.add(name)
+            else:
+                wizard.declared.discard(name)
+
+        view.attempt("column said", change, "plan")
 
 
-def cell(label: Any) -> str:
-    """Return a category as it is shown."""
-    return "(empty)" if label is None else visible(str(label))
+def column_details(wizard: Wizard) -> TagChild:
+    """Return what a column looks like, and its fields if it is randomised."""
+    if wizard.survey is None:
+        return None
+    name = wizard.picked
+    if name is None:
+        return tags.p("Choose a column on the left to see its categories or bands.")
+    look, action = wizard.look(name), wizard.action(name)
+    about: list[TagChild] = [
+        tags.h3(visible(name)),
+        tags.p(f"{look.kind}: {visible(look.reason)}. ", empty_text(look.empty)),
+    ]
+    if name in wizard.survey.tells:
+        revealed = visible(wizard.survey.tells[name])
+        about.append(notice("warning", f"As it is, it tells {revealed}, which is randomised."))
+    if action == "keep":
+        about.append(notice("warning", "Released as it is: it has no protection at all."))
+    if action != "randomise":
+        return TagList(*about)
+    return TagList(*about, editor(wizard, name), ui.output_ui("picture"), ui.output_ui("counts"))
+
+
+def bands_picture(wizard: Wizard) -> TagChild:
+    """Return the histogram of a column in bands, with their edges."""
+    name = wizard.picked
+    edges = wizard.columns.get(name or "", {}).get("bands")
+    if name is None or not isinstance(edges, list):
+        return None
+    found = numbers_of(wizard, name)
+    if found is None or not found.size:
+        return None
+    drawn = bands_figure(found, edges, name=visible(name))
+    words = f"Histogram of {visible(name)} with {several(len(edges), 'edge')} of bands"
+    return figure(
+        to_svg(drawn, name="bands", description=words),
+        f"The first {several(found.size, 'row')}; dashed lines are the edges of the bands.",
+    )
+
+
+def column_counts(view: View) -> TagChild:
+    """Return the counted categories of a column, or why they could not be counted."""
+    wizard, name = view.wizard, view.wizard.picked
+    if name is None or wizard.action(name) != "randomise":
+        return None
+    found = (wizard.found.get("counts") or {}).get(name)
+    said = refused(view, "column said")
+    if found is not None and found.error:
+        return TagList(said, refusal(found.error, found.values))
+    waiting = work_line(view, "counts")
+    if found is None:
+        return TagList(waiting, said)
+    pairs = list(zip(found.labels, found.counts, strict=True))[:MOST_COUNTED]
+    rows = [
+        ("(empty)" if label is None else visible(str(label)), numbers.count(own))
+        for label, own in pairs
+    ]
+    counted = table(("Category", "Rows"), rows, caption="Categories, in order")
+    return TagList(said, waiting, counted)
 
 
 def empty_text(empty: int) -> str:
@@ -133,9 +141,9 @@ def fields_of(settings: dict[str, Any]) -> tuple[str, ...]:
     return ("categories", "missing", "distance", "declared")
 
 
-def editor(desk: Wizard, name: str) -> Tag:
+def editor(wizard: Wizard, name: str) -> Tag:
     """Return the fields of a randomised column."""
-    settings, look = desk.columns[name], desk.look(name)
+    settings, look = wizard.columns[name], wizard.look(name)
     shown: dict[str, TagChild] = {
         "categories": ui.input_text_area(
             "categories",
@@ -172,7 +180,7 @@ def editor(desk: Wizard, name: str) -> Tag:
         "declared": ui.input_checkbox(
             "declared",
             "These are all there can be, whether they occur in this file or not",
-            name in desk.declared,
+            name in wizard.declared,
             width="100%",
         ),
     }  # fmt: skip
@@ -190,9 +198,9 @@ def missing_text(missing: Any) -> str:
     return "" if missing is None else "(empty)" if missing is True else str(missing)
 
 
-def settings_of(desk: Wizard, name: str, written: dict[str, Any]) -> dict[str, Any]:
+def settings_of(wizard: Wizard, name: str, written: dict[str, Any]) -> dict[str, Any]:
     """Return a column's settings with what was written into its fields."""
-    before, look = desk.columns[name], desk.look(name)
+    before, look = wizard.columns[name], wizard.look(name)
     gone = ("categories", "merge", "bands", "low", "release_as", "missing", "distance")
     kept = {key: own for key, own in before.items() if key not in gone}
     missing = written["missing"].strip()
@@ -212,11 +220,11 @@ def settings_of(desk: Wizard, name: str, written: dict[str, Any]) -> dict[str, A
     return {**read_categories(written["categories"], known), **kept}
 
 
-def numbers_of(desk: Wizard, name: str) -> Floats | None:
+def numbers_of(wizard: Wizard, name: str) -> Floats | None:
     """Return the numbers of a column among the first rows of the file; None if they are none."""
-    assert desk.survey is not None
-    steps = {key: own for key, own in desk.columns[name].items() if key in BEFORE_BANDS}
-    column: Any = desk.survey.first[name].combine_chunks()
+    assert wizard.survey is not None
+    steps = {key: own for key, own in wizard.columns[name].items() if key in BEFORE_BANDS}
+    column: Any = wizard.survey.first[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0)
     try:

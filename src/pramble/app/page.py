@@ -79,13 +79,13 @@ def show_desk(view: View, input: Inputs) -> None:
 
     @reactive.effect
     def _() -> None:
-        view.desk.step = input.step()
+        view.wizard.step = input.step()
         view.changed("shown")
 
     @reactive.effect  # not at first: the page came with its step, and may have been moved on since
     @reactive.event(lambda: view.topic("step").get(), ignore_init=True)
     def _() -> None:
-        ui.update_navset("step", selected=view.desk.step)
+        ui.update_navset("step", selected=view.wizard.step)
 
 
 def whole_page(step: str) -> Tag:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.parts import cards, figure, notice, verdict_lines, worth_table
 from pramble.app.tasks import Tried
 from pramble.app.trials import SIGNS, belief_of
+from pramble.app.view import cards, figure, notice, verdict_lines, worth_table
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
 from pramble.releasing.compare import Candidate, width_text

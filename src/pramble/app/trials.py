@@ -28,14 +28,14 @@ MOST_KEPT = 100
 """Promises that a desk keeps figures of."""
 
 
-def delta_of(desk: Wizard) -> float:
+def delta_of(wizard: Wizard) -> float:
     """Return δ, as the plan has it or as it was chosen last."""
-    return float(desk.document.get("delta", desk.delta))
+    return float(wizard.document.get("delta", wizard.delta))
 
 
-def notches(desk: Wizard) -> list[float]:
+def notches(wizard: Wizard) -> list[float]:
     """Return the promises of the slider: the usual ones, those that are known, and the present."""
-    return sorted({*NOTCHES[desk.kind], *known(desk, desk.kind), desk.promise})
+    return sorted({*NOTCHES[wizard.kind], *known(wizard, wizard.kind), wizard.promise})
 
 
 def promise_words(kind: str, promise: float, delta: float) -> str:
@@ -77,72 +77,77 @@ def promise_in(kind: str, text: Any) -> float:
     return found
 
 
-def central_refused(desk: Wizard) -> str:
+def central_refused(wizard: Wizard) -> str:
     """Say why a central promise is not possible; empty if it is, or the plan is wrong anyway."""
-    if desk.survey is None:
+    if wizard.survey is None:
         return ""
     try:
-        spec_from(desk.plan_for("local"))
+        spec_from(wizard.plan_for("local"))
     except PrambleError:
         return ""
     try:
-        spec = spec_from(desk.plan_for("central"))
-        refuse_untouched([look.name for look in desk.survey.looks], spec)
+        spec = spec_from(wizard.plan_for("central"))
+        refuse_untouched([look.name for look in wizard.survey.looks], spec)
     except PrambleError as error:
         return str(error)
     return ""
 
 
-def key_of(desk: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
+def key_of(wizard: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
     """Return what figures of a promise are kept under."""
-    return desk.ground, kind, 0.0 if kind == "local" else delta_of(desk), promise
+    return wizard.ground, kind, 0.0 if kind == "local" else delta_of(wizard), promise
 
 
-def known(desk: Wizard, kind: str) -> dict[float, Tried]:
+def known(wizard: Wizard, kind: str) -> dict[float, Tried]:
     """Return what is known of promises of a kind for the plan as it stands, in their order."""
-    ours = key_of(desk, kind, 0.0)[:-1]
-    kept: dict[tuple[Any, ...], Tried] = desk.found.get("tried", {})
+    ours = key_of(wizard, kind, 0.0)[:-1]
+    kept: dict[tuple[Any, ...], Tried] = wizard.found.get("tried", {})
     return {key[-1]: kept[key] for key in sorted(kept) if key[:-1] == ours}
 
 
-def keep(desk: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
+def keep(wizard: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
     """Keep what was found of a promise."""
-    kept = desk.found.setdefault("tried", {})
+    kept = wizard.found.setdefault("tried", {})
     kept[key] = tried
     while len(kept) > MOST_KEPT:
         del kept[next(iter(kept))]
 
 
-def waiting(desk: Wizard) -> list[float]:
+def waiting(wizard: Wizard) -> list[float]:
     """Return the promises to be tried: the present one first, then the nearest."""
-    done, present = known(desk, desk.kind), desk.promise
-    left = [one for one in notches(desk) if one not in done]
+    done, present = known(wizard, wizard.kind), wizard.promise
+    left = [one for one in notches(wizard) if one not in done]
     return sorted(left, key=lambda one: abs(math.log(one / present)))
 
 
-def is_ready(desk: Wizard) -> bool:
+def is_ready(wizard: Wizard) -> bool:
     """Whether there is anything that can be tried."""
-    return desk.survey is not None and bool(desk.columns)
+    return wizard.survey is not None and bool(wizard.columns)
 
 
-def next_trial(desk: Wizard) -> tuple[str, float] | None:
+def next_trial(wizard: Wizard) -> tuple[str, float] | None:
     """Return what to try next: of the present kind, then the present ε by the other design.
 
     Of more than a few columns records take long, and are tried only where they are chosen.
     """
-    left = waiting(desk)
+    left = waiting(wizard)
     if left:
-        return desk.kind, left[0]
-    other = OTHER.get(desk.kind)
-    few = other == "central" or len(desk.columns) <= MOST_COMPARED
-    if other is None or not few or desk.promise in known(desk, other) or has_failed(desk, other):
+        return wizard.kind, left[0]
+    other = OTHER.get(wizard.kind)
+    few = other == "central" or len(wizard.columns) <= MOST_COMPARED
+    if (
+        other is None
+        or not few
+        or wizard.promise in known(wizard, other)
+        or has_failed(wizard, other)
+    ):
         return None
-    return other, desk.promise
+    return other, wizard.promise
 
 
-def has_failed(desk: Wizard, kind: str) -> bool:
+def has_failed(wizard: Wizard, kind: str) -> bool:
     """Whether the last trial was refused, of this plan and a kind of promise."""
-    work = desk.works.get("trial")
-    last = desk.found.get("tried last")
-    now = key_of(desk, kind, 0.0)[:-1]
+    work = wizard.works.get("trial")
+    last = wizard.found.get("tried last")
+    now = key_of(wizard, kind, 0.0)[:-1]
     return work is not None and work.state == "failed" and last == now

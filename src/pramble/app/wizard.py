@@ -317,6 +317,6 @@ class Wizards:
         return self.all[browser, name]
 
     def close(self) -> None:
-        for desk in self.all.values():
-            desk.close()
+        for wizard in self.all.values():
+            wizard.close()
         self.all.clear()
