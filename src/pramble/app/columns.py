@@ -1,16 +1,40 @@
 """Step 2: what each column is, what happens to it, and what readers will want."""
 
-from shiny import Inputs, Outputs, Session, module, reactive, render, ui
-from shiny.ui import Tag, TagChild, tags
+from typing import Any
 
-from pramble.app.column import serve_column
+import numpy as np
+import pyarrow as pa
+from shiny import Inputs, Outputs, Session, module, reactive, render, ui
+from shiny.ui import Tag, TagChild, TagList, tags
+
+from pramble import numbers
 from pramble.app.requirements import serve_requirements
 from pramble.app.tasks import count
-from pramble.app.view import View, button, notice, scrolled, selection, when
+from pramble.app.view import (
+    View,
+    button,
+    figure,
+    notice,
+    refusal,
+    refused,
+    scrolled,
+    selection,
+    table,
+    when,
+    work_line,
+)
 from pramble.app.wizard import Wizard
+from pramble.app.written import category_lines, edges_text, read_categories, read_edges
+from pramble.data.arrays import numbers as as_numbers
+from pramble.data.recode import apply_all, as_recodings
+from pramble.errors import PrambleError
+from pramble.plots.bars import bands_figure
+from pramble.plots.images import to_svg
 from pramble.releasing.profile.columns import Look
 from pramble.releasing.profile.draft import size_of
-from pramble.words import visible, visible_names
+from pramble.releasing.spec.column import ColumnSpec
+from pramble.values import Floats
+from pramble.words import several, visible, visible_names
 
 ACTIONS = {
     "randomise": "randomise (protected)",
@@ -170,3 +194,218 @@ def action_choice(wizard: Wizard, look: Look, place: int, session: Session) -> T
         aria_label=f"What happens to {visible(look.name)}",
         data_about=str(place),
     )
+
+
+MOST_COUNTED = 200
+BEFORE_BANDS = ("trim", "missing_values")
+AS = {
+    "band": "the band, such as 25-34",
+    "midpoint": "the middle of the band",
+    "point": "a number drawn within the band",
+}
+APART = {
+    "": "alike, whichever two they are",
+    "path": "the better the nearer they are in this order",
+}
+
+
+def serve_column(input: Inputs, view: View) -> None:
+    """Show the column that was picked, and take what is said of it."""
+    wizard = view.wizard
+
+    @render.ui
+    def column() -> TagChild:
+        view.watch("source", "column")
+        return column_details(wizard)
+
+    @render.ui
+    def picture() -> TagChild:
+        view.watch("plan", "column")
+        return bands_picture(wizard)
+
+    @render.ui
+    def counts() -> TagChild:
+        view.watch("counts", "column")
+        return column_counts(view)
+
+    @reactive.effect
+    @reactive.event(input.apply)
+    def _() -> None:
+        name = wizard.picked
+        assert name is not None
+
+        def change() -> None:
+            written = {field: input[field]() for field in fields_of(wizard.columns[name])}
+            wizard.settle(name, settings_of(wizard, name, written))
+            if written.get("declared"):
+                wizard.declared.add(name)
+            else:
+                wizard.declared.discard(name)
+
+        view.attempt("column said", change, "plan")
+
+
+def column_details(wizard: Wizard) -> TagChild:
+    """Return what a column looks like, and its fields if it is randomised."""
+    if wizard.survey is None:
+        return None
+    name = wizard.picked
+    if name is None:
+        return tags.p("Choose a column on the left to see its categories or bands.")
+    look, action = wizard.look(name), wizard.action(name)
+    about: list[TagChild] = [
+        tags.h3(visible(name)),
+        tags.p(f"{look.kind}: {visible(look.reason)}. ", empty_text(look.empty)),
+    ]
+    if name in wizard.survey.tells:
+        revealed = visible(wizard.survey.tells[name])
+        about.append(notice("warning", f"As it is, it tells {revealed}, which is randomised."))
+    if action == "keep":
+        about.append(notice("warning", "Released as it is: it has no protection at all."))
+    if action != "randomise":
+        return TagList(*about)
+    return TagList(*about, editor(wizard, name), ui.output_ui("picture"), ui.output_ui("counts"))
+
+
+def bands_picture(wizard: Wizard) -> TagChild:
+    """Return the histogram of a column in bands, with their edges."""
+    name = wizard.picked
+    edges = wizard.columns.get(name or "", {}).get("bands")
+    if name is None or not isinstance(edges, list):
+        return None
+    found = numbers_of(wizard, name)
+    if found is None or not found.size:
+        return None
+    drawn = bands_figure(found, edges, name=visible(name))
+    words = f"Histogram of {visible(name)} with {several(len(edges), 'edge')} of bands"
+    return figure(
+        to_svg(drawn, name="bands", description=words),
+        f"The first {several(found.size, 'row')}; dashed lines are the edges of the bands.",
+    )
+
+
+def column_counts(view: View) -> TagChild:
+    """Return the counted categories of a column, or why they could not be counted."""
+    wizard, name = view.wizard, view.wizard.picked
+    if name is None or wizard.action(name) != "randomise":
+        return None
+    found = (wizard.found.get("counts") or {}).get(name)
+    said = refused(view, "column said")
+    if found is not None and found.error:
+        return TagList(said, refusal(found.error, found.values))
+    waiting = work_line(view, "counts")
+    if found is None:
+        return TagList(waiting, said)
+    pairs = list(zip(found.labels, found.counts, strict=True))[:MOST_COUNTED]
+    rows = [
+        ("(empty)" if label is None else visible(str(label)), numbers.count(own))
+        for label, own in pairs
+    ]
+    counted = table(("Category", "Rows"), rows, caption="Categories, in order")
+    return TagList(said, waiting, counted)
+
+
+def empty_text(empty: int) -> str:
+    """Say how many cells are empty."""
+    return f"{several(empty, 'cell')} {'is' if empty == 1 else 'are'} empty." if empty else ""
+
+
+def fields_of(settings: dict[str, Any]) -> tuple[str, ...]:
+    """Return the fields that are shown for a column with these settings."""
+    if isinstance(settings.get("bands"), list):
+        return ("edges", "low", "release_as", "missing", "distance", "declared")
+    return ("categories", "missing", "distance", "declared")
+
+
+def editor(wizard: Wizard, name: str) -> Tag:
+    """Return the fields of a randomised column."""
+    settings, look = wizard.columns[name], wizard.look(name)
+    shown: dict[str, TagChild] = {
+        "categories": ui.input_text_area(
+            "categories",
+            "Categories, one a line, in order; “new = old | old” merges some",
+            category_lines(settings),
+            rows=min(max(len(settings.get("categories", ())), 3), 14),
+            width="100%",
+            spellcheck="false",
+        ),
+        "edges": ui.input_text(
+            "edges",
+            "Edges of the bands; the last is open above",
+            edges_text(settings["bands"]) if "edges" in fields_of(settings) else "",
+            width="100%",
+        ),
+        "low": ui.input_checkbox(
+            "low", "Smaller numbers count with the first band", "low" in settings,
+            width="100%",
+        ),
+        "release_as": ui.input_select(
+            "release_as", "What stands in the file", AS, selected=settings.get("release_as", "band")
+        ),
+        "missing": ui.input_text(
+            "missing",
+            "What empty cells are released as (nothing: there must be none)",
+            missing_text(settings.get("missing")),
+            width="100%",
+        ),
+        "distance": ui.input_select(
+            "distance", "Two categories are hidden from each other",
+            APART, selected=settings.get("distance") if settings.get("distance") == "path" else "",
+            width="100%",
+        ),
+        "declared": ui.input_checkbox(
+            "declared",
+            "These are all there can be, whether they occur in this file or not",
+            name in wizard.declared,
+            width="100%",
+        ),
+    }  # fmt: skip
+    own = [shown[field] for field in fields_of(settings)]
+    note = (
+        tags.p(f"It also has: {'; '.join(look.meanings)}", class_="form-text")
+        if look.meanings
+        else None
+    )
+    return tags.div(*own, note, ui.input_action_button("apply", "Apply", class_="btn-primary"))
+
+
+def missing_text(missing: Any) -> str:
+    """Return what empty cells become as it is written."""
+    return "" if missing is None else "(empty)" if missing is True else str(missing)
+
+
+def settings_of(wizard: Wizard, name: str, written: dict[str, Any]) -> dict[str, Any]:
+    """Return a column's settings with what was written into its fields."""
+    before, look = wizard.columns[name], wizard.look(name)
+    gone = ("categories", "merge", "bands", "low", "release_as", "missing", "distance")
+    kept = {key: own for key, own in before.items() if key not in gone}
+    missing = written["missing"].strip()
+    if missing:
+        whole = look.labels and all(type(one) is int for one in look.labels)
+        number = whole and missing.lstrip("-").isdigit()
+        kept["missing"] = True if missing == "(empty)" else int(missing) if number else missing
+    if written["distance"]:
+        kept["distance"] = written["distance"]
+    if "edges" in written:
+        edges = read_edges(written["edges"])
+        kept |= {"bands": edges} | ({"low": edges[0]} if written["low"] and edges else {})
+        kind = written["release_as"]
+        return kept if kind == "band" else {**kept, "release_as": kind}
+    merged = before.get("merge", {}).values()
+    known = [*look.labels, *before.get("categories", ()), *(old for olds in merged for old in olds)]
+    return {**read_categories(written["categories"], known), **kept}
+
+
+def numbers_of(wizard: Wizard, name: str) -> Floats | None:
+    """Return the numbers of a column among the first rows of the file; None if they are none."""
+    assert wizard.survey is not None
+    steps = {key: own for key, own in wizard.columns[name].items() if key in BEFORE_BANDS}
+    column: Any = wizard.survey.first[name].combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0)
+    try:
+        plain = apply_all(as_recodings(ColumnSpec(name, **steps).recode), column, column=name)
+        found = as_numbers(plain, column=name)
+    except PrambleError:
+        return None
+    return np.asarray(found.drop_null().cast(pa.float64(), safe=False), dtype=np.float64)

@@ -9,8 +9,8 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
 from pramble.app import trials
-from pramble.app.promise_view import curve_figure, figures_of, plan_figure
 from pramble.app.tasks import try_promise
+from pramble.app.trials import curve_figure, figures_of, plan_figure
 from pramble.app.view import (
     Controls,
     View,

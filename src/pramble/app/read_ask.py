@@ -8,13 +8,7 @@ from typing import Any
 from shiny import Inputs, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
-from pramble.app.read_tasks import (
-    FolderFacts,
-    ReadAnswer,
-    TableQuestion,
-    ask_regression,
-    ask_table,
-)
+from pramble.app.read_tasks import FolderFacts, ReadAnswer, TableQuestion, ask_regression, ask_table
 from pramble.app.read_truth import compare_with
 from pramble.app.view import View, figure, notice, refused, show, table, when, work_line
 from pramble.app.wizard import Wizard
@@ -169,9 +163,7 @@ def confidential(wizard: Wizard) -> tuple[Path, dict[str, Any]]:
 def question_panels(facts: FolderFacts, wizard: Wizard) -> Tag:
     """Return what can be asked of a release."""
     return tags.div(
-        table_panel(facts, wizard.asked),
-        fit_panel(facts, wizard.asked),
-        truth_panel(facts, wizard),
+        table_panel(facts, wizard.asked), fit_panel(facts, wizard.asked), truth_panel(facts, wizard)
     )
 
 

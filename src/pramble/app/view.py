@@ -228,8 +228,7 @@ def verdict_lines(verdict: Verdict) -> TagList:
     """Return what a release is good for, and what not."""
     good = verdict.good or "Nothing useful is left."
     return TagList(
-        tags.p(visible(good)),
-        tags.p(tags.strong(visible(verdict.bad))) if verdict.bad else None,
+        tags.p(visible(good)), tags.p(tags.strong(visible(verdict.bad))) if verdict.bad else None
     )
 
 

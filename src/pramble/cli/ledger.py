@@ -29,8 +29,7 @@ def ledger(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     cancel: Annotated[
-        int | None,
-        typer.Option(help="Remove this pending entry, of which nothing was published."),
+        int | None, typer.Option(help="Remove this pending entry, of which nothing was published.")
     ] = None,
     people: Annotated[str | None, typer.Option(help="List only releases of these people.")] = None,
     budget: Annotated[

@@ -154,8 +154,7 @@ def calibrate(
         typer.Option(callback=new_file, help="Write the mechanisms found to this JSON file."),
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf."),
+        Path | None, typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

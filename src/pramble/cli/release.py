@@ -59,8 +59,7 @@ def release(
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
     design: Annotated[
-        str | None,
-        typer.Option(help="tables (with --central), records (with --alpha), or paper."),
+        str | None, typer.Option(help="tables (with --central), records (with --alpha), or paper.")
     ] = None,
     tables: Annotated[
         str | None,
