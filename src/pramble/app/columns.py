@@ -24,7 +24,7 @@ from pramble.app.view import (
     work_line,
 )
 from pramble.app.wizard import Wizard
-from pramble.app.written import category_lines, edges_text, read_categories, read_edges
+from pramble.app.written import category_lines, edges_text, fields_of, missing_text, settings_of
 from pramble.data.arrays import numbers as as_numbers
 from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
@@ -310,13 +310,6 @@ def empty_text(empty: int) -> str:
     return f"{several(empty, 'cell')} {'is' if empty == 1 else 'are'} empty." if empty else ""
 
 
-def fields_of(settings: dict[str, Any]) -> tuple[str, ...]:
-    """Return the fields that are shown for a column with these settings."""
-    if isinstance(settings.get("bands"), list):
-        return ("edges", "low", "release_as", "missing", "distance", "declared")
-    return ("categories", "missing", "distance", "declared")
-
-
 def editor(wizard: Wizard, name: str) -> Tag:
     """Return the fields of a randomised column."""
     settings, look = wizard.columns[name], wizard.look(name)
@@ -367,33 +360,6 @@ def editor(wizard: Wizard, name: str) -> Tag:
         else None
     )
     return tags.div(*own, note, ui.input_action_button("apply", "Apply", class_="btn-primary"))
-
-
-def missing_text(missing: Any) -> str:
-    """Return what empty cells become as it is written."""
-    return "" if missing is None else "(empty)" if missing is True else str(missing)
-
-
-def settings_of(wizard: Wizard, name: str, written: dict[str, Any]) -> dict[str, Any]:
-    """Return a column's settings with what was written into its fields."""
-    before, look = wizard.columns[name], wizard.look(name)
-    gone = ("categories", "merge", "bands", "low", "release_as", "missing", "distance")
-    kept = {key: own for key, own in before.items() if key not in gone}
-    missing = written["missing"].strip()
-    if missing:
-        whole = look.labels and all(type(one) is int for one in look.labels)
-        number = whole and missing.lstrip("-").isdigit()
-        kept["missing"] = True if missing == "(empty)" else int(missing) if number else missing
-    if written["distance"]:
-        kept["distance"] = written["distance"]
-    if "edges" in written:
-        edges = read_edges(written["edges"])
-        kept |= {"bands": edges} | ({"low": edges[0]} if written["low"] and edges else {})
-        kind = written["release_as"]
-        return kept if kind == "band" else {**kept, "release_as": kind}
-    merged = before.get("merge", {}).values()
-    known = [*look.labels, *before.get("categories", ()), *(old for olds in merged for old in olds)]
-    return {**read_categories(written["categories"], known), **kept}
 
 
 def numbers_of(wizard: Wizard, name: str) -> Floats | None:

@@ -44,8 +44,6 @@ from pramble.report.pages import SUMMARY
 from pramble.report.pages import cards as figures_of
 from pramble.words import visible
 
-GONE = "This page is not where it was written: {path}."
-
 
 def rehearsed(outcome: ReleaseOutcome) -> TagList:
     """Return what a dry run has found."""
@@ -55,11 +53,12 @@ def rehearsed(outcome: ReleaseOutcome) -> TagList:
     if outcome.data_bytes:
         shown.append((numbers.size(outcome.data_bytes), "of disk, about"))
     shown.append((f"{outcome.seconds:.1f} s", "of time, about"))
-    sentences = [] if outcome.record is None else plan_sentences(outcome.record)
+    sentences = []
     if outcome.protected is not None:
         sentences = protected_sentences(outcome.protected)
-    if outcome.record is not None:
-        sentences.append(f"Prior: {outcome.record.prior_detail}")
+    elif outcome.record is not None:
+        prior = f"Prior: {outcome.record.prior_detail}"
+        sentences = [*plan_sentences(outcome.record), prior]
     return TagList(
         cards(shown),
         warnings_of(outcome),
@@ -71,9 +70,8 @@ def rehearsed(outcome: ReleaseOutcome) -> TagList:
 
 def warnings_of(outcome: ReleaseOutcome) -> TagList:
     """Return every warning; that there is none is said too."""
-    if not outcome.warnings:
-        return TagList(tags.p("There are no warnings."))
-    return TagList(*[notice("warning", visible(one)) for one in outcome.warnings])
+    found = [notice("warning", visible(one)) for one in outcome.warnings]
+    return TagList(*found or [tags.p("There are no warnings.")])
 
 
 def released(found: tasks.Released, *, onwards: TagChild) -> TagList:
@@ -112,7 +110,7 @@ def page_in_place(title: str, path: Path, *, is_open: bool = False) -> Tag:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
-        return notice("note", GONE.format(path=visible(str(path))))
+        return notice("note", f"This page is not where it was written: {visible(str(path))}.")
     return tags.details(
         tags.summary(title),
         tags.iframe(class_="page", sandbox="", srcdoc=text, title=title),
@@ -258,11 +256,6 @@ def serve_plan(view: View) -> None:
         yield wizard.toml()
 
 
-def is_running(wizard: Wizard, *names: str) -> bool:
-    """Whether any of these tasks goes on."""
-    return any(name in wizard.works and wizard.works[name].is_running for name in names)
-
-
 def is_rehearsed(wizard: Wizard) -> bool:
     """Whether the last dry run was of this very plan, target and file."""
     found = wizard.found.get("dry run")
@@ -327,7 +320,7 @@ def serve_actions(input: Inputs, view: View) -> None:
         view.watch("plan", "source", "dry run", "release")
         if wizard.survey is None or obstacles(wizard):
             return None
-        busy, ready = is_running(wizard, *TASKS), is_rehearsed(wizard)
+        busy, ready = bool(wizard.running & set(TASKS)), is_rehearsed(wizard)
         first, second = ("", "btn-primary") if ready else ("btn-primary", "")
         return tags.div(
             tags.p(EXPLAINED, class_="lead-in"),
@@ -360,7 +353,7 @@ def serve_progress(input: Inputs, view: View) -> None:
     @reactive.effect
     @reactive.event(input.stop)
     def _() -> None:
-        if is_running(wizard, "release"):
+        if "release" in wizard.running:
             undone = wizard.worker.stop("release", patience=PATIENCE)
             there = wizard.found["going to"].exists()
             wizard.found["stopped"] = COMPLETE if there else UNDONE if undone else CUT_OFF

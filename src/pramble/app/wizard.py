@@ -98,12 +98,17 @@ class Wizard:
 
     def take(self) -> list[str]:
         """Take the results of what has ended since, and return the names of that work."""
-        ended = [name for name in self.then if not self.works[name].is_running]
+        ended = [name for name in self.then if name not in self.running]
         for name in ended:
             then = self.then.pop(name)
             if self.works[name].state == "done":
                 then(self.works[name].result)
         return ended
+
+    @property
+    def running(self) -> set[str]:
+        """The names of the work that goes on."""
+        return {name for name, work in self.works.items() if work.is_running}
 
     @property
     def is_busy(self) -> bool:

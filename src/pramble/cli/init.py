@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pramble.cli.console import VERBOSITY, complain, messages, shown_progress
-from pramble.cli.options import Decimal, Encoding, MissingTexts, Separator, Sheet, names, new_file
+from pramble.cli.inputs import Decimal, Encoding, MissingTexts, Separator, Sheet, names, new_file
 from pramble.data.atomic import whole_file
 from pramble.data.bands import band_labels
 from pramble.data.reading import reading_of

@@ -13,8 +13,7 @@ from rich.table import Table
 import pramble
 from pramble import numbers
 from pramble.cli.console import answers, messages, print_json, said_later, shown_progress, table_of
-from pramble.cli.design_records import wanted_tables
-from pramble.cli.options import AsJson, names, new_file, new_folder
+from pramble.cli.inputs import AsJson, names, new_file, new_folder, tables_in
 from pramble.errors import InvalidInput
 from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.budgets import pair
@@ -133,7 +132,7 @@ def release(
         "delta": delta,
         "prior": prior,
         "design": design,
-        "tables": None if tables is None else wanted_tables(tables),
+        "tables": None if tables is None else tables_in(tables),
         "drop": listed(drop),
         "person": person,
         "rows_per_person": rows_per_person,
