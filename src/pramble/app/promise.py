@@ -81,8 +81,12 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
     take_choice(input, view, choice)
     serve_trials(input, view)
     show_trials(view)
-    serve_figures(view)
     serve_pictures(view)
+
+    @render.ui
+    def figures() -> TagChild:
+        view.watch("trial", "plan", "source", "trying")
+        return figures_of(wizard) if trials.is_ready(wizard) else None
 
     @render.ui
     def below() -> TagChild:
@@ -257,29 +261,6 @@ def show_trials(view: View) -> None:
             class_="progress-line",
         )
         return TagList(said, line)
-
-
-def serve_figures(view: View) -> None:
-    """Show what the present promise gives, in numbers."""
-    wizard = view.wizard
-
-    @render.ui
-    def figures() -> TagChild:
-        view.watch("trial", "plan", "source", "trying")
-        if not trials.is_ready(wizard):
-            return None
-        tried = trials.known(wizard, wizard.kind).get(wizard.promise)
-        other = trials.known(wizard, trials.OTHER.get(wizard.kind, "")).get(wizard.promise)
-        has_failed = trials.has_failed(wizard, wizard.kind)
-        return figures_of(
-            wizard.kind,
-            wizard.promise,
-            trials.delta_of(wizard),
-            None if tried is None else tried.candidate,
-            None if other is None else other.candidate,
-            has_keys="risk" in wizard.document,
-            waits=wizard.found.get("trying", True) and not has_failed,
-        )
 
 
 def serve_pictures(view: View) -> None:

@@ -175,44 +175,29 @@ NO_KEYS = (
 )
 
 
-def figures_of(
-    kind: str,
-    promise: float,
-    delta: float,
-    found: Candidate | None,
-    other: Candidate | None,
-    *,
-    has_keys: bool,
-    waits: bool,
-) -> TagList:
-    """Return the figures of the present promise; before they are found, those of it alone.
-
-    ``other`` is what the other design gives that keeps the same central promise, if it is known.
-    """
-    belief = belief_of(kind, promise, delta) if found is None else found.belief
-    shown = [
-        (numbers.sure(belief), INTRUDER[kind]),
-        (
-            f"× {numbers.ratio_text(promise)}",
-            f"e^{SIGNS[kind]}: by this factor at most the odds of any guess change",
-        ),
-    ]
+def figures_of(wizard: Wizard) -> TagList:
+    """Return the figures of the present promise; before they are found, those of it alone."""
+    kind, promise = wizard.kind, wizard.promise
+    tried = known(wizard, kind).get(promise)
+    other = known(wizard, OTHER.get(kind, "")).get(promise)  # by the other central design
+    found = None if tried is None else tried.candidate
+    belief = belief_of(kind, promise, delta_of(wizard)) if found is None else found.belief
+    odds = f"e^{SIGNS[kind]}: by this factor at most the odds of any guess change"
+    shown = [(numbers.sure(belief), INTRUDER[kind]), (f"× {numbers.ratio_text(promise)}", odds)]
     if found is None:
-        told = f"{SIGNS[kind]} = {promise:g}"
-        said = (
-            f"What readers get under {told} is being computed …"
-            if waits
-            else (f"What readers get under {told} is not computed.")
-        )
+        waits = wizard.found.get("trying", True) and not has_failed(wizard, kind)
+        is_found = "is being computed …" if waits else "is not computed."
+        said = f"What readers get under {SIGNS[kind]} = {promise:g} {is_found}"
         return TagList(cards(shown), tags.p(said, role="status", class_="waits"))
     shown.append((found.verdict.headline, found.verdict.about))
     if not math.isnan(found.right_after):
         before, after = map(numbers.expected, (found.right_before, found.right_after))
         shown.append((f"{before} → {after}", "right matches expected, before and after"))
+    has_keys = "risk" in wizard.document
     return TagList(
         cards(shown),
         verdict_lines(found.verdict),
-        None if other is None else notice("note", comparison(found, other)),
+        None if other is None else notice("note", comparison(found, other.candidate)),
         *[notice("warning", visible(one)) for one in found.warnings],
         None if has_keys or kind == "central" else tags.p(NO_KEYS, class_="form-text"),
         tags.h3("What tables would be worth"),
