@@ -6,9 +6,9 @@ import pytest
 
 from pramble.app import release_form as ready
 from pramble.app import trials as curve
-from pramble.app.promise_view import comparison
 from pramble.app.release_form import set_in
 from pramble.app.tasks import Tried, survey, try_promise
+from pramble.app.trials import comparison
 from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput
 from pramble.releasing.spec.document import spec_from

@@ -68,7 +68,7 @@ def test_targets_and_sources_are_checked_before_anything_is_drawn(place, monkeyp
     def never(*_, **__):
         raise AssertionError("drawn before the target was checked")
 
-    monkeypatch.setattr("pramble.cli.draws.imputation", never)
+    monkeypatch.setattr("pramble.cli.estimate.imputation", never)
     (place / "there").mkdir()
     refused = {
         "exists already": (place / "out", "--out", place / "there"),

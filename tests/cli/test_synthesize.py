@@ -89,7 +89,7 @@ def test_outputs_are_checked_before_anything_is_computed(place, monkeypatch, sou
     def never(*_, **__):
         raise AssertionError("computed too early")
 
-    monkeypatch.setattr("pramble.cli.draws.synthesis", never)
+    monkeypatch.setattr("pramble.cli.estimate.synthesis", never)
     answer = run(place / source, "--out", place / out)
     assert isinstance(answer.exception, PrambleError)
     assert message in str(answer.exception)

@@ -8,15 +8,15 @@ from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.parts import notice, table, work_line
 from pramble.app.tasks import BUILT_IN, survey, survey_built_in
-from pramble.app.view import View
-from pramble.app.wizard import Source
+from pramble.app.view import View, notice, table, when, work_line
+from pramble.app.wizard import Source, Wizard
 from pramble.data.formats.registry import FORMATS
 from pramble.data.reading import reading_of
 from pramble.errors import InvalidInput
 from pramble.words import several, visible
 
+READING = ("separator", "encoding", "decimal", "missing", "sheet")
 SHOWN_ROWS = 20
 SHOWN_LETTERS = 40
 SEPARATORS = {"": "find out", ",": "comma ,", ";": "semicolon ;", "tab": "tab", "|": "bar |"}
@@ -26,7 +26,6 @@ ENCODINGS = {"": "find out", **{one: one for one in ("utf-8", "utf-16", "cp1252"
 
 @module.ui
 def open_ui() -> Tag:
-    """Return what is shown."""
     endings = sorted({ending for form in FORMATS for ending in form.endings})
     return tags.section(
         tags.h2("Which file?"),
@@ -36,26 +35,23 @@ def open_ui() -> Tag:
             class_="lead-in",
         ),
         tags.div(
-            tags.div(
-                tags.h3("A file on this machine"),
+            way_in(
+                "A file on this machine",
                 ui.input_text("path", "Path of the file", placeholder="people.csv", width="100%"),
                 ui.input_action_button("open", "Open", class_="btn-primary"),
-                class_="choice",
             ),
-            tags.div(
-                tags.h3("A file to upload"),
+            way_in(
+                "A file to upload",
                 ui.input_file("upload", "From this browser", accept=endings, width="100%"),
                 tags.p(
                     "It is kept in a private temporary folder until the desk is closed.",
                     class_="form-text",
                 ),
-                class_="choice",
             ),
-            tags.div(
-                tags.h3("To try it out"),
+            way_in(
+                "To try it out",
                 tags.p(f"{BUILT_IN:,} made-up people of New York, ten columns."),
                 ui.input_action_button("built_in", "Take the built-in people"),
-                class_="choice",
             ),
             class_="choices",
         ),
@@ -65,28 +61,57 @@ def open_ui() -> Tag:
     )
 
 
+def way_in(title: str, *shown: TagChild) -> Tag:
+    return tags.div(tags.h3(title), *shown, class_="choice")
+
+
 @module.server
 def open_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
-    """Do what the step offers."""
-    desk = view.desk
+    take_path(input, view)
+    take_upload(input, view)
+    take_reading(input, view)
+    when(input.built_in, lambda: open_built_in(view))
+    when(input.onwards, lambda: view.go("columns"))
+    serve_progress(input, view)
 
-    def look_at(source: Source, reading: dict[str, Any]) -> None:
-        desk.source, desk.reading = source, reading
-        desk.survey = None
-        view.begin("open", survey, source.path, reading, then=desk.take_survey, progress=True)
-        view.changed("source")
+    @render.ui
+    def opened() -> TagChild:
+        view.watch("source")
+        return opened_file(view.wizard)
 
-    @reactive.effect
-    @reactive.event(input.open)
-    def _() -> None:
-        path = Path(input.path().strip()).expanduser()
 
-        def change() -> None:
-            if not input.path().strip():
-                raise InvalidInput("Write the path of a file.")
-            look_at(Source(path, path.name), {})
+def profile(view: View, source: Source, reading: dict[str, Any]) -> None:
+    """Begin to look at a file."""
+    wizard = view.wizard
+    wizard.source, wizard.reading, wizard.survey = source, reading, None
+    view.begin("open", survey, source.path, reading, then=wizard.take_survey, progress=True)
+    view.changed("source")
 
-        view.attempt("which file", change)
+
+def open_built_in(view: View) -> None:
+    """Begin to make the sample data and look at it."""
+    wizard = view.wizard
+    wizard.source = Source(wizard.folder / "people.parquet", "people.parquet", is_ours=True)
+    wizard.reading, wizard.survey = {}, None
+    view.begin("open", survey_built_in, wizard.source.path, then=wizard.take_survey, progress=True)
+    view.changed("source")
+
+
+def take_path(input: Inputs, view: View) -> None:
+    """Open the file whose path was written."""
+
+    def change() -> None:
+        written = input.path().strip()
+        if not written:
+            raise InvalidInput("Write the path of a file.")
+        path = Path(written).expanduser()
+        profile(view, Source(path, path.name), {})
+
+    when(input.open, lambda: view.attempt("which file", change))
+
+
+def take_upload(input: Inputs, view: View) -> None:
+    """Keep an uploaded file where nobody else can read it, and open it."""
 
     @reactive.effect
     @reactive.event(input.upload)
@@ -94,43 +119,36 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
         files = input.upload()
         if files:
             name = Path(files[0]["name"]).name.strip(".") or "upload"
-            kept = desk.folder / "upload" / name
+            kept = view.wizard.folder / "upload" / name
             shutil.rmtree(kept.parent, ignore_errors=True)
             kept.parent.mkdir(mode=0o700)
             shutil.move(files[0]["datapath"], kept)
             kept.chmod(0o600)
-            look_at(Source(kept, name, is_ours=True), {})
+            profile(view, Source(kept, name, is_ours=True), {})
 
-    @reactive.effect
-    @reactive.event(input.built_in)
-    def _() -> None:
-        desk.source = Source(desk.folder / "people.parquet", "people.parquet", is_ours=True)
-        desk.reading, desk.survey = {}, None
-        view.begin("open", survey_built_in, desk.source.path, then=desk.take_survey, progress=True)
-        view.changed("source")
 
-    @reactive.effect
-    @reactive.event(input.again)
-    def _() -> None:
-        def change() -> None:
-            assert desk.source is not None
-            said = [
-                input[name]().strip() or None
-                for name in ("separator", "encoding", "decimal", "missing", "sheet")
-            ]
-            reading = reading_of(*said)
-            own = {
-                name: getattr(reading, name)
-                for name in ("separator", "encoding", "decimal", "missing", "sheet")
-            }
-            look_at(desk.source, {name: said for name, said in own.items() if said is not None})
+def take_reading(input: Inputs, view: View) -> None:
+    """Read the file again, as the curator says."""
+    wizard = view.wizard
 
-        view.attempt("which file", change)
+    def change() -> None:
+        assert wizard.source is not None
+        reading = reading_of(*[input[name]().strip() or None for name in READING])
+        own = {name: getattr(reading, name) for name in READING}
+        given = {name: one for name, one in own.items() if one is not None}
+        profile(view, wizard.source, given)
+
+    when(input.again, lambda: view.attempt("which file", change))
+
+
+def serve_progress(input: Inputs, view: View) -> None:
+    """Show how far the look at a file is, and stop it."""
+    wizard = view.wizard
 
     @reactive.effect
     def _() -> None:
         view.watch("open")
-        if desk.survey is not None:
+        if wizard.survey is not None:
             view.changed("source", "plan")
 
     @render.ui
@@ -144,29 +162,24 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
     @reactive.effect
     @reactive.event(input.stop)
     def _() -> None:
-        desk.worker.stop("open")
+        wizard.worker.stop("open")
         view.changed("open")
 
-    @render.ui
-    def opened() -> TagChild:
-        view.watch("source")
-        if desk.survey is None or desk.source is None:
-            return None
-        rows, columns = desk.survey.rows, len(desk.survey.looks)
-        return TagList(
-            tags.h3(visible(desk.source.name)),
-            tags.p(
-                f"{numbers.count(rows)} rows and {several(columns, 'column')}. ",
-                ui.input_action_button("onwards", "Go on: columns", class_="btn-primary"),
-            ),
-            how_read(desk.survey.reading, desk.reading),
-            first_rows(desk.survey.first),
-        )
 
-    @reactive.effect
-    @reactive.event(input.onwards)
-    def _() -> None:
-        view.go("columns")
+def opened_file(wizard: Wizard) -> TagChild:
+    """Return the size of the file, how it was read and its first rows."""
+    if wizard.survey is None or wizard.source is None:
+        return None
+    rows, columns = wizard.survey.rows, len(wizard.survey.looks)
+    return TagList(
+        tags.h3(visible(wizard.source.name)),
+        tags.p(
+            f"{numbers.count(rows)} rows and {several(columns, 'column')}. ",
+            ui.input_action_button("onwards", "Go on: columns", class_="btn-primary"),
+        ),
+        how_read(wizard.survey.reading, wizard.reading),
+        first_rows(wizard.survey.first),
+    )
 
 
 def how_read(found: Any, said: dict[str, Any]) -> TagChild:
@@ -176,30 +189,16 @@ def how_read(found: Any, said: dict[str, Any]) -> TagChild:
     marks = ", ".join(found.missing or ())
     separator = "tab" if found.separator == "\t" else found.separator
 
-    def choices(known: dict[str, str], own: str | None) -> dict[str, str]:
-        return known if own is None or own in known else {**known, own: own}
+    def chooser(name: str, label: str, known: dict[str, str], own: str | None) -> Tag:
+        options = known if own is None or own in known else {**known, own: own}
+        return ui.input_select(name, label, options, selected=own or "")
 
     return tags.details(
         tags.summary("How the file is read: correct it if the rows below look wrong"),
         tags.div(
-            ui.input_select(
-                "separator",
-                "Fields are parted by",
-                choices(SEPARATORS, separator),
-                selected=separator or "",
-            ),
-            ui.input_select(
-                "decimal",
-                "Decimal sign",
-                choices(DECIMALS, found.decimal),
-                selected=found.decimal or "",
-            ),
-            ui.input_select(
-                "encoding",
-                "Encoding",
-                choices(ENCODINGS, found.encoding),
-                selected=found.encoding or "",
-            ),
+            chooser("separator", "Fields are parted by", SEPARATORS, separator),
+            chooser("decimal", "Decimal sign", DECIMALS, found.decimal),
+            chooser("encoding", "Encoding", ENCODINGS, found.encoding),
             ui.input_text("missing", "Texts that mean “missing”", marks, placeholder="NA,-9"),
             ui.input_text("sheet", "Sheet of a workbook", str(found.sheet or "")),
             class_="fields",

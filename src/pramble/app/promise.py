@@ -1,18 +1,29 @@
 """Step 3: what is promised, what an intruder can learn, and what readers will get."""
 
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app import trials as curve
-from pramble.app.parts import notice, refusal, refused
-from pramble.app.promise_view import curve_figure, figures_of, plan_figure
+from pramble.app import trials
 from pramble.app.tasks import try_promise
-from pramble.app.view import Controls, View
-from pramble.app.wizard import FIRST
+from pramble.app.trials import curve_figure, figures_of, plan_figure
+from pramble.app.view import (
+    Controls,
+    View,
+    labelled,
+    notice,
+    refusal,
+    refused,
+    selection,
+    text_input,
+    tick,
+    when,
+)
+from pramble.app.wizard import FIRST, Wizard
 from pramble.releasing.compare import PEEK
 from pramble.words import visible
 
@@ -37,7 +48,6 @@ KINDS = {
 
 @module.ui
 def promise_ui() -> Tag:
-    """Return what is shown."""
     return tags.section(
         tags.h2("How much privacy?"),
         tags.p(
@@ -58,193 +68,211 @@ def promise_ui() -> Tag:
 
 @module.server
 def promise_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
-    """Do what the step offers."""
-    desk = view.desk
-    shown: list[float] = []
-    drawn: dict[str, Any] = {}
-
-    def chosen() -> tuple[Any, ...]:
-        if not curve.is_ready(desk):
-            return ()
-        return desk.kind, desk.promise, curve.delta_of(desk)
-
-    controls = Controls(
-        view,
-        kinds=lambda: (chosen()[:1], curve.central_refused(desk)),
-        slider=lambda: chosen()[:2],
-        exact=chosen,
+    wizard = view.wizard
+    choice = Choice(
+        Controls(
+            view,
+            kinds=lambda: (chosen(wizard)[:1], trials.central_refused(wizard)),
+            slider=lambda: chosen(wizard)[:2],
+            exact=lambda: chosen(wizard),
+        )
     )
+    show_choice(session, view, choice)
+    take_choice(input, view, choice)
+    serve_trials(input, view)
+    show_trials(view)
+    serve_pictures(view)
 
-    # What is chosen ---------------------------------------------------------------------------
+    @render.ui
+    def figures() -> TagChild:
+        view.watch("trial", "plan", "source", "trying")
+        return figures_of(wizard) if trials.is_ready(wizard) else None
+
+    @render.ui
+    def below() -> TagChild:
+        view.watch("source")
+        if not trials.is_ready(wizard):
+            return None
+        onwards = ui.input_action_button("onwards", "Go on: release", class_="btn-primary")
+        return TagList(notice("note", PEEK), onwards)
+
+    when(input.onwards, lambda: view.go("release"))
+
+
+@dataclass
+class Choice:
+    """The controls of a promise, and the promises that the slider shows."""
+
+    controls: Controls
+    shown: list[float] = field(default_factory=list)
+
+    def take(self, view: View, control: str, kind: str, promise: float) -> None:
+        """Promise what a control says."""
+        view.wizard.promise_to(kind, promise)
+        self.controls.used(control)
+        view.changed("plan")
+
+
+def chosen(wizard: Wizard) -> tuple[Any, ...]:
+    """Return the promise that stands: its kind, its number and δ."""
+    if not trials.is_ready(wizard):
+        return ()
+    return wizard.kind, wizard.promise, trials.delta_of(wizard)
+
+
+def show_choice(session: Session, view: View, choice: Choice) -> None:
+    """Show whom the promise is to, the slider and the exact number."""
+    wizard, controls = view.wizard, choice.controls
 
     @render.ui
     def kinds() -> TagChild:
         controls.watch("kinds")
-        if not curve.is_ready(desk):
-            return nothing_yet(no_file=desk.survey is None)
-        why_not = curve.central_refused(desk)
+        if not trials.is_ready(wizard):
+            return nothing_yet(no_file=wizard.survey is None)
+        why_not = trials.central_refused(wizard)
+        choices = [kind_choice(session, kind, wizard.kind, why_not) for kind in KINDS]
+        mend = ui.input_action_button("mend", "Go to the columns", class_="btn-sm")
         return TagList(
-            tags.fieldset(
-                tags.legend("To whom?", class_="fs-6"),
-                *[
-                    kind_choice(session, kind, chosen=desk.kind, possible=not why_not)
-                    for kind in KINDS
-                ],
-            ),
-            notice(
-                "note",
-                tags.p(visible(why_not)),
-                ui.input_action_button("mend", "Go to the columns", class_="btn-sm"),
-            )
-            if why_not
-            else None,
+            tags.fieldset(tags.legend("To whom?", class_="fs-6"), *choices),
+            notice("note", tags.p(visible(why_not)), mend) if why_not else None,
         )
 
     @render.ui
     def slider() -> TagChild:
         controls.watch("slider")
-        if not curve.is_ready(desk):
+        if not trials.is_ready(wizard):
             return None
-        shown[:] = curve.notches(desk)
-        return range_of(session, desk.kind, shown, desk.promise, curve.delta_of(desk))
+        choice.shown = trials.notches(wizard)
+        return slider_of(
+            session, wizard.kind, choice.shown, wizard.promise, trials.delta_of(wizard)
+        )
 
     @render.ui
     def exact() -> TagChild:
         controls.watch("exact")
-        if not curve.is_ready(desk):
+        if not trials.is_ready(wizard):
             return None
         return tags.div(
-            exact_field(session, desk.kind, desk.promise),
-            None if desk.kind == "local" else delta_field(session, curve.delta_of(desk)),
+            exact_field(session, wizard.kind, wizard.promise),
+            None if wizard.kind == "local" else delta_field(session, trials.delta_of(wizard)),
             class_="fields",
         )
 
-    def promise_to(control: str, kind: str, promise: float) -> None:
-        desk.promise_to(kind, promise)
-        controls.used(control)
-        view.changed("plan")
+
+def take_choice(input: Inputs, view: View, choice: Choice) -> None:
+    """Promise what is chosen."""
+    wizard = view.wizard
 
     @reactive.effect
     @reactive.event(input.kind)
     def _() -> None:
         kind = str(input.kind())
-        if kind in KINDS and kind != desk.kind:
-            desk.delta = curve.delta_of(desk)
-            before = desk.found.setdefault("promised", {})
-            before[desk.kind] = desk.promise
-            promise_to("kinds", kind, before.get(kind, FIRST[kind]))
+        if kind in KINDS and kind != wizard.kind:
+            wizard.delta = trials.delta_of(wizard)
+            before = wizard.found.setdefault("promised", {})
+            before[wizard.kind] = wizard.promise
+            choice.take(view, "kinds", kind, before.get(kind, FIRST[kind]))
 
     @reactive.effect
     @reactive.event(input.notch)
     def _() -> None:
         place = int(input.notch())
-        if 0 <= place < len(shown):
-            promise_to("slider", desk.kind, shown[place])
+        if 0 <= place < len(choice.shown):
+            choice.take(view, "slider", wizard.kind, choice.shown[place])
 
     @reactive.effect
     @reactive.event(input.number)
     def _() -> None:
         def change() -> None:
-            promise_to("exact", desk.kind, curve.promise_in(desk.kind, input.number()))
+            promise = trials.promise_in(wizard.kind, input.number())
+            choice.take(view, "exact", wizard.kind, promise)
 
         view.attempt("promise", change)
 
     @reactive.effect
     @reactive.event(input.delta)
     def _() -> None:
-        desk.delta = float(input.delta())
-        promise_to("exact", desk.kind, desk.promise)
+        wizard.delta = float(input.delta())
+        choice.take(view, "exact", wizard.kind, wizard.promise)
 
-    @reactive.effect
-    @reactive.event(input.mend)
-    def _() -> None:
-        view.go("columns")
+    when(input.mend, lambda: view.go("columns"))
 
-    # What is tried ----------------------------------------------------------------------------
 
-    def has_failed() -> bool:
-        return curve.has_failed(desk, desk.kind)
+def serve_trials(input: Inputs, view: View) -> None:
+    """Try the promises of the slider one after another, while this step is shown."""
+    wizard = view.wizard
 
     @reactive.effect
     def _() -> None:
         view.watch("trial", "plan", "source", "shown", "trying")
-        idle = desk.step != "promise" or not desk.found.get("trying", True)
-        if idle or "trial" in desk.then or not curve.is_ready(desk) or has_failed():
+        is_idle = wizard.step != "promise" or not wizard.found.get("trying", True)
+        if is_idle or "trial" in wizard.then or not trials.is_ready(wizard):
             return
-        next_one = curve.next_trial(desk)
-        if next_one is None or desk.source is None:
+        following = trials.next_trial(wizard)
+        has_failed = trials.has_failed(wizard, wizard.kind)
+        if has_failed or following is None or wizard.source is None:
             return
-        kind, promise = next_one
-        key = curve.key_of(desk, kind, promise)
-        desk.found["tried last"] = key[:-1]
+        kind, promise = following
+        key = trials.key_of(wizard, kind, promise)
+        wizard.found["tried last"] = key[:-1]
         view.begin(
-            "trial", try_promise, desk.ground, desk.source.path, desk.plan_for(kind), kind, promise,
-            curve.delta_of(desk), worker=desk.trier, progress=True,
-            then=lambda tried: curve.keep(desk, key, tried),
+            "trial", try_promise, wizard.ground, wizard.source.path, wizard.plan_for(kind), kind,
+            promise, trials.delta_of(wizard), worker=wizard.trier, progress=True,
+            then=lambda tried: trials.keep(wizard, key, tried),
         )  # fmt: skip
 
     @reactive.effect
     @reactive.event(input.stop)
     def _() -> None:
-        desk.found["trying"] = False
-        desk.trier.stop()
+        wizard.found["trying"] = False
+        wizard.trier.stop()
         view.changed("work", "trying")
 
     @reactive.effect
     @reactive.event(input.go_on)
     def _() -> None:
-        desk.found["trying"], desk.found["tried last"] = True, None
+        wizard.found["trying"], wizard.found["tried last"] = True, None
         view.changed("trying")
+
+
+def show_trials(view: View) -> None:
+    """Show how many promises have been tried, and why one was refused."""
+    wizard = view.wizard
 
     @render.ui
     def state() -> TagChild:
         view.watch("trial", "plan", "source", "trying")
         said = refused(view, "promise")
-        if not curve.is_ready(desk):
+        if not trials.is_ready(wizard):
             return said
-        done, left = len(curve.known(desk, desk.kind)), len(curve.waiting(desk))
         go_on = ui.input_action_button("go_on", "Go on", class_="btn-sm")
-        if has_failed():
-            work = desk.works["trial"]
+        if trials.has_failed(wizard, wizard.kind):
+            work = wizard.works["trial"]
             return TagList(said, refusal(work.error, work.values), go_on)
+        done, left = len(trials.known(wizard, wizard.kind)), len(trials.waiting(wizard))
         if not left:
             return said
-        bar = tags.progress(value=str(done), max=str(done + left), aria_label="promises computed")
-        told = f"{done} of {done + left} promises computed"
-        is_on = desk.found.get("trying", True)
-        return TagList(
-            said,
-            tags.div(
-                bar,
-                tags.span(told if is_on else f"{told}; stopped", class_="doing", role="status"),
-                ui.input_action_button("stop", "Stop", class_="btn-sm") if is_on else go_on,
-                class_="progress-line",
-            ),
+        is_on = wizard.found.get("trying", True)
+        words = f"{done} of {done + left} promises computed" + ("" if is_on else "; stopped")
+        line = tags.div(
+            tags.progress(value=str(done), max=str(done + left), aria_label="promises computed"),
+            tags.span(words, class_="doing", role="status"),
+            ui.input_action_button("stop", "Stop", class_="btn-sm") if is_on else go_on,
+            class_="progress-line",
         )
+        return TagList(said, line)
 
-    # What is found ----------------------------------------------------------------------------
 
-    @render.ui
-    def figures() -> TagChild:
-        view.watch("trial", "plan", "source", "trying")
-        if not curve.is_ready(desk):
-            return None
-        tried = curve.known(desk, desk.kind).get(desk.promise)
-        other = curve.known(desk, curve.OTHER.get(desk.kind, "")).get(desk.promise)
-        return figures_of(
-            desk.kind,
-            desk.promise,
-            curve.delta_of(desk),
-            None if tried is None else tried.candidate,
-            None if other is None else other.candidate,
-            has_keys="risk" in desk.document,
-            waits=desk.found.get("trying", True) and not has_failed(),
-        )
+def serve_pictures(view: View) -> None:
+    """Show what is known as pictures, after all the rest: they take longer to draw."""
+    wizard = view.wizard
+    drawn: dict[str, Any] = {}
 
     @reactive.effect
-    def _() -> None:  # figures take longer to draw than all the rest: that is shown before
+    def _() -> None:
         view.watch("trial", "plan", "source")
-        now = (chosen(), *(tuple(curve.known(desk, kind)) for kind in KINDS), desk.ground)
+        known = (tuple(trials.known(wizard, kind)) for kind in KINDS)
+        now = (chosen(wizard), *known, wizard.ground)
         if now != drawn.get("next"):
             drawn["next"] = now
             reactive.invalidate_later(AFTER)
@@ -255,31 +283,16 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
     @render.ui
     def pictures() -> TagChild:
         view.watch("pictures")
-        if not curve.is_ready(desk):
+        if not trials.is_ready(wizard):
             return None
-        tried = curve.known(desk, desk.kind).get(desk.promise)
-        every = [one.candidate for kind in KINDS for one in curve.known(desk, kind).values()]
+        tried = trials.known(wizard, wizard.kind).get(wizard.promise)
+        every = [one.candidate for kind in KINDS for one in trials.known(wizard, kind).values()]
         now = None if tried is None else tried.candidate
         return tags.div(
             curve_figure(every, now) if every else None,
             None if tried is None else plan_figure(tried),
             class_="pictures",
         )
-
-    @render.ui
-    def below() -> TagChild:
-        view.watch("source")
-        if not curve.is_ready(desk):
-            return None
-        return TagList(
-            notice("note", PEEK),
-            ui.input_action_button("onwards", "Go on: release", class_="btn-primary"),
-        )
-
-    @reactive.effect
-    @reactive.event(input.onwards)
-    def _() -> None:
-        view.go("release")
 
 
 def nothing_yet(*, no_file: bool) -> Tag:
@@ -288,79 +301,47 @@ def nothing_yet(*, no_file: bool) -> Tag:
     return notice("note", f"{said} Then the promise is chosen here.")
 
 
-def kind_choice(session: Session, kind: str, *, chosen: str, possible: bool) -> Tag:
+def kind_choice(session: Session, kind: str, now: str, why_not: str) -> Tag:
+    """Return one kind of promise to choose; a central one may not be possible."""
     name, words = KINDS[kind]
-    own = session.ns(f"kind_{kind}")
-    return tags.div(
-        tags.input(
-            type="radio",
-            id=own,
-            name=session.ns("kinds_of_promise"),
-            value=kind,
-            checked="" if kind == chosen else None,
-            disabled="" if kind != "local" and not possible and kind != chosen else None,
-            class_="form-check-input",
-            data_tells=session.ns("kind"),
-        ),
-        tags.label(tags.strong(name), f": {words}", for_=own, class_="form-check-label"),
-        class_="form-check",
-    )
+    is_closed = kind != "local" and kind != now and why_not
+    return tick(
+        session, "kind", f"kind_{kind}", [tags.strong(name), f": {words}"], is_on=kind == now,
+        type="radio", name=session.ns("kinds_of_promise"), value=kind,
+        disabled="" if is_closed else None,
+    )  # fmt: skip
 
 
-def range_of(session: Session, kind: str, shown: list[float], promise: float, delta: float) -> Tag:
+def slider_of(session: Session, kind: str, shown: list[float], promise: float, delta: float) -> Tag:
     """Return the slider over promises."""
     own, place = session.ns("notches"), shown.index(promise)
-    words = [curve.promise_words(kind, one, delta) for one in shown]
-    return tags.div(
-        tags.label(
-            "More privacy to the left, more precision to the right", for_=own, class_="form-label"
-        ),
-        tags.input(
-            type="range",
-            id=own,
-            min="0",
-            max=str(len(shown) - 1),
-            step="1",
-            value=str(place),
-            class_="desk-range",
-            data_tells=session.ns("notch"),
-            data_words=json.dumps(words),
-            aria_valuetext=words[place],
-        ),
-        tags.output(words[place], id=f"{own}-words", for_=own, class_="notch-words"),
+    words = [trials.promise_words(kind, one, delta) for one in shown]
+    slider = tags.input(
+        type="range",
+        id=own,
+        min="0",
+        max=str(len(shown) - 1),
+        step="1",
+        value=str(place),
+        class_="desk-range",
+        data_tells=session.ns("notch"),
+        data_words=json.dumps(words),
+        aria_valuetext=words[place],
     )
+    said = tags.output(words[place], id=f"{own}-words", for_=own, class_="notch-words")
+    return labelled(own, "More privacy to the left, more precision to the right", slider, said)
 
 
 def exact_field(session: Session, kind: str, promise: float) -> Tag:
-    own = session.ns("exactly")
-    return tags.div(
-        tags.label(f"{curve.SIGNS[kind]}, exactly", for_=own, class_="form-label"),
-        tags.input(
-            type="number",
-            id=own,
-            value=f"{promise:g}",
-            min="0",
-            step="any",
-            class_="form-control",
-            data_tells=session.ns("number"),
-        ),
+    label, shown = f"{trials.SIGNS[kind]}, exactly", f"{promise:g}"
+    return text_input(
+        session, "number", "exactly", label, shown, type="number", min="0", step="any"
     )
 
 
 def delta_field(session: Session, delta: float) -> Tag:
     """Return the choice of δ."""
-    own = session.ns("deltas")
-    return tags.div(
-        tags.label("δ: the chance that ε does not hold", for_=own, class_="form-label"),
-        tags.select(
-            *[
-                tags.option(
-                    numbers.tiny(one), value=repr(one), selected="" if one == delta else None
-                )
-                for one in sorted({*curve.DELTAS, delta}, reverse=True)
-            ],
-            id=own,
-            class_="form-select",
-            data_tells=session.ns("delta"),
-        ),
-    )
+    own, choices = session.ns("deltas"), sorted({*trials.DELTAS, delta}, reverse=True)
+    options = {repr(one): numbers.tiny(one) for one in choices}
+    control = selection(session, "delta", options, repr(delta), id=own)
+    return labelled(own, "δ: the chance that ε does not hold", control)

@@ -4,10 +4,9 @@ from shiny import Inputs, Outputs, Session, module, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.parts import cards, notice, refused, work_line
 from pramble.app.read_ask import serve_questions
 from pramble.app.read_tasks import FolderFacts, look_into
-from pramble.app.view import View
+from pramble.app.view import View, cards, notice, refused, work_line
 from pramble.errors import InvalidInput
 from pramble.words import several, visible, visible_names
 
@@ -17,7 +16,6 @@ ANSWERS = ("read", "read table", "read regression", "read truth")
 
 @module.ui
 def read_ui() -> Tag:
-    """Return what is shown."""
     return tags.section(
         tags.h2("Read a release"),
         tags.p(
@@ -35,8 +33,7 @@ def read_ui() -> Tag:
 
 @module.server
 def read_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
-    """Do what the step offers."""
-    desk = view.desk
+    wizard = view.wizard
 
     @render.ui
     def where() -> TagChild:
@@ -45,7 +42,7 @@ def read_server(input: Inputs, output: Outputs, session: Session, view: View) ->
             ui.input_text(
                 "folder",
                 "Path of a release folder",
-                desk.reading_folder,
+                wizard.reading_folder,
                 placeholder="people-release",
                 width="min(100%, 46rem)",
             ),
@@ -58,7 +55,7 @@ def read_server(input: Inputs, output: Outputs, session: Session, view: View) ->
         def change() -> None:
             if not input.folder().strip():
                 raise InvalidInput("Write the path of a release folder.")
-            desk.reading_folder = input.folder().strip()
+            wizard.reading_folder = input.folder().strip()
 
         view.attempt("which folder", change, "read folder")
 
@@ -66,12 +63,12 @@ def read_server(input: Inputs, output: Outputs, session: Session, view: View) ->
     @reactive.event(lambda: view.topic("read folder").get(), ignore_init=True)
     def _() -> None:
         for name in ANSWERS:
-            desk.found.pop(name, None)
-            desk.works.pop(name, None)
-            desk.then.pop(name, None)
+            wizard.found.pop(name, None)
+            wizard.works.pop(name, None)
+            wizard.then.pop(name, None)
             view.refused.pop(f"ask {name}", None)
-        folder = desk.reading_folder
-        view.begin("read", look_into, folder, worker=desk.reader, progress=True)
+        folder = wizard.reading_folder
+        view.begin("read", look_into, folder, worker=wizard.reader, progress=True)
         view.changed(*ANSWERS)
 
     @render.ui
@@ -82,13 +79,13 @@ def read_server(input: Inputs, output: Outputs, session: Session, view: View) ->
     @reactive.effect
     @reactive.event(input.stop)
     def _() -> None:
-        desk.reader.stop()
+        wizard.reader.stop()
         view.changed("work")
 
     @render.ui
     def promised() -> TagChild:
         view.watch("read")
-        facts = desk.found.get("read")
+        facts = wizard.found.get("read")
         return None if facts is None else promise_of(facts)
 
     serve_questions(input, view)

@@ -1,22 +1,16 @@
 """What can be asked of a release: tables, regressions, and how near they are to the truth."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shiny import Inputs, reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
-from pramble.app.parts import figure, notice, refused, table, work_line
-from pramble.app.read_tasks import (
-    FolderFacts,
-    ReadAnswer,
-    TableQuestion,
-    ask_regression,
-    ask_table,
-)
+from pramble.app.read_tasks import FolderFacts, ReadAnswer, TableQuestion, ask_regression, ask_table
 from pramble.app.read_truth import compare_with
-from pramble.app.view import View
+from pramble.app.view import View, figure, notice, refused, show, table, when, work_line
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
@@ -51,92 +45,93 @@ STOPPED = {"read table": "stop_table", "read regression": "stop_fit", "read trut
 
 def serve_questions(input: Inputs, view: View) -> None:
     """Serve the questions of step 5: called in its module."""
-    desk = view.desk
-
-    def remember(name: str) -> None:
-        @reactive.effect
-        def _() -> None:
-            desk.asked[name] = input[name]()
-
-    def stoppable(button: str) -> None:
-        @reactive.effect
-        @reactive.event(input[button])
-        def _() -> None:
-            desk.reader.stop()
-            view.changed("work")
-
+    wizard = view.wizard
     for name in CHOSEN:
-        remember(name)
+        remember(input, wizard, name)
     for button in STOPPED.values():
-        stoppable(button)
-
-    def ask(name: str, begin: Callable[[], None]) -> None:
-        def change() -> None:
-            desk.asked.update({one: input[one]() for one in CHOSEN})
-            desk.found.pop(name, None)
-            desk.works.pop(name, None)
-            begin()
-
-        view.attempt(f"ask {name}", change, name)
+        when(input[button], lambda: stop(view))
 
     @render.ui
     def questions() -> TagChild:
         view.watch("read", "source")
-        facts = desk.found.get("read")
-        return None if facts is None else question_panels(facts, desk)
+        facts = wizard.found.get("read")
+        return None if facts is None else question_panels(facts, wizard)
+
+    for event, name, begin in (
+        (input.estimate, "read table", begin_table),
+        (input.fit, "read regression", begin_regression),
+        (input.compare, "read truth", begin_comparison),
+    ):
+        when(event, partial(ask, input, view, name, begin))
+    serve_answers(view)
+
+
+def remember(input: Inputs, wizard: Wizard, name: str) -> None:
+    """Note what is chosen, for the page may be loaded again."""
 
     @reactive.effect
-    @reactive.event(input.estimate)
     def _() -> None:
-        def begin() -> None:
-            start(view, "read table", ask_table, question_in(desk.asked))
+        wizard.asked[name] = input[name]()
 
-        ask("read table", begin)
 
-    @reactive.effect
-    @reactive.event(input.fit)
-    def _() -> None:
-        def begin() -> None:
-            formula = desk.asked.get("formula", "").strip()
-            start(view, "read regression", ask_regression, formula, desk.asked["family"])
+def stop(view: View) -> None:
+    view.wizard.reader.stop()
+    view.changed("work")
 
-        ask("read regression", begin)
 
-    @reactive.effect
-    @reactive.event(input.compare)
-    def _() -> None:
-        def begin() -> None:
-            path, more = confidential(desk)
-            start(view, "read truth", compare_with, question_in(desk.asked), path, **more)
-
-        ask("read truth", begin)
-
-    @render.ui
-    def table_answer() -> TagChild:
-        return answered(view, "read table", ui.download_button("table_csv", "Download as CSV"))
-
-    @render.ui
-    def fit_answer() -> TagChild:
-        return answered(view, "read regression", ui.download_button("fit_csv", "Download as CSV"))
-
-    @render.ui
-    def truth_answer() -> TagChild:
-        return answered(view, "read truth")
+def serve_answers(view: View) -> None:
+    """Show the answers, and let them be downloaded."""
+    as_csv = "Download as CSV"
+    answers = {
+        "table_answer": ("read table", ui.download_button("table_csv", as_csv)),
+        "fit_answer": ("read regression", ui.download_button("fit_csv", as_csv)),
+        "truth_answer": ("read truth", None),
+    }
+    for output, (name, download) in answers.items():
+        show(output, partial(answered, view, name, download))
 
     @render.download(filename="estimate.csv", media_type="text/csv")
     def table_csv() -> Any:
-        yield desk.found["read table"].csv
+        yield view.wizard.found["read table"].csv
 
     @render.download(filename="regression.csv", media_type="text/csv")
     def fit_csv() -> Any:
-        yield desk.found["read regression"].csv
+        yield view.wizard.found["read regression"].csv
+
+
+def ask(input: Inputs, view: View, name: str, begin: Callable[[View], None]) -> None:
+    """Begin to find an answer; a question that cannot be asked is refused in its place."""
+    wizard = view.wizard
+
+    def change() -> None:
+        wizard.asked.update({one: input[one]() for one in CHOSEN})
+        wizard.found.pop(name, None)
+        wizard.works.pop(name, None)
+        begin(view)
+
+    view.attempt(f"ask {name}", change, name)
+
+
+def begin_table(view: View) -> None:
+    start(view, "read table", ask_table, question_in(view.wizard.asked))
+
+
+def begin_regression(view: View) -> None:
+    asked = view.wizard.asked
+    formula = asked.get("formula", "").strip()
+    start(view, "read regression", ask_regression, formula, asked["family"])
+
+
+def begin_comparison(view: View) -> None:
+    path, more = confidential(view.wizard)
+    start(view, "read truth", compare_with, question_in(view.wizard.asked), path, **more)
 
 
 def start(view: View, name: str, task: Callable[..., Any], *given: Any, **more: Any) -> None:
     """Begin to find an answer, in the process that holds the opened release."""
-    desk = view.desk
-    folder = desk.reading_folder
-    view.begin(name, task, folder, *given, worker=desk.reader, progress=True, **more)
+    wizard = view.wizard
+    folder = wizard.reading_folder
+    view.begin(name, task, folder, *given, worker=wizard.reader, progress=True, **more)
 
 
 def question_in(asked: dict[str, Any]) -> TableQuestion:
@@ -154,23 +149,21 @@ def question_in(asked: dict[str, Any]) -> TableQuestion:
     return TableQuestion(tuple(by), tuple(given), unit, covers)
 
 
-def confidential(desk: Wizard) -> tuple[Path, dict[str, Any]]:
+def confidential(wizard: Wizard) -> tuple[Path, dict[str, Any]]:
     """Return the confidential file to compare with, and how it is read and recoded."""
-    path, plan = (desk.asked.get(name, "").strip() for name in ("truth_path", "truth_plan"))
+    path, plan = (wizard.asked.get(name, "").strip() for name in ("truth_path", "truth_plan"))
     own = Path(plan).expanduser() if plan else None
     if path:
         return Path(path).expanduser(), {"plan": own}
-    if desk.source is None:
+    if wizard.source is None:
         raise InvalidInput("Write the path of the confidential file, or open it in step 1.")
-    return desk.source.path, {"plan": own or desk.plan or None, "reading": desk.reading}
+    return wizard.source.path, {"plan": own or wizard.plan or None, "reading": wizard.reading}
 
 
-def question_panels(facts: FolderFacts, desk: Wizard) -> Tag:
+def question_panels(facts: FolderFacts, wizard: Wizard) -> Tag:
     """Return what can be asked of a release."""
     return tags.div(
-        table_panel(facts, desk.asked),
-        fit_panel(facts, desk.asked),
-        truth_panel(facts, desk),
+        table_panel(facts, wizard.asked), fit_panel(facts, wizard.asked), truth_panel(facts, wizard)
     )
 
 
@@ -240,10 +233,10 @@ def fit_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
     )
 
 
-def truth_panel(facts: FolderFacts, desk: Wizard) -> Tag:
+def truth_panel(facts: FolderFacts, wizard: Wizard) -> Tag:
     """Return what compares estimates with the confidential file."""
-    fits = desk.survey is not None and desk.source is not None and fits_file(facts, desk)
-    name = visible(desk.source.name) if fits and desk.source else ""
+    fits = wizard.survey is not None and wizard.source is not None and fits_file(facts, wizard)
+    name = visible(wizard.source.name) if fits and wizard.source else ""
     return tags.div(
         tags.h3("Before and after"),
         notice(
@@ -260,14 +253,14 @@ def truth_panel(facts: FolderFacts, desk: Wizard) -> Tag:
             ui.input_text(
                 "truth_path",
                 "Path of the confidential file",
-                desk.asked.get("truth_path", ""),
+                wizard.asked.get("truth_path", ""),
                 placeholder=f"that of step 1: {name}" if name else "people.csv",
                 width="100%",
             ),
             ui.input_text(
                 "truth_plan",
                 "Plan file, where columns were recoded (optional)",
-                desk.asked.get("truth_plan", ""),
+                wizard.asked.get("truth_plan", ""),
                 placeholder="that of the desk" if name else "plan.toml",
                 width="100%",
             ),
@@ -279,17 +272,17 @@ def truth_panel(facts: FolderFacts, desk: Wizard) -> Tag:
     )
 
 
-def fits_file(facts: FolderFacts, desk: Wizard) -> bool:
+def fits_file(facts: FolderFacts, wizard: Wizard) -> bool:
     """Whether the file of the desk has the columns of a release."""
-    assert desk.survey is not None
-    return set(facts.columns) <= {look.name for look in desk.survey.looks}
+    assert wizard.survey is not None
+    return set(facts.columns) <= {look.name for look in wizard.survey.looks}
 
 
 def answered(view: View, name: str, download: TagChild = None) -> TagChild:
     """Return what there is to say of a question: why it is refused, how far it is, the answer."""
     stop = ui.input_action_button(STOPPED[name], "Stop", class_="btn-sm")
     said = TagList(refused(view, f"ask {name}"), work_line(view, name, stop=stop))
-    answer: ReadAnswer | None = view.desk.found.get(name)
+    answer: ReadAnswer | None = view.wizard.found.get(name)
     if answer is None:
         return said
     return TagList(

@@ -41,39 +41,20 @@ KEPT: dict[tuple[str, int], Any] = {}
 
 @value
 class FolderFacts:
-    """What the page tells of a release.
-
-    Attributes
-    ----------
-    folder : str
-    rows : int
-    created : str
-    alpha : float
-        Of a person, whatever happens to the file; infinite for protected tables.
-    central : (float, float) or None
-        ε and δ against readers of the release, where that is proven.
-    randomised : mapping from column to number of categories
-        The columns that are randomised, or protected.
-    untouched : tuple of str
-        Columns that are released as they were.
-    sentences, worth, notes, assumes : tuples of str
-        What is promised, what readers can tell, what to know, and what a central promise rests on.
-    tables : tuple of str
-        The protected tables, each with its cells and noise; none where records are randomised.
-    """
+    """What the page says of a release; α is infinite for protected tables."""
 
     folder: str
     rows: int
     created: str
     alpha: float
-    central: tuple[float, float] | None
-    randomised: dict[str, int]
+    central: tuple[float, float] | None  # ε and δ against readers of the release
+    randomised: dict[str, int]  # the protected columns, with their numbers of categories
     untouched: tuple[str, ...]
     sentences: tuple[str, ...]
     worth: tuple[str, ...]
     notes: tuple[str, ...]
     assumes: tuple[str, ...]
-    tables: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()  # the protected tables, each with its cells and noise
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from shiny import Session
-from shiny.ui import Tag, TagChild, TagList, tags
+from shiny.ui import Tag, TagList, tags
 
+from pramble.app.view import labelled, selection, text_input, tick
 from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.releasing.folder.build import check_target
@@ -20,20 +21,20 @@ from pramble.words import visible
 PLAN_FILE = "plan.toml"
 
 
-def obstacles(desk: Wizard) -> list[tuple[str, str]]:
+def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
     """Return what stands in the way of a release, each with the step that mends it."""
-    if desk.survey is None:
+    if wizard.survey is None:
         return [("No file is open.", "open")]
-    if not desk.columns:
+    if not wizard.columns:
         return [("No column is randomised. Choose at least one.", "columns")]
     found = []
-    if desk.undeclared:
-        names = names_in_words([visible(name) for name in desk.undeclared])
+    if wizard.undeclared:
+        names = names_in_words([visible(name) for name in wizard.undeclared])
         seen = f"The categories of {names} are values seen in the file."
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:
-        spec = spec_from(desk.plan)
-        refuse_untouched([look.name for look in desk.survey.looks], spec)
+        spec = spec_from(wizard.plan)
+        refuse_untouched([look.name for look in wizard.survey.looks], spec)
     except PrambleError as error:
         found.append((str(error), "columns"))
     return found
@@ -51,17 +52,17 @@ def proposed_target(source: Source) -> Path:
     return next(place / name for name in names if not (place / name).exists())
 
 
-def target_of(desk: Wizard) -> Path:
+def target_of(wizard: Wizard) -> Path:
     """Return the folder to release to."""
-    assert desk.source is not None
-    if desk.target:
-        return Path(desk.target).expanduser().absolute()
-    return proposed_target(desk.source)
+    assert wizard.source is not None
+    if wizard.target:
+        return Path(wizard.target).expanduser().absolute()
+    return proposed_target(wizard.source)
 
 
-def refuse_target(desk: Wizard) -> None:
+def refuse_target(wizard: Wizard) -> None:
     """Refuse a folder that cannot be made, or that is the confidential file's own."""
-    target = target_of(desk)
+    target = target_of(wizard)
     check_target(target)
     if target.exists():
         raise InvalidInput(f"The folder {str(target)!r} exists; choose one that does not.")
@@ -70,23 +71,23 @@ def refuse_target(desk: Wizard) -> None:
         raise InvalidInput(f"{str(above)!r} is no folder; choose another place.")
 
 
-def settled(desk: Wizard) -> dict[str, Any]:
+def settled(wizard: Wizard) -> dict[str, Any]:
     """Return all that a dry run holds for: the file, the plan, the target and the ledger."""
-    assert desk.source is not None
+    assert wizard.source is not None
     return {
-        "path": str(desk.source.path),
-        "plan": desk.toml(),
-        "target": str(target_of(desk)),
-        "ledger": desk.has_ledger,
+        "path": str(wizard.source.path),
+        "plan": wizard.toml(),
+        "target": str(target_of(wizard)),
+        "ledger": wizard.has_ledger,
     }
 
 
-def command(desk: Wizard) -> str:
+def command(wizard: Wizard) -> str:
     """Return the command that does the same in a terminal."""
-    assert desk.source is not None
-    file = desk.source.name if desk.source.is_ours else str(desk.source.path.absolute())
-    words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(desk))]
-    return shlex.join(words if desk.has_ledger else [*words, "--no-ledger"])
+    assert wizard.source is not None
+    file = wizard.source.name if wizard.source.is_ours else str(wizard.source.path.absolute())
+    words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(wizard))]
+    return shlex.join(words if wizard.has_ledger else [*words, "--no-ledger"])
 
 
 COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
@@ -100,13 +101,13 @@ TABLES_GIVE = (
 """The files of protected tables, and what they are."""
 
 
-def set_in(desk: Wizard, about: str, given: Any) -> None:
+def set_in(wizard: Wizard, about: str, given: Any) -> None:
     """Settle one setting: in the plan, or of this desk."""
-    plan = desk.document
+    plan = wizard.document
     if about == "target":
-        desk.target = str(given).strip()
+        wizard.target = str(given).strip()
     elif about == "ledger":
-        desk.has_ledger = bool(given)
+        wizard.has_ledger = bool(given)
     elif about == "output" and given in OUTPUTS:
         plan["output"] = given
     elif about in ("shuffle", "synthetic"):
@@ -120,8 +121,8 @@ def set_in(desk: Wizard, about: str, given: Any) -> None:
         asked -= set() if given else {about.removeprefix("copy ")}
         plan["copies"] = [name for name in COPIES if name in asked]
     if "copies" in plan:  # a copy is in another format than the data
-        plan["copies"] = [name for name in plan["copies"] if name != desk.plan.get("output")]
-    desk.document = plan_order(plan)
+        plan["copies"] = [name for name in plan["copies"] if name != wizard.plan.get("output")]
+    wizard.document = plan_order(plan)
 
 
 def plan_order(plan: dict[str, Any]) -> dict[str, Any]:
@@ -130,34 +131,32 @@ def plan_order(plan: dict[str, Any]) -> dict[str, Any]:
     return {**{name: own for name, own in plan.items() if name not in tables}, **tables}
 
 
-def form(session: Session, desk: Wizard) -> Tag:
-    """Return the settings, as the desk has them."""
-    plan, of_tables = desk.plan, desk.kind == "central"
+def form(session: Session, wizard: Wizard) -> Tag:
+    """Return the settings, as they stand."""
+    plan, of_tables = wizard.plan, wizard.kind == "central"
+    output, which = plan.get("output", "parquet"), "complete" if of_tables else "same"
     return tags.div(
         tags.h3("Settings"),
-        text_field(session, "target", "Folder to make", str(target_of(desk))),
-        what_tables_give()
-        if of_tables
-        else choice_field(session, "output", "Format of the data", plan.get("output", "parquet")),
+        setting_text(session, "target", "Folder to make", str(target_of(wizard))),
+        what_tables_give() if of_tables else choice_of_format(session, output),
         tags.fieldset(
-            tags.legend(
-                f"The {'complete' if of_tables else 'same'} records again, for other programs",
-                class_="fs-6",
-            ),
+            tags.legend(f"The {which} records again, for other programs", class_="fs-6"),
             *[
-                tick(session, f"copy {one}", COPY_NAMES[one], ticked=one in plan.get("copies", ()))
+                setting_tick(
+                    session, f"copy {one}", COPY_NAMES[one], is_on=one in plan.get("copies", ())
+                )
                 for one in COPIES
                 if one != plan.get("output")
             ],
         ),
-        None if of_tables else ticks_of_records(session, desk),
-        tick(
+        None if of_tables else ticks_of_records(session, wizard),
+        setting_tick(
             session,
             "ledger",
             "Enter it in the ledger, which adds up releases of the same people",
-            ticked=desk.has_ledger,
+            is_on=wizard.has_ledger,
         ),
-        text_field(
+        setting_text(
             session,
             "people",
             "Name of these people in the ledger",
@@ -170,86 +169,44 @@ def form(session: Session, desk: Wizard) -> Tag:
 
 def what_tables_give() -> Tag:
     """Say what readers of protected tables get."""
-    return tags.div(
-        tags.p("Readers get:"),
-        tags.ul(*[tags.li(tags.code(file), f": {what}") for file, what in TABLES_GIVE]),
-    )
+    files = [tags.li(tags.code(file), f": {what}") for file, what in TABLES_GIVE]
+    return tags.div(tags.p("Readers get:"), tags.ul(*files))
 
 
-def ticks_of_records(session: Session, desk: Wizard) -> TagList:
+def choice_of_format(session: Session, now: str) -> Tag:
+    own, options = session.ns("field_output"), {one: one for one in OUTPUTS}
+    control = selection(session, "setting", options, now, id=own, data_about="output")
+    return labelled(own, "Format of the data", control)
+
+
+def ticks_of_records(session: Session, wizard: Wizard) -> TagList:
     """Return what can be ticked where records are randomised."""
-    shuffled = desk.kind == "shuffled"
+    is_shuffled = wizard.kind == "shuffled"
+    why = ": part of the central promise" if is_shuffled else ", so that places reveal nothing"
     return TagList(
-        tick(
+        setting_tick(
             session,
             "shuffle",
-            "Rows in a random order"
-            + (": part of the central promise" if shuffled else ", so that places reveal nothing"),
-            ticked=shuffled or bool(desk.plan.get("shuffle")),
-            fixed=shuffled,
+            f"Rows in a random order{why}",
+            is_on=is_shuffled or bool(wizard.plan.get("shuffle")),
+            is_fixed=is_shuffled,
         ),
-        tick(
+        setting_tick(
             session,
             "synthetic",
             "Complete synthetic records in addition, drawn from the release alone",
-            ticked=bool(desk.plan.get("synthetic")),
+            is_on=bool(wizard.plan.get("synthetic")),
         ),
     )
 
 
-def text_field(session: Session, about: str, label: str, shown: str, *, hint: str = "") -> Tag:
-    own = session.ns(f"field_{about}")
-    return tags.div(
-        tags.label(label, for_=own, class_="form-label"),
-        tags.input(
-            type="text",
-            id=own,
-            value=shown,
-            class_="form-control",
-            spellcheck="false",
-            data_tells=session.ns("setting"),
-            data_about=about,
-            aria_describedby=f"{own}-hint" if hint else None,
-        ),
-        tags.div(hint, id=f"{own}-hint", class_="form-text") if hint else None,
-        class_="mb-2",
-    )
+def setting_text(session: Session, about: str, label: str, shown: str, *, hint: str = "") -> Tag:
+    own = f"field_{about}"
+    return text_input(session, "setting", own, label, shown, hint=hint, data_about=about)
 
 
-def choice_field(session: Session, about: str, label: str, shown: str) -> Tag:
-    """Return the choice of a format."""
-    own = session.ns(f"field_{about}")
-    return tags.div(
-        tags.label(label, for_=own, class_="form-label"),
-        tags.select(
-            *[
-                tags.option(one, value=one, selected="" if one == shown else None)
-                for one in OUTPUTS
-            ],
-            id=own,
-            class_="form-select",
-            data_tells=session.ns("setting"),
-            data_about=about,
-        ),
-        class_="mb-2",
-    )
-
-
-def tick(
-    session: Session, about: str, label: str, *, ticked: bool, fixed: bool = False
-) -> TagChild:
-    """Return something to be ticked."""
-    own = session.ns(f"field_{about.replace(' ', '_')}")
-    return tags.div(
-        tags.input(
-            type="checkbox",
-            id=own,
-            checked="" if ticked else None,
-            disabled="" if fixed else None,
-            class_="form-check-input",
-            data_tells=session.ns("setting"),
-            data_about=about,
-        ),
-        tags.label(label, for_=own, class_="form-check-label"),
-        class_="form-check",
-    )
+def setting_tick(
+    session: Session, about: str, label: str, *, is_on: bool, is_fixed: bool = False
+) -> Tag:
+    own, disabled = f"field_{about.replace(' ', '_')}", "" if is_fixed else None
+    return tick(session, "setting", own, label, is_on=is_on, data_about=about, disabled=disabled)

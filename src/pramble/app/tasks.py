@@ -120,18 +120,7 @@ def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
 
 @value
 class Released:
-    """A release that was made.
-
-    Attributes
-    ----------
-    folder, report : str
-        What may be published, and the curator's page beside it.
-    files : tuple of (str, int)
-        What is in the folder, with sizes in bytes.
-    outcome : ReleaseOutcome
-    ledger : str
-        What the ledger says of these people; empty where it was not entered.
-    """
+    """A release that was made; ``ledger`` is what the ledger says of these people, if anything."""
 
     folder: str
     report: str
@@ -140,37 +129,23 @@ class Released:
     ledger: str
 
 
-def rehearse(
-    path: Path,
-    target: Path,
-    document: dict[str, Any],
-    *,
-    ledger: bool,
-    progress: Watcher | None = None,
-) -> ReleaseOutcome:
+def rehearse(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
     """Do everything but write."""
-    result = pramble.release(
-        path, target, plan=document, dry_run=True, ledger=ledger, progress=progress
-    )
-    assert result.outcome is not None
-    return result.outcome
+    outcome = pramble.release(path, target, plan=document, dry_run=True, **more).outcome
+    assert outcome is not None
+    return outcome
 
 
 def release(
-    path: Path,
-    target: Path,
-    document: dict[str, Any],
-    *,
-    ledger: bool,
-    progress: Watcher | None = None,
+    path: Path, target: Path, document: dict[str, Any], *, ledger: bool, **more: Any
 ) -> Released:
     """Release a file."""
-    result = pramble.release(path, target, plan=document, ledger=ledger, progress=progress)
-    assert result.outcome is not None
+    outcome = pramble.release(path, target, plan=document, ledger=ledger, **more).outcome
+    assert outcome is not None
     inside = sorted(one for one in target.rglob("*") if one.is_file())
     files = tuple((one.relative_to(target).as_posix(), one.stat().st_size) for one in inside)
-    told = ledger_sentence(target) if ledger else ""
-    return Released(str(target), str(report_path(target)), files, result.outcome, told)
+    spent = ledger_sentence(target) if ledger else ""
+    return Released(str(target), str(report_path(target)), files, outcome, spent)
 
 
 def ledger_sentence(target: Path) -> str:

@@ -1,17 +1,24 @@
-"""Which promises are tried, in which order, and what is known of them."""
+"""Which promises are tried, in which order, what is known of them, and how it is shown."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from shiny.ui import Tag, TagChild, TagList, tags
+
 from pramble import numbers
 from pramble.app.tasks import Tried
+from pramble.app.view import cards, figure, notice, verdict_lines, worth_table
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
+from pramble.plots.images import to_svg
+from pramble.plots.tradeoffs import candidates_figure
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
-from pramble.releasing.compare import MOST_COMPARED
+from pramble.releasing.compare import MOST_COMPARED, Candidate, width_text
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
+from pramble.words import visible
 
 NOTCHES = {
     "local": (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),
@@ -27,14 +34,14 @@ MOST_KEPT = 100
 """Promises that a desk keeps figures of."""
 
 
-def delta_of(desk: Wizard) -> float:
+def delta_of(wizard: Wizard) -> float:
     """Return δ, as the plan has it or as it was chosen last."""
-    return float(desk.document.get("delta", desk.delta))
+    return float(wizard.document.get("delta", wizard.delta))
 
 
-def notches(desk: Wizard) -> list[float]:
+def notches(wizard: Wizard) -> list[float]:
     """Return the promises of the slider: the usual ones, those that are known, and the present."""
-    return sorted({*NOTCHES[desk.kind], *known(desk, desk.kind), desk.promise})
+    return sorted({*NOTCHES[wizard.kind], *known(wizard, wizard.kind), wizard.promise})
 
 
 def promise_words(kind: str, promise: float, delta: float) -> str:
@@ -76,72 +83,155 @@ def promise_in(kind: str, text: Any) -> float:
     return found
 
 
-def central_refused(desk: Wizard) -> str:
+def central_refused(wizard: Wizard) -> str:
     """Say why a central promise is not possible; empty if it is, or the plan is wrong anyway."""
-    if desk.survey is None:
+    if wizard.survey is None:
         return ""
     try:
-        spec_from(desk.plan_for("local"))
+        spec_from(wizard.plan_for("local"))
     except PrambleError:
         return ""
     try:
-        spec = spec_from(desk.plan_for("central"))
-        refuse_untouched([look.name for look in desk.survey.looks], spec)
+        spec = spec_from(wizard.plan_for("central"))
+        refuse_untouched([look.name for look in wizard.survey.looks], spec)
     except PrambleError as error:
         return str(error)
     return ""
 
 
-def key_of(desk: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
+def key_of(wizard: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
     """Return what figures of a promise are kept under."""
-    return desk.ground, kind, 0.0 if kind == "local" else delta_of(desk), promise
+    return wizard.ground, kind, 0.0 if kind == "local" else delta_of(wizard), promise
 
 
-def known(desk: Wizard, kind: str) -> dict[float, Tried]:
+def known(wizard: Wizard, kind: str) -> dict[float, Tried]:
     """Return what is known of promises of a kind for the plan as it stands, in their order."""
-    ours = key_of(desk, kind, 0.0)[:-1]
-    kept: dict[tuple[Any, ...], Tried] = desk.found.get("tried", {})
+    ours = key_of(wizard, kind, 0.0)[:-1]
+    kept: dict[tuple[Any, ...], Tried] = wizard.found.get("tried", {})
     return {key[-1]: kept[key] for key in sorted(kept) if key[:-1] == ours}
 
 
-def keep(desk: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
+def keep(wizard: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
     """Keep what was found of a promise."""
-    kept = desk.found.setdefault("tried", {})
+    kept = wizard.found.setdefault("tried", {})
     kept[key] = tried
     while len(kept) > MOST_KEPT:
         del kept[next(iter(kept))]
 
 
-def waiting(desk: Wizard) -> list[float]:
+def waiting(wizard: Wizard) -> list[float]:
     """Return the promises to be tried: the present one first, then the nearest."""
-    done, present = known(desk, desk.kind), desk.promise
-    left = [one for one in notches(desk) if one not in done]
+    done, present = known(wizard, wizard.kind), wizard.promise
+    left = [one for one in notches(wizard) if one not in done]
     return sorted(left, key=lambda one: abs(math.log(one / present)))
 
 
-def is_ready(desk: Wizard) -> bool:
+def is_ready(wizard: Wizard) -> bool:
     """Whether there is anything that can be tried."""
-    return desk.survey is not None and bool(desk.columns)
+    return wizard.survey is not None and bool(wizard.columns)
 
 
-def next_trial(desk: Wizard) -> tuple[str, float] | None:
+def next_trial(wizard: Wizard) -> tuple[str, float] | None:
     """Return what to try next: of the present kind, then the present ε by the other design.
 
     Of more than a few columns records take long, and are tried only where they are chosen.
     """
-    left = waiting(desk)
+    left = waiting(wizard)
     if left:
-        return desk.kind, left[0]
-    other = OTHER.get(desk.kind)
-    few = other == "central" or len(desk.columns) <= MOST_COMPARED
-    if other is None or not few or desk.promise in known(desk, other) or has_failed(desk, other):
+        return wizard.kind, left[0]
+    other = OTHER.get(wizard.kind)
+    few = other == "central" or len(wizard.columns) <= MOST_COMPARED
+    if (
+        other is None
+        or not few
+        or wizard.promise in known(wizard, other)
+        or has_failed(wizard, other)
+    ):
         return None
-    return other, desk.promise
+    return other, wizard.promise
 
 
-def has_failed(desk: Wizard, kind: str) -> bool:
+def has_failed(wizard: Wizard, kind: str) -> bool:
     """Whether the last trial was refused, of this plan and a kind of promise."""
-    work = desk.works.get("trial")
-    last = desk.found.get("tried last")
-    now = key_of(desk, kind, 0.0)[:-1]
+    work = wizard.works.get("trial")
+    last = wizard.found.get("tried last")
+    now = key_of(wizard, kind, 0.0)[:-1]
     return work is not None and work.state == "failed" and last == now
+
+
+INTRUDER = {
+    "local": "sure at most: an intruder who was half sure of a person’s values",
+    "central": "sure at most: a reader who was half sure of a person’s values, but for δ",
+    "shuffled": "sure at most: a reader who was half sure of a person’s values, but for δ",
+}
+CURVE_CAPTION = (
+    "Each point is a promise, by the figure beside it: to the left an intruder learns less, and "
+    "further down readers get narrower intervals."
+)
+NO_KEYS = (
+    "What an intruder may know of people (keys), and how large the population is, can be named in "
+    "step 2; then the right matches that are expected are shown here too."
+)
+
+
+def figures_of(wizard: Wizard) -> TagList:
+    """Return the figures of the present promise; before they are found, those of it alone."""
+    kind, promise = wizard.kind, wizard.promise
+    tried = known(wizard, kind).get(promise)
+    other = known(wizard, OTHER.get(kind, "")).get(promise)  # by the other central design
+    found = None if tried is None else tried.candidate
+    belief = belief_of(kind, promise, delta_of(wizard)) if found is None else found.belief
+    odds = f"e^{SIGNS[kind]}: by this factor at most the odds of any guess change"
+    shown = [(numbers.sure(belief), INTRUDER[kind]), (f"× {numbers.ratio_text(promise)}", odds)]
+    if found is None:
+        waits = wizard.found.get("trying", True) and not has_failed(wizard, kind)
+        is_found = "is being computed …" if waits else "is not computed."
+        said = f"What readers get under {SIGNS[kind]} = {promise:g} {is_found}"
+        return TagList(cards(shown), tags.p(said, role="status", class_="waits"))
+    shown.append((found.verdict.headline, found.verdict.about))
+    if not math.isnan(found.right_after):
+        before, after = map(numbers.expected, (found.right_before, found.right_after))
+        shown.append((f"{before} → {after}", "right matches expected, before and after"))
+    has_keys = "risk" in wizard.document
+    return TagList(
+        cards(shown),
+        verdict_lines(found.verdict),
+        None if other is None else notice("note", comparison(found, other.candidate)),
+        *[notice("warning", visible(one)) for one in found.warnings],
+        None if has_keys or kind == "central" else tags.p(NO_KEYS, class_="form-text"),
+        tags.h3("What tables would be worth"),
+        worth_table(found.tables),
+    )
+
+
+DESIGNS = {"tables": "protected tables", "records": "randomised records in random order"}
+
+
+def comparison(one: Candidate, two: Candidate) -> str:
+    """Say which of the two designs that keep a central promise is better."""
+    best, worse = sorted((one, two), key=lambda own: own.half_width)
+    figures = "; ".join(
+        f"{DESIGNS[own.design]} {width_text(own.half_width)}" for own in (best, worse)
+    )
+    return (
+        f"For the wanted tables {DESIGNS[best.design]} are better at {one.name}. The 95 % interval "
+        f"of a typical cell: {figures}."
+    )
+
+
+def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
+    """Return all promises that are known as a figure, with the present one marked."""
+    drawn = candidates_figure(found, current=current)
+    here = "" if current is None else f"; the present one, {current.name}, has a ring"
+    words = f"What readers get against what an intruder may learn, for each promise{here}"
+    return tags.div(
+        tags.h3("Promises side by side"),
+        figure(to_svg(drawn, name="curve", description=words), CURVE_CAPTION),
+    )
+
+
+def plan_figure(tried: Tried) -> TagChild:
+    """Return what would be done to a record, as a picture."""
+    of_tables = tried.candidate.design == "tables"
+    title = "How noisy the tables would be" if of_tables else "What would be done to a record"
+    return tags.div(tags.h3(title), figure(tried.picture, tried.caption))

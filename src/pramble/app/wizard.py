@@ -1,8 +1,7 @@
-"""A desk: everything that one curator has chosen so far, and what was found for it.
+"""A wizard: everything that one curator has chosen so far, and what was found for it.
 
-All that was said stands in one document, in the form of a plan file. Every verb is given the plan:
-the document without what the present promise has no use for, so that nothing is lost where the
-promise changes. A desk outlives the page that shows it: a reload loses nothing.
+Every verb is given the plan: the document without what the present promise has no use for, so that
+nothing is lost where the promise changes. A wizard outlives the page that shows it.
 """
 
 import json
@@ -54,61 +53,27 @@ class Source:
 
 
 class Wizard:
-    """What one curator has chosen, and what was found for it.
-
-    Attributes
-    ----------
-    step : str
-        The step that is shown.
-    source : Source or None
-    reading : dict
-        How the file is to be read, as far as the curator said so.
-    survey : Survey or None
-        What the file looks like.
-    document : dict
-        All that was said of the release; ``plan`` is what `pramble.release` takes.
-    declared : set of str
-        Columns of which the curator said that the categories of the plan are all there can be.
-    picked : str or None
-        The column whose details are shown.
-    counted_for : dict
-        The columns, with their settings, whose categories were counted last.
-    reading_folder : str
-        The release folder that is read in the last step.
-    asked : dict from name to object
-        What was chosen there.
-    works : dict from name to Work
-        What goes on in the background, or has ended.
-    found : dict from name to object
-        What ended work has found.
-    delta : float
-        δ of a central promise, also while the promise is local.
-    target : str
-        The folder to release to, as it was written; empty for the proposed one.
-    has_ledger : bool
-        Whether the release is entered in the ledger.
-    tables_guessed : bool
-        Whether single columns are wanted only because pairs would be noise under a local promise.
-    """
+    """What one curator has chosen, and what was found for it."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pramble-desk-"))  # its owner's alone
         self.step = STEPS[0]
         self.worker, self.trier, self.reader = Worker(), Worker(), Worker()
         self.source: Source | None = None
-        self.reading: dict[str, Any] = {}
+        self.reading: dict[str, Any] = {}  # how to read the file, as far as the curator said so
         self.survey: Survey | None = None
-        self.document: dict[str, Any] = {}
-        self.declared: set[str] = set()
-        self.picked: str | None = None
-        self.counted_for: dict[str, Any] = {}
+        self.document: dict[str, Any] = {}  # all that was said; `plan` is what `release` takes
+        self.declared: set[str] = set()  # columns whose categories are confirmed to be complete
+        self.picked: str | None = None  # the column whose details are shown
+        self.counted_for: dict[str, Any] = {}  # the columns whose categories were counted last
         self.reading_folder = ""
-        self.asked: dict[str, Any] = {}
+        self.asked: dict[str, Any] = {}  # what was chosen in the last step
         self.works: dict[str, Work] = {}
         self.then: dict[str, Callable[[Any], None]] = {}
-        self.found: dict[str, Any] = {}
-        self.delta = DELTA
-        self.target, self.has_ledger, self.tables_guessed = "", True, False
+        self.found: dict[str, Any] = {}  # results of ended work, by its name
+        self.delta = DELTA  # kept while the promise is local
+        self.target, self.has_ledger = "", True  # an empty target is the proposed one
+        self.tables_guessed = False  # single columns are wanted because pairs would be noise
 
     def close(self) -> None:
         """End what goes on, and delete what the desk keeps on disk."""
@@ -132,12 +97,17 @@ class Wizard:
 
     def take(self) -> list[str]:
         """Take the results of what has ended since, and return the names of that work."""
-        ended = [name for name in self.then if not self.works[name].is_running]
+        ended = [name for name in self.then if name not in self.running]
         for name in ended:
             then = self.then.pop(name)
             if self.works[name].state == "done":
                 then(self.works[name].result)
         return ended
+
+    @property
+    def running(self) -> set[str]:
+        """The names of the work that goes on."""
+        return {name for name, work in self.works.items() if work.is_running}
 
     @property
     def is_busy(self) -> bool:
@@ -298,13 +268,7 @@ class Wizard:
 
 
 class Wizards:
-    """All desks of a server: each belongs to one browser, under the name in its address.
-
-    >>> desks = Wizards()
-    >>> desks.of("me", "a") is desks.of("me", "a"), desks.of("me", "a") is desks.of("you", "a")
-    (True, False)
-    >>> desks.close()
-    """
+    """The wizards of a server: each belongs to one browser, under the name in its address."""
 
     def __init__(self) -> None:
         self.all: dict[tuple[str, str], Wizard] = {}
@@ -316,6 +280,6 @@ class Wizards:
         return self.all[browser, name]
 
     def close(self) -> None:
-        for desk in self.all.values():
-            desk.close()
+        for wizard in self.all.values():
+            wizard.close()
         self.all.clear()

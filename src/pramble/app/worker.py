@@ -1,7 +1,6 @@
 """Work in the background: a process that does one thing after another, and can be stopped.
 
-A process can be ended at any moment, also in the midst of a solver; verbs leave nothing behind when
-they are killed. It keeps what it needs again, such as the counts of a file.
+A process can be ended at any moment, also in the midst of a solver. It keeps what it needs again.
 """
 
 import multiprocessing
@@ -22,22 +21,12 @@ PATIENCE = 10.0
 
 
 class Work:
-    """One piece of work, as the desk sees it.
-
-    Attributes
-    ----------
-    state : {"running", "done", "failed", "stopped"}
-        It also runs while it waits for its turn.
-    progress : Progress
-    result : object
-        When it is done.
-    error, values : str
-        Why it failed, as a sentence; and the values of the data that this is about.
-    """
+    """One piece of work; ``values`` are the values of the data that an error is about."""
 
     def __init__(self, name: str, task: Callable[..., Any], given: Any, more: Any) -> None:
         self.name, self.asked = name, (task, given, more)
-        self.state, self.progress = "running", WAITING
+        self.state = "running"  # also while it waits; then "done", "failed" or "stopped"
+        self.progress = WAITING
         self.result: Any = None
         self.error = self.values = ""
 
@@ -52,18 +41,7 @@ class Work:
 
 
 class Worker:
-    """A process that does one piece of work after another.
-
-    Examples
-    --------
-    >>> worker = Worker()
-    >>> work = worker.do(len, "abc")
-    >>> worker.wait(work)
-    >>> work.state, work.result
-    ('done', 3)
-    >>> worker.stop()
-    True
-    """
+    """A process that does one piece of work after another."""
 
     def __init__(self) -> None:
         self.process: Any = None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pramble.app.wizard import Wizard
 from pramble.data.bands import text_of_number
 from pramble.errors import InvalidInput
 from pramble.words import names_in
@@ -138,3 +139,37 @@ def whole_number(text: Any, what: str) -> int | None:
     if not digits.isdigit():
         raise InvalidInput(f"{what} is a whole number; found {text!r}.")
     return int(digits)
+
+
+def fields_of(settings: dict[str, Any]) -> tuple[str, ...]:
+    """Return the fields that are shown for a column with these settings."""
+    if isinstance(settings.get("bands"), list):
+        return ("edges", "low", "release_as", "missing", "distance", "declared")
+    return ("categories", "missing", "distance", "declared")
+
+
+def missing_text(missing: Any) -> str:
+    """Return what empty cells become as it is written."""
+    return "" if missing is None else "(empty)" if missing is True else str(missing)
+
+
+def settings_of(wizard: Wizard, name: str, written: dict[str, Any]) -> dict[str, Any]:
+    """Return a column's settings with what was written into its fields."""
+    before, look = wizard.columns[name], wizard.look(name)
+    gone = ("categories", "merge", "bands", "low", "release_as", "missing", "distance")
+    kept = {key: own for key, own in before.items() if key not in gone}
+    missing = written["missing"].strip()
+    if missing:
+        whole = look.labels and all(type(one) is int for one in look.labels)
+        number = whole and missing.lstrip("-").isdigit()
+        kept["missing"] = True if missing == "(empty)" else int(missing) if number else missing
+    if written["distance"]:
+        kept["distance"] = written["distance"]
+    if "edges" in written:
+        edges = read_edges(written["edges"])
+        kept |= {"bands": edges} | ({"low": edges[0]} if written["low"] and edges else {})
+        kind = written["release_as"]
+        return kept if kind == "band" else {**kept, "release_as": kind}
+    merged = before.get("merge", {}).values()
+    known = [*look.labels, *before.get("categories", ()), *(old for olds in merged for old in olds)]
+    return {**read_categories(written["categories"], known), **kept}

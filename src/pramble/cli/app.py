@@ -1,28 +1,69 @@
-"""The typer application: its verbs, its global options, and how errors end."""
+"""The typer application: its verbs, its global options, how errors end; and ``pramble app``."""
 
 import sys
 import traceback
 import warnings
+import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext, redirect_stderr
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from pramble.cli import console
-from pramble.cli.assess import assess
-from pramble.cli.browser import app_
+from pramble.cli.assess import assess, calibrate, try_
 from pramble.cli.certify import certify
+from pramble.cli.console import VERBOSITY, answers, messages
 from pramble.cli.demo import demo
 from pramble.cli.design import design
-from pramble.cli.draws import impute, synthesize
-from pramble.cli.estimate import estimate
+from pramble.cli.estimate import estimate, impute, synthesize
 from pramble.cli.init import init
 from pramble.cli.ledger import ledger
-from pramble.cli.promises import calibrate, try_
 from pramble.cli.release import release
 from pramble.cli.study import study
-from pramble.errors import PrambleError
+from pramble.errors import InvalidInput, PrambleError
 from pramble.words import visible
+
+
+def app_(
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on; a free one by default.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Open a curator's desk in the browser: from a file to a release by looking and sliding.
+
+    It listens on this machine alone (127.0.0.1), and only for who has the token in the address that
+    is printed. Nothing is sent anywhere. Stop it with Ctrl+C: uploads are deleted then.
+
+    Examples
+    --------
+      pramble app
+
+      pramble app --port 8765 --no-browser
+    """
+    try:
+        from pramble.app.serve import RedactedLog, serve
+    except ImportError as error:
+        raise InvalidInput(
+            f"The desk needs Shiny ({error.name} is missing): pip install 'pramble[app]'."
+        ) from None
+
+    own = sys.stderr
+
+    def ready(address: str) -> None:
+        answers().print(address, soft_wrap=True)
+        with redirect_stderr(own):
+            messages().print("Open this address in a browser; Ctrl+C ends the desk.")
+        if browser:
+            webbrowser.open(address)
+
+    said = nullcontext() if VERBOSITY.values else redirect_stderr(RedactedLog(own))
+    with said:
+        serve(port, ready=ready)
+
 
 app = typer.Typer(
     name="pramble",

@@ -10,8 +10,7 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, print_json
-from pramble.cli.inputs import read_distance, read_mechanism_or_plan
-from pramble.cli.options import AsJson, Verify
+from pramble.cli.inputs import AsJson, Verify, read_distance, read_mechanism_or_plan
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
@@ -88,17 +87,37 @@ def central_sentences(
         yield f"Local: {certificate.guarantee.sentence()}"
     yield f"Central: {central.sentence()}"
     if epsilon is not None:
-        yield central_verdict(central, epsilon)
+        yield verdict_on(epsilon, central)
 
 
-def central_verdict(central: CentralGuarantee, epsilon: float) -> str:
-    """Say whether an ε is proven, refuted by an attack, or neither."""
-    at = f"ε = {epsilon:g} at δ = {central.delta:.3g}"
-    if central.epsilon <= epsilon:
+def verdict_on(epsilon: float, proven: CentralGuarantee | TableGuarantee) -> str:
+    """Say whether an ε is proven, refuted, or neither."""
+    at = f"ε = {epsilon:g} at δ = {proven.delta:.3g}"
+    if proven.epsilon <= epsilon:
         return f"{at} is proven."
-    if epsilon < central.lower:
-        return f"{at} is not satisfied: an attack does better."
+    if is_refuted(epsilon, proven):
+        if isinstance(proven, CentralGuarantee):
+            return f"{at} is not satisfied: an attack does better."
+        columns = ", ".join(proven.worst)
+        return f"{at} is not satisfied: people who differ in {columns} are told apart better."
     return f"{at} is neither proven nor refuted; take it as not satisfied."
+
+
+def is_refuted(epsilon: float, proven: CentralGuarantee | TableGuarantee) -> bool:
+    """Whether an attack, or a pair of people, does better than an ε."""
+    if isinstance(proven, CentralGuarantee):
+        return epsilon < proven.lower
+    return epsilon < proven.epsilon and proven.attained
+
+
+def answer_on(epsilon: float | None, proven: CentralGuarantee | TableGuarantee) -> dict[str, Any]:
+    """Return for a script what was asked of ε, and the promise as a sentence."""
+    return {
+        "asked": epsilon,
+        "proven": None if epsilon is None else proven.epsilon <= epsilon,
+        "refuted": None if epsilon is None else is_refuted(epsilon, proven),
+        "sentence": proven.sentence(),
+    }
 
 
 def central_document(
@@ -115,10 +134,7 @@ def central_document(
         "rows": central.rows,
         "rows_per_person": central.rows_per_person,
         "population": central.population,
-        "asked": epsilon,
-        "proven": None if epsilon is None else central.epsilon <= epsilon,
-        "refuted": None if epsilon is None else epsilon < central.lower,
-        "sentence": central.sentence(),
+        **answer_on(epsilon, central),
     }
 
 
@@ -146,7 +162,7 @@ def certify_tables(
         answers().print(repr(proven), soft_wrap=True)
         answers().print(f"Central: {proven.sentence()}", soft_wrap=True)
         if asked.epsilon is not None:
-            answers().print(tables_verdict(proven, asked.epsilon), soft_wrap=True)
+            answers().print(verdict_on(asked.epsilon, proven), soft_wrap=True)
     if asked.epsilon is not None and proven.epsilon > asked.epsilon:
         raise typer.Exit(1)
 
@@ -165,20 +181,8 @@ def refuse_other_questions(asked: Asked, *, alpha: float | None, distance: str |
             raise typer.BadParameter(f"leave it out: {why}", param_hint=name)
 
 
-def tables_verdict(proven: TableGuarantee, epsilon: float) -> str:
-    """Say whether an ε is proven, refuted by two people, or neither."""
-    at = f"ε = {epsilon:g} at δ = {proven.delta:.3g}"
-    if proven.epsilon <= epsilon:
-        return f"{at} is proven."
-    if proven.attained:
-        columns = ", ".join(proven.worst)
-        return f"{at} is not satisfied: people who differ in {columns} are told apart better."
-    return f"{at} is neither proven nor refuted; take it as not satisfied."
-
-
 def tables_document(proven: TableGuarantee, epsilon: float | None) -> dict[str, Any]:
     """Return the promise of protected tables for a script."""
-    is_proven = None if epsilon is None else proven.epsilon <= epsilon
     return {
         "epsilon": proven.epsilon,
         "delta": proven.delta,
@@ -186,10 +190,7 @@ def tables_document(proven: TableGuarantee, epsilon: float | None) -> dict[str, 
         "worst": list(proven.worst),
         "attained": proven.attained,
         "rows_per_person": proven.rows_per_person,
-        "asked": epsilon,
-        "proven": is_proven,
-        "refuted": None if epsilon is None else not is_proven and proven.attained,
-        "sentence": proven.sentence(),
+        **answer_on(epsilon, proven),
     }
 
 

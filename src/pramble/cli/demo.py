@@ -16,7 +16,7 @@ from rich.markup import escape
 
 import pramble
 from pramble.cli.console import answers, messages, said_later, table_of
-from pramble.cli.options import new_folder
+from pramble.cli.inputs import new_folder
 from pramble.cli.release import promise_text, show_record
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Estimate

@@ -1,6 +1,5 @@
 """``pramble design``: which matrix is best at this privacy, and how do we know."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,9 +7,16 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, messages, print_json
-from pramble.cli.design_records import show_record, show_tables
-from pramble.cli.inputs import read_distance, read_matrix
-from pramble.cli.options import AsJson, Family, Impossible, new_file
+from pramble.cli.design_records import refuse_of_records, show_record, show_tables
+from pramble.cli.inputs import (
+    AsJson,
+    Family,
+    Impossible,
+    new_file,
+    read_distance,
+    read_matrix,
+    write_json,
+)
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
@@ -131,84 +137,71 @@ def design(
             "give --alpha, or --central for protected tables", param_hint="--alpha"
         )
     if central is not None:
-        show_tables(
-            columns,
-            central,
-            source=source,
-            tables=tables,
-            out=out,
-            as_json=as_json,
-            of_records={
-                "--prior": prior, "--uniform": uniform, "--column": column,
-                "--categories": categories, "--objective": objective, "--invariant": invariant,
-                "--symmetric": symmetric, "--keep-at-least": keep_at_least,
-                "--time-limit": time_limit, "--matrix": matrix, "--loss": loss,
-                "--information-at-least": information_at_least, "--distance": distance,
-                "--whole": whole, "--impossible": impossible,
-            },
-        )  # fmt: skip
+        of_records = {
+            "--prior": prior, "--uniform": uniform, "--column": column,
+            "--categories": categories, "--objective": objective, "--invariant": invariant,
+            "--symmetric": symmetric, "--keep-at-least": keep_at_least,
+            "--time-limit": time_limit, "--matrix": matrix, "--loss": loss,
+            "--information-at-least": information_at_least, "--distance": distance,
+            "--whole": whole, "--impossible": impossible,
+        }  # fmt: skip
+        refuse_of_records(of_records)
+        show_tables(columns, central, source=source, tables=tables, out=out, as_json=as_json)
         return
     assert alpha is not None, "one of the two is given"
     if columns is not None:
         if loss is not None:
             raise typer.BadParameter("--loss is of one column", param_hint="--columns")
         show_record(
-            columns,
-            alpha,
-            source=source,
-            tables=tables,
-            objective="estimation" if objective is None else objective,
-            whole=whole,
-            distance=distance,
-            impossible=impossible or [],
-            time_limit=time_limit,
-            out=out,
-            as_json=as_json,
-        )
+            columns, alpha, source=source, tables=tables, objective=objective or "estimation",
+            whole=whole, distance=distance, impossible=impossible or [], time_limit=time_limit,
+            out=out, as_json=as_json,
+        )  # fmt: skip
         return
-    given = [prior is not None, uniform is not None, source is not None]
-    if sum(given) != 1:
-        raise typer.BadParameter("give one of --prior, --uniform and --from", param_hint="--prior")
-    if (source is None) != (column is None):
-        raise typer.BadParameter("--from and --column go together", param_hint="--column")
-    labels = None if categories is None else [label.strip() for label in categories.split(",")]
-    if source is not None and column is not None:
-        probabilities, labels = counted(source, column, labels)
-        messages().print(f"Warning: {LEAK.format(file=source.name)}", style="yellow")
-    elif uniform is not None:
-        probabilities = [1 / uniform] * max(uniform, 0)
-    else:
-        probabilities = numbers(prior or "")
+    probabilities, labels = given_prior(prior, uniform, source, column, categories)
     losses = None
     if loss is not None:
         losses, labels = read_matrix(loss, labels, what="losses")
-    apart, labels = read_distance(distance, labels)
+    between, labels = read_distance(distance, labels)
     answer = pramble.design(
-        probabilities,
-        alpha,
-        family=family,
-        objective=objective or "information",
-        categories=labels,
-        invariant=invariant,
-        symmetric=symmetric,
-        keep_at_least=keep_at_least,
-        information_at_least=information_at_least,
-        loss=losses,
-        distance=apart,
-        tolerance=tolerance,
-        time_limit=time_limit,
-    )
+        probabilities, alpha, family=family, objective=objective or "information",
+        categories=labels, invariant=invariant, symmetric=symmetric, keep_at_least=keep_at_least,
+        information_at_least=information_at_least, loss=losses, distance=between,
+        tolerance=tolerance, time_limit=time_limit,
+    )  # fmt: skip
     if as_json:
         print_json(document(answer))
     else:
         answers().print(repr(answer), soft_wrap=True)
     if out is not None:
-        out.write_text(json.dumps(answer.mechanism.to_json(), indent=1), encoding="utf-8")
+        write_json(answer.mechanism, out)
     if matrix is not None:
         write_csv(answer.mechanism, matrix)
 
 
-def numbers(text: str) -> list[float]:
+def given_prior(
+    prior: str | None,
+    uniform: int | None,
+    source: Path | None,
+    column: str | None,
+    categories: str | None,
+) -> tuple[list[float], list[Any] | None]:
+    """Return the probabilities of the categories and their labels, however they were given."""
+    if sum(given is not None for given in (prior, uniform, source)) != 1:
+        raise typer.BadParameter("give one of --prior, --uniform and --from", param_hint="--prior")
+    if (source is None) != (column is None):
+        raise typer.BadParameter("--from and --column go together", param_hint="--column")
+    labels = None if categories is None else [label.strip() for label in categories.split(",")]
+    if source is not None and column is not None:
+        found = counted(source, column, labels)
+        messages().print(f"Warning: {LEAK.format(file=source.name)}", style="yellow")
+        return found
+    if uniform is not None:
+        return [1 / uniform] * max(uniform, 0), labels
+    return probabilities_in(prior or ""), labels
+
+
+def probabilities_in(text: str) -> list[float]:
     """Return comma-separated numbers."""
     try:
         return [float(part) for part in text.split(",")]

@@ -1,6 +1,5 @@
 """``pramble design --columns``: the best plan for several columns, or the least noise of tables."""
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -10,10 +9,10 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, messages, print_json, shown_progress, table_of
-from pramble.cli.inputs import read_distance
-from pramble.cli.options import names, rules
+from pramble.cli.inputs import names, read_distance, rules, tables_in, write_json
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
+from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.problem import ObjectiveName
@@ -43,7 +42,7 @@ def show_record(
             labels,
             alpha,
             prior=prior,
-            tables=wanted_tables(tables),
+            tables=tables_in(tables),
             objective=objective,
             whole=whole,
             distance=given_distances(distance, labels),
@@ -52,7 +51,7 @@ def show_record(
             progress=progress,
         )
     if out is not None:
-        out.write_text(json.dumps(answer.plan.to_json(), indent=1), encoding="utf-8")
+        write_json(answer.plan, out)
     if as_json:
         print_json(document(answer))
     else:
@@ -91,38 +90,31 @@ def given_distances(text: str | None, labels: Mapping[str, Any]) -> dict[str, An
     return found
 
 
+def labels_in(records: Records, wanted: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of some columns of a file."""
+    found = {name: list(crosstab(records, [name]).levels[0]) for name in wanted}
+    for name, levels in found.items():
+        if None in levels:
+            raise InvalidData(f"Column {name!r} has empty cells; give them a label first.")
+    return found
+
+
 def counted_columns(
     source: Path, text: str
 ) -> tuple[dict[str, list[Any]], dict[tuple[str, ...], Floats]]:
     """Return the values of each column of a file, and the shares of every pair of columns."""
     records, wanted = open_records(source), names([text])
-    table = crosstab(records, wanted)
-    for name, levels in zip(wanted, table.levels, strict=True):
-        if None in levels:
-            raise InvalidData(f"Column {name!r} has empty cells; give them a label first.")
+    labels = labels_in(records, wanted)
     messages().print(
         f"Warning: the prior was counted on {source.name!r}. If that file is confidential, the "
         "plan says something about it that alpha does not cover.",
         style="yellow",
     )
-    labels = {name: list(levels) for name, levels in zip(wanted, table.levels, strict=True)}
     tables = {}
     for pair in combinations(wanted, min(2, len(wanted))):
         cells = crosstab(records, list(pair)).array()
         tables[pair] = cells / cells.sum()
     return labels, tables
-
-
-def wanted_tables(text: str) -> Any:
-    """Return wanted tables: a number, "all", "auto", or a list as ``sex+age,sex+region``."""
-    if text in ("all", "auto"):
-        return text
-    if text.isdigit():
-        return int(text)
-    found = [tuple(part.split("+")) for part in names([text])]
-    if not found:
-        raise InvalidInput("--tables is a number, all, auto, or a list as sex+age,sex+region.")
-    return found
 
 
 def show(answer: RecordDesign) -> None:
@@ -138,16 +130,30 @@ def show(answer: RecordDesign) -> None:
 
 def document(answer: RecordDesign) -> dict[str, Any]:
     """Return the answer for scripts."""
+    costs = [{"table": list(table), "cost": cost} for table, cost in answer.costs.items()]
     return {
         "alpha": answer.alpha,
-        "objective": answer.objective,
-        "value": answer.value,
-        "bound": answer.bound,
-        "gap": answer.gap,
-        "costs": [{"table": list(table), "cost": cost} for table, cost in answer.costs.items()],
+        **proven_value(answer),
+        "costs": costs,
         "plan": answer.plan.to_json(),
         "notes": list(answer.notes),
     }
+
+
+def proven_value(answer: RecordDesign | TableDesign) -> dict[str, Any]:
+    """Return what a design is worth, and what is proven of it."""
+    return {name: getattr(answer, name) for name in ("objective", "value", "bound", "gap")}
+
+
+def refuse_of_records(given: Mapping[str, Any]) -> None:
+    """Refuse options of randomised records where protected tables are designed."""
+    for name, own in given.items():
+        if own:
+            raise typer.BadParameter(
+                "it is of randomised records; protected tables (--central) take --columns, "
+                "--tables and --from",
+                param_hint=name,
+            )
 
 
 def show_tables(
@@ -158,29 +164,25 @@ def show_tables(
     tables: str,
     out: Path | None,
     as_json: bool,
-    of_records: Mapping[str, Any],
 ) -> None:
     """Design protected tables, print how noisy each will be, and write the plan."""
-    for name, given in of_records.items():
-        if given:
-            raise typer.BadParameter(
-                "it is of randomised records; protected tables (--central) take --columns, "
-                "--tables and --from",
-                param_hint=name,
-            )
     if columns is None:
         raise typer.BadParameter(
             "--central goes with --columns, as sex=2,age=5", param_hint="--central"
         )
-    labels = given_columns(columns)[0] if source is None else labels_in(source, names([columns]))
+    labels: Mapping[str, Any] = (
+        given_columns(columns)[0]
+        if source is None
+        else labels_in(open_records(source), names([columns]))
+    )
     with shown_progress() as progress:
         answer = pramble.design_tables(
-            labels, *promise_in(central), tables=wanted_tables(tables), progress=progress
+            labels, *promise_in(central), tables=tables_in(tables), progress=progress
         )
     if out is not None:
-        out.write_text(json.dumps(answer.plan.to_json(), indent=1), encoding="utf-8")
+        write_json(answer.plan, out)
     if as_json:
-        print_json(document_of(answer))
+        print_json(tables_document(answer))
     else:
         answers().print(repr(answer), soft_wrap=True)
 
@@ -199,25 +201,12 @@ def promise_in(text: str) -> tuple[float, float]:
     return epsilon, delta
 
 
-def labels_in(source: Path, wanted: list[str]) -> dict[str, list[Any]]:
-    """Return the values of some columns of a file."""
-    records, found = open_records(source), {}
-    for name in wanted:
-        found[name] = list(crosstab(records, [name]).levels[0])
-        if None in found[name]:
-            raise InvalidData(f"Column {name!r} has empty cells; give them a label first.")
-    return found
-
-
-def document_of(answer: TableDesign) -> dict[str, Any]:
+def tables_document(answer: TableDesign) -> dict[str, Any]:
     """Return the answer for scripts."""
     return {
         "epsilon": answer.epsilon,
         "delta": answer.delta,
-        "objective": answer.objective,
-        "value": answer.value,
-        "bound": answer.bound,
-        "gap": answer.gap,
+        **proven_value(answer),
         "deviations": [
             {"table": list(table), "cells": answer.plan.cells(table), "deviation": own}
             for table, own in answer.deviations.items()

@@ -9,15 +9,7 @@ from typing import Annotated
 import typer
 
 from pramble.cli.console import VERBOSITY, complain, messages, shown_progress
-from pramble.cli.options import (
-    Decimal,
-    Encoding,
-    MissingTexts,
-    Separator,
-    Sheet,
-    names,
-    new_file,
-)
+from pramble.cli.inputs import Decimal, Encoding, MissingTexts, Separator, Sheet, names, new_file
 from pramble.data.bands import band_labels
 from pramble.data.reading import reading_of
 from pramble.data.save import whole_file
@@ -48,8 +40,7 @@ def init(
     accept: Annotated[
         bool,
         typer.Option(
-            "--accept-seen",
-            help="Take the values that occur as the categories, without asking.",
+            "--accept-seen", help="Take the values that occur as the categories, without asking."
         ),
     ] = False,
     decline: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.box import SIMPLE
 
 from pramble.cli.console import answers, messages, print_csv, print_json, table_of
-from pramble.cli.options import AsJson
+from pramble.cli.inputs import AsCsv, AsJson
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
 from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
@@ -25,10 +25,9 @@ def ledger(
         Path | None, typer.Option("--ledger", help="Ledger file; your own by default.")
     ] = None,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_csv: AsCsv = False,
     cancel: Annotated[
-        int | None,
-        typer.Option(help="Remove this pending entry, of which nothing was published."),
+        int | None, typer.Option(help="Remove this pending entry, of which nothing was published.")
     ] = None,
     people: Annotated[str | None, typer.Option(help="List only releases of these people.")] = None,
     budget: Annotated[

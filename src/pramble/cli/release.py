@@ -13,8 +13,7 @@ from rich.table import Table
 import pramble
 from pramble import numbers
 from pramble.cli.console import answers, messages, print_json, said_later, shown_progress, table_of
-from pramble.cli.design_records import wanted_tables
-from pramble.cli.options import AsJson, names, new_file, new_folder
+from pramble.cli.inputs import AsJson, names, new_file, new_folder, tables_in
 from pramble.errors import InvalidInput
 from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.book import pair
@@ -58,8 +57,7 @@ def release(
         str | None, typer.Option(help="private (default), uniform, public or confidential.")
     ] = None,
     design: Annotated[
-        str | None,
-        typer.Option(help="tables (with --central), records (with --alpha), or paper."),
+        str | None, typer.Option(help="tables (with --central), records (with --alpha), or paper.")
     ] = None,
     tables: Annotated[
         str | None,
@@ -136,7 +134,7 @@ def release(
         "delta": delta,
         "prior": prior,
         "design": design,
-        "tables": None if tables is None else wanted_tables(tables),
+        "tables": None if tables is None else tables_in(tables),
         "drop": listed(drop),
         "person": person,
         "rows_per_person": rows_per_person,

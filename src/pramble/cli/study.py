@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pramble.cli.console import answers, messages
-from pramble.cli.options import new_folder
+from pramble.cli.inputs import new_folder
 from pramble.values import Progress as Told
 
 
