@@ -81,12 +81,12 @@ def names(given: Sequence[str]) -> list[str]:
 
 
 def tables_in(text: str) -> int | str | list[tuple[str, ...]]:
-    """Return the tables of so many columns, of all, or those in a list.
+    """Return the tables of so many columns, of all, those in a list, or "auto".
 
-    >>> tables_in("2"), tables_in("all"), tables_in("sex+age,region")
-    (2, 'all', [('sex', 'age'), ('region',)])
+    >>> tables_in("2"), tables_in("auto"), tables_in("sex+age,region")
+    (2, 'auto', [('sex', 'age'), ('region',)])
     """
-    if text.isdigit() or text == "all":
+    if text.isdigit() or text in ("all", "auto"):
         return int(text) if text.isdigit() else text
     found = [tuple(names(part.split("+"))) for part in names([text])]
     if not found:
