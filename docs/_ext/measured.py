@@ -11,7 +11,17 @@ from sphinx.util.docutils import SphinxDirective
 from pramble.plots.style import RC, SERIES
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
-ORDER = ("randomising", "designing", "estimating", "records", "files", "risk", "spark", "central", "counting")
+ORDER = (
+    "randomising",
+    "designing",
+    "estimating",
+    "records",
+    "files",
+    "risk",
+    "spark",
+    "central",
+    "counting",
+)
 BOUNDS = ("no mechanism is below", "no linear Gaussian mechanism is below")
 """Not peers: what is proven of all, or of all of a kind."""
 ALIKE = 1.02
